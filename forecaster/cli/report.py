@@ -14,7 +14,10 @@ from forecaster.cli.replay_options import Every, Length, PricedOptions
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forecaster.cli.replay_inputs import ReplayInputs
+    from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.realised import RealisedOutcome
     from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.progress import ShownProgress
@@ -109,8 +112,26 @@ def _looked_back(options: ReportOptions, shown: ShownProgress) -> tuple[ReplayIn
     shown.began("sizes", 0.8)
     sizes = sizes_of(inputs.traces, inputs.policies, inputs.begin, inputs.until)
     shown.began("decisions", 0.95)
-    decided = _decided(inputs) if options.from_prometheus else None
-    return inputs, WeekOutcome(compared, adoptions_of(compared), sizes, decided, inputs.assumed.prices)
+    measured = options.from_prometheus
+    losses, decided = (_losses(inputs), _decided(inputs)) if measured else (None, None)
+    return inputs, WeekOutcome(compared, adoptions_of(compared), sizes, losses, decided, inputs.assumed.prices)
+
+
+def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None:
+    """OOM kills and throttling as they happened, of the workloads that are looked back on; None where nothing tells."""
+    from forecaster.cli.streams import tell
+    from forecaster.errors import SourceError
+    from forecaster.sources import factory
+    from forecaster.sources.container_losses import container_losses
+
+    settings = inputs.settings
+    source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
+    try:
+        found = container_losses(source, inputs.begin, inputs.until)
+    except SourceError as error:
+        tell(f"! OOM kills and throttling are not known: {error}")
+        return None
+    return {one.id: found[one.id] for one in inputs.traces.workloads if one.id in found} or None
 
 
 def _decided(inputs: ReplayInputs) -> RealisedOutcome | None:

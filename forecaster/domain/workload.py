@@ -142,6 +142,14 @@ class ContainerBlock:
     values: NDArray[np.float64]
 
 
+class ContainerLosses(NamedTuple):
+    """What limits did to the containers of a workload over a span; None is not known."""
+
+    oom_kills: int | None
+    throttled_hours: float | None
+    """Of containers, held back by their CPU limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerFacts:
     """Facts about containers at one time; what no series tells is absent."""

@@ -21,14 +21,14 @@ from forecaster.replay.size_replay import MOST_WARM, POINTS, Load, replay_sizes
 from forecaster.replay.sizers import Ours, Stated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import VerticalPolicy
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.assumptions import Prices
     from forecaster.replay.comparison import Comparison, WorkloadComparison
     from forecaster.replay.gated import GateSince
@@ -92,6 +92,8 @@ class WeekOutcome:
     comparison: Comparison
     adoptions: Sequence[Adoption]
     sizes: Sequence[SizedWorkload]
+    losses: Mapping[WorkloadId, ContainerLosses] | None = None
+    """OOM kills and throttling as they happened; None where the source does not tell."""
     decided: RealisedOutcome | None = None
     """The decisions of the ledger, where there is one."""
     prices: Prices | None = None

@@ -17,7 +17,16 @@ from forecaster.report.replay_page import (
 )
 from forecaster.report.replay_table import COLUMNS, lead_sentence, sentences, worse_of
 from forecaster.report.replay_table import rows_of as strategy_rows
-from forecaster.report.week_table import ADOPTED_HEADS, HEADS, SIZE_HEADS, adopted_rows, rows_of, size_rows
+from forecaster.report.week_table import (
+    ADOPTED_HEADS,
+    HEADS,
+    LOSS_HEADS,
+    SIZE_HEADS,
+    adopted_rows,
+    loss_rows,
+    rows_of,
+    size_rows,
+)
 
 if TYPE_CHECKING:
     from forecaster.replay.assumptions import Assumptions
@@ -33,6 +42,10 @@ ADOPTED = (
 )
 MONEY = range(7, 10)
 """Columns that need prices."""
+LOST = (
+    "As Prometheus tells it of the limits that were in force: kills by the restarts that followed them, and the time "
+    "for which CPU limits held containers back. Workloads without either are left out."
+)
 DECIDED = "The decisions of the ledger as they were made, as floors of the HPAs, on the load that came."
 
 
@@ -43,7 +56,7 @@ def week_page(one: WeekOutcome, assumed: Assumptions, origin: str) -> str:
     body = ["<h1>What forecaster was worth</h1>", dates(whole.begin, whole.until)]
     if whole.workloads:
         body += [_lead(one), items(sentences(whole)), table(strategy_rows(whole), COLUMNS), *_decided(one)]
-        body += ["<h2>Each workload</h2>", _each(one), *_sizes(one), *_adoptions(one)]
+        body += ["<h2>Each workload</h2>", _each(one), *_sizes(one), *_losses(one), *_adoptions(one)]
         body += [*frontier_section(whole), worst_section(whole), *workloads_section(whole)]
     else:
         body.append(paragraph("Nothing could be compared.", "first worse"))
@@ -75,6 +88,14 @@ def _sizes(one: WeekOutcome) -> list[str]:
         paragraph(SIZED, "soft"),
         table(rows, SIZE_HEADS, bold={len(rows) - 1}),
     ]
+
+
+def _losses(one: WeekOutcome) -> list[str]:
+    if not one.losses:
+        return []
+    rows = loss_rows(one)
+    made = table(rows, LOSS_HEADS, bold={len(rows) - 1})
+    return ["<h2>OOM kills and throttling as they happened</h2>", paragraph(LOST, "soft"), made]
 
 
 def _adoptions(one: WeekOutcome) -> list[str]:

@@ -36,6 +36,7 @@ SIZE_HEADS = (
     *("idle core-h", "idle core-h with ours"),
     *("idle GiB-h", "idle GiB-h with ours"),
 )
+LOSS_HEADS = ("workload", "OOM kills", "throttled container-h")
 ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA realised", "ours realised")
 NAMES = (HPA.name, NAIVE, OURS)
 ALL = "all"
@@ -69,6 +70,19 @@ def size_rows(one: WeekOutcome) -> list[tuple[str, ...]]:
         (name, *(cell for a, b in zip(before, after, strict=True) for cell in (_amount(a), _amount(b))))
         for name, before, after in [*rows, (ALL, stated, ours)]
     ]
+
+
+def loss_rows(one: WeekOutcome) -> list[tuple[str, ...]]:
+    """OOM kills and throttling as they happened, of each workload that had any, and of all."""
+    losses = one.losses or {}
+    rows = [(str(id_), _known(of.oom_kills), _known(of.throttled_hours)) for id_, of in losses.items() if any(of)]
+    kills = [of.oom_kills for of in losses.values() if of.oom_kills is not None]
+    hours = [of.throttled_hours for of in losses.values() if of.throttled_hours is not None]
+    return [*sorted(rows), (ALL, _known(sum(kills) if kills else None), _known(sum(hours) if hours else None))]
+
+
+def _known(value: float | None) -> str:
+    return UNKNOWN if value is None else _amount(value)
 
 
 def adopted_rows(one: WeekOutcome) -> list[tuple[str, ...]]:
@@ -110,6 +124,9 @@ def _print(one: WeekOutcome, *, wide: bool) -> None:
     if one.sizes:
         print_text("", "Requests and limits of one pod, as their owners state them and ours:")
         print_table(_columns(SIZE_HEADS, size_rows(one), SIZE_RANKS), wide=wide)
+    if one.losses:
+        print_text("", "OOM kills and time held back by CPU limits, as they happened:")
+        print_table(_columns(LOSS_HEADS, loss_rows(one), (0, 0, 0)), wide=wide)
     if one.adoptions:
         print_text("", "Short for the HPA's pod-hours, as expected when the gate let a forecast act, and as it came:")
         print_table(_columns(ADOPTED_HEADS, adopted_rows(one), ADOPTED_RANKS), wide=wide)

@@ -38,6 +38,13 @@ class BothSizes(msgspec.Struct, frozen=True):
     ours: SizesView
 
 
+class LossesView(msgspec.Struct, frozen=True, gc=False):
+    """OOM kills and container-hours held back by CPU limits, as they happened; null is not known."""
+
+    oom_kills: int | None
+    throttled_container_hours: float | None
+
+
 class AdoptionView(msgspec.Struct, frozen=True, gc=False):
     """Shares of the demand short for the HPA's pod-hours, as expected when it began to act, and as it came."""
 
@@ -58,6 +65,7 @@ class WeekWorkload(msgspec.Struct, frozen=True):
     strategies: dict[str, AccountView]
     missing_at_equal_cost: float | None
     sizes: BothSizes | None
+    losses: LossesView | None
     adoption: AdoptionView | None
 
 
@@ -120,6 +128,7 @@ def _workload(one: WeekOutcome, each: WorkloadComparison) -> WeekWorkload:
         strategies={said: _account(each.curves[name].own, one.money(name, each)) for said, name in STRATEGIES.items()},
         missing_at_equal_cost=each.ratio(OURS),
         sizes=_both(sized.stated, sized.ours) if sized else None,
+        losses=LossesView(*one.losses[each.workload.id]) if one.losses and each.workload.id in one.losses else None,
         adoption=AdoptionView(*adopted[1:]) if adopted else None,
     )
 
