@@ -30,7 +30,7 @@ KILLED_AFTER = 7
 
 
 def filled(cluster: World, *, kills: int) -> None:
-    """A workload of which a pod was killed so often, seven minutes in, and held back half of the time; and a quiet one."""
+    """A workload of which a pod was killed so often, and held back half of the time, and a quiet one."""
     for name, killed in (("web", kills), ("quiet", 0)):
         pod = f"{name}-7d-a"
         cluster.replicaset("shop", f"{name}-7d", "Deployment", name)
