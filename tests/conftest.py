@@ -12,6 +12,17 @@ settings.register_profile("nightly", max_examples=20_000, deadline=None, suppres
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`./dev test --long`."""
+    parser.addoption("--long", action="store_true", help="tests with the marker `long` play their long profile")
+
+
+@pytest.fixture
+def long(request: pytest.FixtureRequest) -> bool:
+    """Whether the long profile is asked for."""
+    return bool(request.config.getoption("--long"))
+
+
 @pytest.fixture(autouse=True)
 def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parallel workers state the width of a terminal that they do not have."""

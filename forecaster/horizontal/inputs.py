@@ -85,6 +85,8 @@ class PolicyColumns:
     """Of the coming peak, stated or from the price of a missing pod."""
     min_replicas: Counts
     max_replicas: Counts
+    own_max_replicas: Counts
+    """What the policy itself states; no bound where the bound is that of the HPA, which keeps to it by itself."""
     lead_time: Floats
     """Seconds; decided by nothing here, told with events."""
     max_sample_age: Floats
@@ -191,6 +193,7 @@ HARMLESS = {
     "quantile": 0.9,
     "min_replicas": 1,
     "max_replicas": MAX_INT32,
+    "own_max_replicas": MAX_INT32,
     "lead_time": 0.0,
     "max_sample_age": 0.0,
 }

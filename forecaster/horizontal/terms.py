@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.targets import PodTarget
 
-COUNTS = frozenset({"changes_per_hour", "min_replicas", "max_replicas"})
+COUNTS = frozenset({"changes_per_hour", "min_replicas", "max_replicas", "own_max_replicas"})
 """Columns of whole numbers."""
 
 
@@ -41,7 +41,7 @@ class Terms(NamedTuple):
 
 NOTHING = Terms(
     Rules("quantile", scale_in_by_forecast=False, kinds=()),
-    (0.0, np.nan, 0.0, 0.0, 0, 0.0, 0.0, 0.5, 1, MAX_INT32, 0.0, 0.0),
+    (0.0, np.nan, 0.0, 0.0, 0, 0.0, 0.0, 0.5, 1, MAX_INT32, MAX_INT32, 0.0, 0.0),
     (),
 )
 """Of a row that cannot be read."""
@@ -95,6 +95,7 @@ def _numbers(
         stated_quantile(policy),
         lowest,
         highest,
+        policy.max_replicas or MAX_INT32,
         lead_time(policy).value.total_seconds(),
         np.nan if max_sample_age is None else max_sample_age.total_seconds(),
     )

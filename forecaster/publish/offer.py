@@ -1,9 +1,9 @@
 """`offered`: what autoscalers may read of every workload, once a cycle, as arrays over rows.
 
 A number that is read is the number that was decided, but for what an HPA does itself to whatever it reads
-(stabilization and bounds): applied twice, they would delay twice. Every other clamp is in all three numbers. A count
-of replicas passes it on as it is; a demand is lifted to the raised count, or lowered to the restrained one, times the
-demand of a pod at its target.
+(stabilization, and bounds of its own): applied twice, they would delay twice. Every other clamp is in all three
+numbers, and so is a maximum that the policy states. A count of replicas passes it on as it is; a demand is lifted to
+the raised count, or lowered to the restrained one, times the demand of a pod at its target.
 
     decided                              demand                       replicas   floor
     a forecast that acts                 its peak, or more            count      forecast replicas within the clamps

@@ -264,6 +264,7 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
         quantile=np.where(np.isnan(prices), quantiles, 1.0 - prices),
         min_replicas=np.ones(rows, np.int64),
         max_replicas=np.full(rows, MAX_INT32),
+        own_max_replicas=np.full(rows, MAX_INT32),
         lead_time=np.zeros(rows),
         max_sample_age=np.full(rows, np.nan),
     )

@@ -68,6 +68,15 @@ def test_nonsense_in_a_row_changes_no_byte_of_any_other(seed: int, rows: int) ->
 
 @settings(deadline=None)
 @given(SEEDS, st.integers(2, 12))
+def test_what_is_offered_keeps_to_the_maximum_that_its_policy_states(seed: int, rows: int) -> None:
+    state = State.new(rows)
+    for now, inputs in courses(seed, rows):
+        found, state = decide(inputs, state, now)
+        assert (found.offered <= inputs.policy.own_max_replicas).all()
+
+
+@settings(deadline=None)
+@given(SEEDS, st.integers(2, 12))
 def test_a_failed_row_leaves_no_trace(seed: int, rows: int) -> None:
     state = State.new(rows)
     for now, inputs in courses(seed, rows):

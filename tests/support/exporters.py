@@ -119,6 +119,10 @@ class Exporters:
     """Pods whose node does not answer: cAdvisor says nothing of them."""
     unlisted: Callable[[str], bool] = none_of
     """Pods of a shard of kube-state-metrics that is away."""
+    renamed: str = ""
+    """A metric that has another name since an upgrade."""
+    held: list[SeriesSample] | None = None
+    """What an agent keeps while it may not write."""
     _scraped: set[Labels] = field(default_factory=set)
     _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=PATIENCE, headers=HEADERS))
 
@@ -131,7 +135,7 @@ class Exporters:
         pods = [pod for one in workloads for pod in one.pods]
         for pod in pods:
             self.used[pod.name] += pod.cores * SCRAPE.total_seconds()
-        found = dict(self._found(workloads, pods))
+        found = {self._named(labels): value for labels, value in self._found(workloads, pods)}
         gone = dict.fromkeys(self._scraped - found.keys(), GONE)
         self._scraped = set(found)
         self._write([SeriesSample(labels, value, at) for labels, value in (found | gone).items()])
@@ -145,7 +149,23 @@ class Exporters:
             if not self.unseen(pod.name):
                 yield from usage_of(pod, self.used[pod.name])
 
+    def _named(self, labels: Labels) -> Labels:
+        (key, name), *rest = labels
+        return ((key, f"{name}_v2"), *rest) if name == self.renamed else labels
+
+    def hold_back(self) -> None:
+        """Write nothing until it is written late."""
+        self.held = []
+
+    def write_late(self) -> None:
+        """All that was held back, as an agent does whose way to the store was gone."""
+        late, self.held = self.held or [], None
+        self._write(late)
+
     def _write(self, samples: list[SeriesSample]) -> None:
+        if self.held is not None:
+            self.held += samples
+            return
         packed = bytes(cramjam.snappy.compress_raw(write_request(samples)))
         self._client.post(f"{self.url}/api/v1/write", content=packed).raise_for_status()
 

@@ -12,6 +12,7 @@ from tests.support.http_server import Asked, Reply, Running, answering, verdict
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 PASSED_ON = ("Content-Type", "Accept")
@@ -30,12 +31,14 @@ class FaultyProxy:
         self.slow = ""
         """Queries with this text are not answered before it changes."""
         self.kept_waiting = 0
+        self.spoils: Callable[[bytes], bytes] = bytes
+        """What becomes of the body of each answer, with status 200."""
         self._changed = threading.Condition()
 
     def mended(self) -> None:
         """All is well again; what waits is answered."""
         with self._changed:
-            self.away, self.halves, self.slow = False, False, ""
+            self.away, self.halves, self.slow, self.spoils = False, False, "", bytes
             self._changed.notify_all()
 
     def _answer(self, asked: Asked) -> Reply:
@@ -48,7 +51,7 @@ class FaultyProxy:
         headers = {name: value for name, value in asked.headers.items() if name in PASSED_ON}
         found = self._client.request(asked.method, asked.path, content=asked.body, headers=headers)
         body = halved(found.json()) if self.halves and found.is_success else found.content
-        return Reply(found.status_code, body)
+        return Reply(found.status_code, self.spoils(body) if found.is_success else body)
 
     def __enter__(self) -> Self:
         self._server.__enter__()

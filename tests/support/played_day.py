@@ -220,14 +220,15 @@ def played_day(deployed: Deployed, binaries: Binaries, folder: Path, arranged: A
         day.api.put(deployment(one.name, one.begins), NAMESPACE)
     day.until_settled()
     times = start.timestamp() - np.arange(int(BEFORE / SCRAPE), -1, -1) * SCRAPE.total_seconds()
-    fill(folder / "data", exporters.history(day.cluster(), times, _shares(workloads, start, times)), binaries)
+    fill(folder / "data", exporters.history(day.cluster(), times, shares(workloads, start, times)), binaries)
     clock.set(start)
     with prometheus, proxy, closing(day):
         day.start()
         yield day
 
 
-def _shares(workloads: Sequence[Played], start: datetime, times: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def shares(workloads: Sequence[Played], start: datetime, times: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    """What each pod of a workload used [time], in cores."""
     past = [timedelta(seconds=float(seconds)) for seconds in times - start.timestamp()]
     shares = {one.name: np.array([one.demand(start + each) / one.begins for each in past]) for one in workloads}
     return shares | {one.name: np.full(times.size, one.pods[0].cores) for one in BESIDE}

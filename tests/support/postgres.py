@@ -75,6 +75,13 @@ def restart(place: Path, owner: str, address: str) -> None:
     _run(owner, place / "pg_ctl", "-D", _data(address), "-m", "immediate", "-w", "-t", "300", "restart")
 
 
+def processes(address: str) -> list[int]:
+    """Of a running server, the first one first."""
+    (first, *_) = (_data(address) / "postmaster.pid").read_text().split()
+    tasks = Path("/proc", first, "task").iterdir()
+    return [int(first), *(int(child) for task in tasks for child in (task / "children").read_text().split())]
+
+
 def _data(address: str) -> Path:
     return Path(str(make_url(address).query["host"])) / "data"
 

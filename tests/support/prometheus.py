@@ -123,6 +123,11 @@ class RealPrometheus:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._process, "it does not run"
+        return self._process.pid
+
     def start(self) -> None:
         """Start it at the same address as before and wait until it answers."""
         config = self._data.parent / f"{self._data.name}.yaml"

@@ -1,10 +1,14 @@
 """`forecaster run` by a clock that goes faster: `python -m tests.support.replica_process BEGAN SPEED SETTINGS`.
 
-With `serving` after SPEED it is the serving process of that clock, with the options that it is always started with.
+With `serving` after SPEED it is the serving process of that clock, with the options that it is always started with. A
+folder in FAULTS may hold a file `clock`, with the seconds that this clock is wrong by, and a file `dns`, while which is
+there no name of a host is found.
 """
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 import threading
 import time
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+FAULTS = Path(os.environ.get("FAULTS", "/nowhere"))
+
+
 class FastClock:
     """What the time is, `speed` times as fast as it goes since `began`, seconds since 1970."""
 
@@ -32,7 +39,14 @@ class FastClock:
 
     def __call__(self) -> datetime:
         """Now."""
-        return datetime.fromtimestamp(self.began + (time.time() - self.began) * self.speed, UTC)
+        return datetime.fromtimestamp(self.began + (time.time() - self.began) * self.speed + self._wrong_by(), UTC)
+
+    @staticmethod
+    def _wrong_by() -> float:
+        try:
+            return float((FAULTS / "clock").read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return 0.0
 
 
 class FastSchedule:
@@ -63,12 +77,24 @@ class FastSchedule:
             self._stopped.wait(max(0.0, (due - self.clock()).total_seconds() / self.clock.speed))
 
 
+def resolving(resolve: Callable[..., object]) -> Callable[..., object]:
+    """As the system resolves names, but for a name server that is away."""
+
+    def resolved(host: str | bytes | None, *rest: object, **more: object) -> object:
+        if (FAULTS / "dns").exists() and host == "localhost":
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return resolve(host, *rest, **more)
+
+    return resolved
+
+
 def begin(began: str, speed: str, *rest: str) -> int:
     """The program."""
     clock = FastClock(float(began), float(speed))
     if rest[0] == "serving":
         return main(rest[1:], clock=clock)
     FastSchedule.clock = clock
+    socket.getaddrinfo = resolving(socket.getaddrinfo)  # type: ignore[assignment]
     service.Schedule = FastSchedule  # type: ignore[misc, assignment]
     program = (sys.executable, "-m", "tests.support.replica_process", began, speed, "serving")
     answering.ServingProcess = partial(ServingProcess, program=program)  # type: ignore[misc, assignment]

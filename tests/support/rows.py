@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
+from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -37,6 +38,7 @@ def policy_of(random: Generator, rows: int, rules: Rules) -> PolicyColumns:
         return random.choice(np.array(values), rows)
 
     least = random.integers(0 if rules.wakes else 1, 4, rows)
+    highest = least + random.integers(1, 60, rows)
     return PolicyColumns(
         tolerance=some(0.0, 0.1, 0.35),
         surge=some(np.nan, 0.05, 0.5, 2.0),
@@ -47,7 +49,8 @@ def policy_of(random: Generator, rows: int, rules: Rules) -> PolicyColumns:
         headroom=some(0.0, 0.2),
         quantile=some(0.5, 0.9, 0.95) if random.integers(2) else np.full(rows, 0.9),
         min_replicas=least,
-        max_replicas=least + random.integers(1, 60, rows),
+        max_replicas=highest,
+        own_max_replicas=np.where(random.integers(2, size=rows), highest, MAX_INT32),
         lead_time=some(60.0, 180.0),
         max_sample_age=np.full(rows, 300.0),
     )

@@ -19,6 +19,7 @@ from forecaster.horizontal.clamps import (
     stabilization,
 )
 from forecaster.horizontal.clamps.clamp import ClampRule
+from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext
@@ -49,9 +50,12 @@ def clamped(count: Counts, at: ClampContext) -> tuple[Counts, ...]:
 
 
 def clamped_for_hpa(recommendation: Counts, at: ClampContext) -> Counts:
-    """The count [row] that an HPA is to read: after every clamp but those that it applies itself."""
+    """The count [row] that an HPA is to read: after every clamp but those that it applies itself.
+
+    Of the bounds it applies its own; a maximum that the policy states is ours to keep.
+    """
     count = recommendation
     for clamp in CLAMPS[RECOMMENDATION + 1 :]:
         if not clamp.of_hpa:
             count = clamp.limited(count, at)
-    return count
+    return np.minimum(count, at.seen.policy.own_max_replicas)

@@ -25,12 +25,14 @@ class Programs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._given: dict[str, tuple[tuple[str, ...], Mapping[str, str] | None]] = {}
         (folder / "logs").mkdir()
 
     def start(self, name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
         """Start a program of the control plane, or another one that was built beside it."""
         program = find(name)
         assert program, f"{name} is absent; ask binaries.why_not before starting"
+        self._given[name] = arguments, environment
         with self.log(name).open("ab") as log:
             self._running[name] = subprocess.Popen(
                 [program, *arguments],
@@ -66,6 +68,11 @@ class Programs:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+    def start_again(self, name: str) -> None:
+        """One that was stopped, with the options that it had."""
+        arguments, environment = self._given[name]
+        self.start(name, *arguments, environment=environment)
 
     def stop_all(self) -> None:
         """All are asked at once; the first that was started, which keeps the data, is asked last."""
