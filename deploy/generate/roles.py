@@ -31,7 +31,8 @@ def of_modes() -> Iterator[tuple[str, list[str]]]:
     """The rights of each mode that is a component of its own."""
     for mode in dict.fromkeys(one.mode for one in RIGHTS if one.mode not in IN_THE_BASE):
         service = roles(f"{SERVICE}-{mode}", SERVICE, (mode,))
-        yield f"components/{mode}/rights.yaml", [*service, *roles(RELEASE, RELEASE, (mode,))]
+        others = [*roles(RELEASE, RELEASE, (mode,)), *roles(f"{CERTIFICATES}-{mode}", CERTIFICATES, (mode,))]
+        yield f"components/{mode}/rights.yaml", [*service, *others]
 
 
 def account(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from forecaster.actuators.limits import LEAST_WORKLOADS, MOST_WORKLOADS
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-from forecaster.vertical.admission.context import AdmissionContext
+from forecaster.vertical.admission.context import AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import resize
@@ -44,6 +44,8 @@ class Resized(NamedTuple):
     at: datetime
     restarts: int
     """Of all containers, before."""
+    new: bool = False
+    """Whether it was made with this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def resize_plan(
     """The writes of one cycle, and the refusals.
 
     `watched` are pods with our label, `candidates` at most one of each workload whose size is not
-    the one that is `wanted`; `allowed` says whether a policy has `vertical.mode: in-place`.
+    the one that is `wanted`; `allowed` says whether a policy lets sizes of ours be.
     """
     plan, busy = ResizePlan(), occupied(watched, now, rules)
     for one in watched:
@@ -214,7 +216,7 @@ def _followed(
     elif one.resized is not None and one.other_writers:
         yield ResizeWrite(one, Change.YIELD, {}, f"{one.other_writers} resized it")
     elif not allowed:
-        yield from filter(None, [undone(one, f"the policy of {one.workload} has no vertical mode in-place")])
+        yield from filter(None, [undone(one, f"the policy of {one.workload} only observes sizes")])
     elif one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
         yield WriteRefusal(
@@ -241,13 +243,14 @@ def _watched(
 
 
 def _worse(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
-    """Why a pod is worse off since it was resized; empty where it is not."""
+    """Why a pod is worse off since it has its size; empty where it is not."""
     more = one.restarts - resized.restarts
-    expected = len(one.pod.containers) if rules.restarts else 0
+    expected = len(one.pod.containers) if rules.restarts else int(resized.new)  # one, until what it needs is there
     if more > expected:
         return f"{more} restarts since its size was changed"
-    if not one.ready and now - resized.at >= rules.settle_for:
-        return f"not ready {duration_text(rules.settle_for)} after its size was changed"
+    patience = rules.watch_for if resized.new else rules.settle_for  # a new pod has to start first
+    if not one.ready and now - resized.at >= patience:
+        return f"not ready {duration_text(patience)} after its size was changed"
     if one.status is ResizeStatus.INFEASIBLE:
         return f"its node can never grant the size. {one.said}".rstrip(". ")
     if one.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and now - resized.at >= rules.settle_for:
@@ -262,6 +265,32 @@ def _occupies(one: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
     return backed_off or fresh or (not one.settled and one.status is not ResizeStatus.NONE) or not one.ready
 
 
+def admitted(
+    pod: Pod,
+    wanted: Sizes,
+    around: Surroundings,
+    *,
+    running: tuple[tuple[Pod, str], ...] = (),
+    replicas: int = 1,
+) -> tuple[Sizes, str]:
+    """The sizes that the cluster takes, the nearest to those that are wanted; none where none are. And its refusals.
+
+    Of a pod that is `running` on a node; else of one that is made, of `replicas` which are all to have this size.
+    """
+    context = AdmissionContext(
+        template=pod,
+        rollout=Rollout(replicas=replicas),
+        limit_ranges=around.limit_ranges,
+        quotas=around.quotas,
+        server=around.server,
+        running=running,
+        in_place=bool(running),
+    )
+    names = {one.name for one in pod.every_container()}
+    proof = prove({name: size for name, size in wanted.items() if name in names}, context)
+    return proof.nearest or {}, "; ".join(map(str, proof.refusals))
+
+
 def _sized(
     one: ResizablePod, wanted: Sizes, around: Surroundings, now: datetime, rules: ResizeSettings
 ) -> ResizeWrite | WriteRefusal | None:
@@ -270,18 +299,9 @@ def _sized(
         return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
     if not one.ready or one.status is not ResizeStatus.NONE:
         return None
-    context = AdmissionContext(
-        template=one.pod,
-        limit_ranges=around.limit_ranges,
-        quotas=around.quotas,
-        server=around.server,
-        running=((one.pod, one.node),),
-        in_place=True,
-    )
     allowed = _kept_memory(one.sizes, wanted) if not rules.lower_memory else wanted
-    proof = prove({name: size for name, size in allowed.items() if name in one.sizes}, context)
-    sizes = _changed(one.sizes, proof.nearest or {})
-    refused = "; ".join(map(str, proof.refusals))
+    nearest, refused = admitted(one.pod, allowed, around, running=((one.pod, one.node),))
+    sizes = _changed(one.sizes, nearest)
     if not sizes:
         return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
     if not rules.restarts and (restarted := _restarted(one.pod, sizes, around.server)):

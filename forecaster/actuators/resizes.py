@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,11 +31,12 @@ from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import NEWEST, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from forecaster.actuators.events import EventObject
     from forecaster.actuators.resize import Sizes
     from forecaster.kube.client import ApiClient
+    from forecaster.vertical.cluster_rules.pod import Requirements
 
 LABEL: Final = "forecaster.dev/resize"
 """`kubectl get pods -A -l forecaster.dev/resize` lists what is ours, and so does `forecaster release`."""
@@ -63,18 +64,27 @@ class PodList(Wire, frozen=True):
     items: tuple[Document, ...] = ()
 
 
-class KeptSize(msgspec.Struct, frozen=True):
+class KeptSize(msgspec.Struct, frozen=True, omit_defaults=True):
     """The annotation with what a pod had."""
 
     at: datetime
     restarts: int
     containers: dict[str, dict[str, dict[str, str]]]
+    new: bool = False
 
 
 class Version(Wire, frozen=True):
     """/version."""
 
     git_version: str = ""
+
+
+class NamespaceRules(NamedTuple):
+    """What admits pods, by namespace, as the API server has it."""
+
+    server: Server
+    limit_ranges: Mapping[str, list[Document]]
+    quotas: Mapping[str, list[Document]]
 
 
 class Resizes:
@@ -117,6 +127,11 @@ class Resizes:
         quotas = [quota_of(one) for one in self._all(f"/api/v1/namespaces/{namespace}/resourcequotas")]
         return Surroundings(self._version(), tuple(ranges), tuple(quotas))
 
+    def rules(self) -> NamespaceRules:
+        """What admits pods in every namespace. Raises ApiError."""
+        ranges, quotas = (by_namespace(self._all(f"/api/v1/{kind}")) for kind in ("limitranges", "resourcequotas"))
+        return NamespaceRules(self._version(), ranges, quotas)
+
     def write(self, write: ResizeWrite) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version.
 
@@ -126,7 +141,7 @@ class Resizes:
         if write.change == Change.RESIZE and write.resized is not None:
             version = self._mark(one, WATCHED, {BEFORE: kept_text(write.resized), BACK_OFF: None}, version)
         if write.sizes:
-            containers = [{"name": name, "resources": _block(size)} for name, size in write.sizes.items()]
+            containers = [{"name": name, "resources": resources_block(size)} for name, size in write.sizes.items()]
             sidecars = {each.name for each in one.pod.init_containers}
             spec = {
                 kind: chosen
@@ -181,6 +196,17 @@ class Resizes:
         return resizable_pod(document, self._owner_of)
 
 
+def by_namespace(documents: Iterable[Document]) -> dict[str, list[Document]]:
+    """Objects without what their owners need not know of them."""
+    found: dict[str, list[Document]] = {}
+    for one in documents:
+        meta = one["metadata"]
+        kept: Document = {part: one[part] for part in ("spec", "status") if part in one}
+        kept["metadata"] = {"name": meta["name"]}
+        found.setdefault(meta["namespace"], []).append(kept)
+    return found
+
+
 def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadId]) -> ResizablePod:
     """What is needed of a pod."""
     meta, status = document["metadata"], document.get("status") or {}
@@ -230,8 +256,8 @@ def resize_event(write: ResizeWrite, at: datetime) -> EventObject:
 
 def kept_text(resized: Resized) -> str:
     """What a pod had, as its annotation has it."""
-    containers = {name: _block(size) for name, size in resized.before.items()}
-    return msgspec.json.encode(KeptSize(resized.at, resized.restarts, containers)).decode()
+    containers = {name: resources_block(size) for name, size in resized.before.items()}
+    return msgspec.json.encode(KeptSize(resized.at, resized.restarts, containers, resized.new)).decode()
 
 
 def _kept(text: str | None) -> tuple[Resized | None, str]:
@@ -243,10 +269,11 @@ def _kept(text: str | None) -> tuple[Resized | None, str]:
     except (msgspec.MsgspecError, ManifestError, ValueError) as error:
         return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
     at = kept.at if kept.at.tzinfo else kept.at.replace(tzinfo=UTC)
-    return Resized(before, max(at, LONG_AGO), kept.restarts), ""
+    return Resized(before, max(at, LONG_AGO), kept.restarts, kept.new), ""
 
 
-def _block(size: Any) -> dict[str, dict[str, str]]:
+def resources_block(size: Requirements) -> dict[str, dict[str, str]]:
+    """`resources` as a manifest has them."""
     return {"requests": texts(size.requests), "limits": texts(size.limits)}
 
 

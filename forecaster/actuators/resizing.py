@@ -69,19 +69,22 @@ class ResizeActuator:
         Raises:
             ApiError: the pods cannot be read.
         """
-        wanted = sizes_wanted(self.offered, now, self._allowed)
+        wanted = sizes_wanted(self.offered, now, self._in_place)
         watched = self.pods.marked()
         found = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
-        plan = resize_plan(watched, found or [], wanted, self._allowed, around, now, self.rules)
+        plan = resize_plan(watched, found or [], wanted, self._sized, around, now, self.rules)
         kept = sum(one.resized is not None for one in watched)
         unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
         done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, unseen, watched=kept)
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
         return done._replace(failures=(*done.failures, *blind))
 
-    def _allowed(self, id_: WorkloadId) -> bool:
+    def _in_place(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode == "in-place"
+
+    def _sized(self, id_: WorkloadId) -> bool:
+        return self.policies.stated(id_).vertical.mode != "observe"
 
     def _candidates(
         self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime

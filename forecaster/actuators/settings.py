@@ -89,11 +89,16 @@ class ScaleSettings(LimitSettings):
 
 
 class ResizeSettings(Section):
-    """How running pods are resized, of workloads whose vertical mode is in-place."""
+    """How pods get their sizes: running ones in vertical mode in-place, new ones in mode initial."""
 
     enabled: bool = Field(
         default=False,
         description="Whether running pods are resized. Needs the rights of deploy/components/vertical, and live facts.",
+    )
+    initial: bool = Field(
+        default=False,
+        description="Whether new pods are sized, of workloads whose vertical mode is initial. Needs "
+        "deploy/components/initial beside that of resize.enabled.",
     )
     restarts: bool = Field(
         default=False, description="Whether containers are resized that their resizePolicy restarts for it."

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.facts import SOCKET
+from forecaster.publish.new_pods import new_pods_path
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
 
 if TYPE_CHECKING:
@@ -53,18 +54,25 @@ def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> 
             facts=str(directory / SOCKET),
             lease=settings.acting.lease if settings.floor.enabled or settings.scale.enabled else "",
             report=str(given.report or directory / REPORT),
+            new_pods=str(new_pods_path(table_path(directory))) if settings.resize.initial else "",
         ),
         on_death=tell,
     )
 
 
 def serving_options(
-    given: ServingSettings, *, replicas: bool = False, facts: str = "", lease: str = "", report: str = ""
+    given: ServingSettings,
+    *,
+    replicas: bool = False,
+    facts: str = "",
+    lease: str = "",
+    report: str = "",
+    new_pods: str = "",
 ) -> ServingOptions:
     """The settings of the serving process as it is told them.
 
     `facts` is where what is known of a workload is told, `lease` that by which one replica writes,
-    `report` the page of the newest week.
+    `report` the page of the newest week, `new_pods` the file with sizes of new pods.
     """
     stale_after, secure = given.stale_after, given.secure
     secured = SecureOptions(
@@ -80,6 +88,7 @@ def serving_options(
         secure=secured if secure.enabled else None,
         dashboard=given.dashboard,
         replicas=replicas,
+        new_pods=new_pods,
         facts=facts if given.dashboard else "",
         report=report if given.dashboard else "",
         zone=given.holidays.zone,

@@ -95,6 +95,12 @@ class EffectMetrics:
             ["state"],
             registry=registry,
         )
+        self._states["initial"] = Gauge(
+            "forecaster_new_pod_sizes",
+            "Workloads whose new pods are offered a size, or not after a roll back.",
+            ["state"],
+            registry=registry,
+        )
         changed = ["change", "outcome"]
         self._writes = {
             "floor": Counter(

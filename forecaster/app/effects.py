@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from forecaster.actuators.acting import FloorActuator
+from forecaster.actuators.admitting import InitialActuator
 from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
 from forecaster.actuators.misread import HpaWarnings
@@ -23,12 +24,14 @@ from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
+from forecaster.publish.new_pods import new_pods_path
 from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
     from datetime import datetime
+    from pathlib import Path
 
     from forecaster.actuators.release import Released
     from forecaster.actuators.statuses import StatusWriter
@@ -95,13 +98,22 @@ class ClusterWriters(NamedTuple):
 
 
 def cluster_writers(
-    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveFacts | None, election: Election | None
+    settings: Settings,
+    log: AuditLog,
+    parts: ExitStack,
+    live: LiveFacts | None,
+    election: Election | None,
+    table: Path,
 ) -> ClusterWriters:
-    """What is enabled of it, under one election. Raises `ClientConfigError` where there is no way to the API server."""
+    """What is enabled of it, under one election; `table` is what the serving process reads.
+
+    Raises:
+        ClientConfigError: there is no way to the API server.
+    """
     cluster = live.source.live if live else None
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
     fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
-    acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else ())
+    acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else (), table)
     refusal = acting.refusal if acting else lambda _: None
     return ClusterWriters(acting, status_writer(settings, log, parts, cluster, fence, refusal))
 
@@ -113,6 +125,7 @@ def actuators(
     live: LiveCluster | None = None,
     election: Election | None = None,
     misread: Callable[[], Sequence[Misread]] = tuple,
+    table: Path | None = None,
 ) -> Actuators | None:
     """What writes, by the election of the replica that does; None where nothing is enabled.
 
@@ -141,6 +154,9 @@ def actuators(
         above, running = (here.above, here.running) if here else (_itself, _not_watched)
         pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader)
         found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside)
+        if settings.resize.initial and table:
+            path = new_pods_path(table)
+            found["initial"] = InitialActuator(pods, path, settings.cycle.interval, election, acting, policies, beside)
     found["warnings"] = HpaWarnings(client, misread, election, acting)
     return Actuators(election, found, [*writers.values()])
 

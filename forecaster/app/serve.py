@@ -222,7 +222,7 @@ def build_service(
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
-    writers = cluster_writers(settings, log, parts, live, election)
+    writers = cluster_writers(settings, log, parts, live, election, table.path)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     if live:

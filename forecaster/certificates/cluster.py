@@ -1,19 +1,33 @@
-"""ApiCluster: the Secret and the APIServices of a real cluster, through its API server."""
+"""ApiCluster: the Secret, the APIServices and the webhook of a real cluster, through its API server."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
-from forecaster.certificates.renew import Registration, StoredCertificate
+from forecaster.certificates.renew import WEBHOOK, Registration, StoredCertificate
 from forecaster.errors import ForecasterError
 from forecaster.kube.client import ApiError
-from forecaster.kube.objects import ApiService, ApiServiceSpec, ObjectMeta, Secret, api_service_path, secret_path
+from forecaster.kube.objects import (
+    ApiService,
+    ApiServiceSpec,
+    ObjectMeta,
+    Secret,
+    Webhook,
+    WebhookClient,
+    WebhookConfiguration,
+    api_service_path,
+    secret_path,
+    webhook_path,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import msgspec
 
     from forecaster.certificates.issue import Issued
+    from forecaster.certificates.renew import Registered
     from forecaster.kube.client import ApiClient
 
 T = TypeVar("T", bound="msgspec.Struct")
@@ -28,7 +42,7 @@ class ChangedError(ClusterError):
 
 
 class ApiCluster:
-    """`CertificateStore` with the rights of an account: get and patch on one Secret and on our APIServices."""
+    """`CertificateStore` with the rights of an account: get and patch on one Secret and on what is registered."""
 
     def __init__(self, client: ApiClient, secret: str) -> None:
         self._client = client
@@ -57,29 +71,40 @@ class ApiCluster:
         data = {key: text.encode("ascii") for key, text in texts.items()}
         self._patch(self._secret, Secret(ObjectMeta(resource_version=version), data))
 
-    def api_service(self, name: str) -> Registration | None:
-        """An APIService; None if there is none of that name.
+    def registration(self, registered: Registered) -> Registration | None:
+        """One object as it is; None if there is none.
 
         Raises:
             ClusterError: it may not be read.
         """
-        found = self._found(api_service_path(name), ApiService)
-        if found is None:
+        if registered.kind == WEBHOOK:
+            configured = self._found(webhook_path(registered.name), WebhookConfiguration)
+            asked = [one.client_config for one in configured.webhooks] if configured else []
+            version, clients = configured.metadata.resource_version if configured else "", asked
+        else:
+            found = self._found(api_service_path(registered.name), ApiService)
+            version = found.metadata.resource_version if found else ""
+            clients = [WebhookClient(found.spec.service, found.spec.ca_bundle)] if found else []
+        if not clients:
             return None
-        service = found.spec.service
-        return Registration(
-            str(service) if service else "", _text(found.spec.ca_bundle), found.metadata.resource_version
-        )
+        service = clients[0].service
+        return Registration(str(service) if service else "", _text(clients[0].ca_bundle), version)
 
-    def write_bundle(self, name: str, bundle: str, version: str) -> None:
+    def write_bundle(self, registered: Registered, bundle: str, version: str) -> None:
         """Replace the authorities that it trusts.
 
         Raises:
             ClusterError: this is not allowed.
             ChangedError: it is another version by now.
         """
-        spec = ApiServiceSpec(ca_bundle=bundle.encode("ascii"))
-        self._patch(api_service_path(name), ApiService(ObjectMeta(resource_version=version), spec))
+        meta, trusted = ObjectMeta(resource_version=version), bundle.encode("ascii")
+        if registered.kind == WEBHOOK:
+            path = webhook_path(registered.name)
+            found = self._found(path, WebhookConfiguration) or WebhookConfiguration()
+            each = tuple(Webhook(one.name, WebhookClient(ca_bundle=trusted)) for one in found.webhooks)
+            self._patch(path, WebhookConfiguration(meta, each), self._client.merge_strategically)
+        else:
+            self._patch(api_service_path(registered.name), ApiService(meta, ApiServiceSpec(ca_bundle=trusted)))
 
     def _found(self, path: str, kind: type[T]) -> T | None:
         """An object; None where there is none."""
@@ -90,9 +115,10 @@ class ApiCluster:
                 return None
             raise ClusterError(str(error)) from error
 
-    def _patch(self, path: str, change: T) -> None:
+    def _patch(self, path: str, change: T, sent: Callable[[str, T, type[T]], T] | None = None) -> None:
+        """By a merge patch, or as `sent` does it."""
         try:
-            self._client.patch(path, change, type(change))
+            (sent or self._client.patch)(path, change, type(change))
         except ApiError as error:
             if error.status == HTTPStatus.CONFLICT:
                 raise ChangedError(f"{error}; another client wrote it meanwhile, run this again") from error

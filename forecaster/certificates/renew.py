@@ -1,4 +1,4 @@
-"""renew_certificate: one look at Secret and APIServices, and the writes that they need.
+"""renew_certificate: one look at the Secret and at what is registered with it, and the writes that they need.
 
 A new authority is trusted before the certificate that it signed is shown, and the one before it stays trusted until the
 next renewal: while kubelets carry the Secret to the pods, old and new certificates are both believed.
@@ -27,8 +27,22 @@ class StoredCertificate(NamedTuple):
     version: str
 
 
+API_SERVICE, WEBHOOK = "APIService", "MutatingWebhookConfiguration"
+
+
+class Registered(NamedTuple):
+    """An object by which the API server asks us; as text its kind and name."""
+
+    kind: str
+    """`API_SERVICE` or `WEBHOOK`."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
 class Registration(NamedTuple):
-    """An APIService: `namespace/name` of the Service it points to, the authorities it trusts, and its version."""
+    """An APIService or a webhook: `namespace/name` of its Service, the authorities it trusts, and its version."""
 
     service: str
     bundle: str
@@ -44,10 +58,10 @@ class CertificateStore(Protocol):
     def write_secret(self, issued: Issued, version: str) -> None:
         """Replace what it holds."""
 
-    def api_service(self, name: str) -> Registration | None:
-        """An APIService; None if there is none of that name."""
+    def registration(self, registered: Registered) -> Registration | None:
+        """One object as it is; None if there is none."""
 
-    def write_bundle(self, name: str, bundle: str, version: str) -> None:
+    def write_bundle(self, registered: Registered, bundle: str, version: str) -> None:
         """Replace the authorities that it trusts."""
 
 
@@ -56,7 +70,7 @@ class CertificateSpec(NamedTuple):
 
     service: str
     """`namespace/name` of our Service."""
-    api_services: Sequence[str]
+    registered: Sequence[Registered]
     valid: timedelta
     renew_before: timedelta
 
@@ -82,16 +96,16 @@ def renew_certificate(store: CertificateStore, spec: CertificateSpec, now: datet
 
 
 def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, exactly: bool = False) -> Iterator[str]:
-    """Have these authorities trusted by the APIServices that are ours; others are left alone."""
-    for name in spec.api_services:
-        found = store.api_service(name)
+    """Have these authorities trusted by what is registered as ours; the rest is left alone."""
+    for one in spec.registered:
+        found = store.registration(one)
         if found is None:
-            yield f"APIService {name}: there is none"
+            yield f"{one}: there is none"
         elif found.service != spec.service:
-            yield f"APIService {name}: left alone, it belongs to {found.service or 'the API server'}"
+            yield f"{one}: left alone, it belongs to {found.service or 'the API server'}"
         elif not _trusted(found.bundle, authorities, exactly=exactly):
-            store.write_bundle(name, authorities, found.version)
-            yield f"APIService {name}: trusts our authority"
+            store.write_bundle(one, authorities, found.version)
+            yield f"{one}: trusts our authority"
 
 
 def _trusted(now: str, authorities: str, *, exactly: bool) -> bool:

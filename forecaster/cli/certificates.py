@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 SERVICE = typer.Option(help="NAMESPACE/NAME of the Service that the certificate is for.")
 SECRET = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
 API_SERVICE = typer.Option("--api-service", help="APIService that has to trust it, if it is ours; repeated.")
+WEBHOOK = typer.Option("--webhook", help="MutatingWebhookConfiguration that has to trust it, if it is ours; repeated.")
 KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own service account.")
 ATTEMPTS = 3
 """Two runs at a time write in turns; the one that came second looks again."""
@@ -22,20 +23,23 @@ def certificates(
     service: Annotated[str, SERVICE],
     secret: Annotated[str, SECRET],
     api_services: Annotated[list[str] | None, API_SERVICE] = None,
+    webhooks: Annotated[list[str] | None, WEBHOOK] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How long a new one is valid.")] = 90,
     renew_before: Annotated[int, typer.Option(min=0, help="Days before its end at which it is renewed.")] = 30,
     kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
 ) -> None:
-    """Make a certificate if there is none or its end is near, and have our APIServices trust it. Run it daily."""
+    """Make a certificate if there is none or its end is near, and have what is registered trust it. Run it daily."""
     from datetime import timedelta
 
-    from forecaster.certificates.renew import CertificateSpec
+    from forecaster.certificates import renew
 
     if "/" not in service or "/" not in secret:
         raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
     if renew_before >= days:
         raise typer.BadParameter(f"--renew-before {renew_before} is not below --days {days}")
-    spec = CertificateSpec(service, api_services or [], timedelta(days=days), timedelta(days=renew_before))
+    registered = [renew.Registered(renew.API_SERVICE, one) for one in api_services or ()]
+    registered += [renew.Registered(renew.WEBHOOK, one) for one in webhooks or ()]
+    spec = renew.CertificateSpec(service, registered, timedelta(days=days), timedelta(days=renew_before))
     _renew(_store(kubeconfig, secret), spec, ATTEMPTS)
 
 

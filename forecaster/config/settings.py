@@ -258,6 +258,8 @@ class Settings(Section):
             raise ValueError(
                 "vertical mode in-place needs resize.enabled: true, and the rights of deploy/components/vertical"
             )
+        if "initial" in modes and resize and not resize.initial:
+            raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
         return value
 
     @field_validator("resize")
@@ -266,6 +268,11 @@ class Settings(Section):
         kubernetes = info.data.get("kubernetes")
         if value.enabled and kubernetes and kubernetes.live == "off":
             raise ValueError("enabled needs the pods of the cluster, and kubernetes.live is off")
+        serving = info.data.get("serving")
+        if value.initial and not value.enabled:
+            raise ValueError("initial needs enabled: true, by which new pods are watched and released")
+        if value.initial and serving and not (serving.enabled and serving.secure.enabled):
+            raise ValueError("initial needs serving.secure.enabled: the API server asks over TLS")
         return value
 
     @field_validator("policy", "overrides")

@@ -246,10 +246,11 @@ class HorizontalPolicy(_Frozen):
 class VerticalPolicy(_Frozen):
     """Requests and limits of each container."""
 
-    mode: Literal["observe", "in-place"] = Field(
+    mode: Literal["observe", "initial", "in-place"] = Field(
         "observe",
-        description="observe: recommend and record. in-place: also resize running pods, one of a workload after the "
-        "other, with `resize.enabled`; templates stay as they are.",
+        description="observe: recommend and record. initial: also give new pods their size when they are made, with "
+        "`resize.initial`. in-place: also resize running pods, one of a workload after the other, with "
+        "`resize.enabled`. Templates stay as they are.",
     )
     recommender: Literal["forecaster", "vpa", "krr", "krr-limit", "crane"] = Field(
         "forecaster",

@@ -80,6 +80,32 @@ def secret_path(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{namespace}/secrets/{name}"
 
 
+class WebhookClient(Wire, frozen=True):
+    """Whom the API server asks, and what it trusts."""
+
+    service: ServiceReference | None = None
+    ca_bundle: bytes | None = None
+
+
+class Webhook(Wire, frozen=True):
+    """One of a configuration."""
+
+    name: str = ""
+    client_config: WebhookClient = WebhookClient()
+
+
+class WebhookConfiguration(Wire, frozen=True):
+    """MutatingWebhookConfiguration of admissionregistration.k8s.io/v1."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    webhooks: tuple[Webhook, ...] = ()
+
+
+def webhook_path(name: str) -> str:
+    """The path of a MutatingWebhookConfiguration."""
+    return f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}"
+
+
 class OwnerReference(Wire, frozen=True):
     """An owner of an object."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
 API_SERVICES = ("v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
+WEBHOOK = "forecaster-initial"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -153,6 +154,10 @@ RIGHTS = (
     Right(
         CERTIFICATES, "publish", "apiregistration.k8s.io", "apiservices", ("get", "patch"),
         "the API server does not trust the certificate", names=API_SERVICES,
+    ),
+    Right(
+        CERTIFICATES, "initial", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", ("get", "patch"),
+        "the API server does not ask about new pods", names=(WEBHOOK,),
     ),
 )  # fmt: skip
 

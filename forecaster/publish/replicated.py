@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.publish.new_pods import new_pods_path
 from forecaster.publish.table import pictures_path
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def replicated_files(table: Path) -> dict[str, Path]:
     return {
         "request-origins": beside / "request-origins.json",
         "observed": beside / "observed.json",
+        "new-pods": new_pods_path(table),
         TABLE: table,
         "pictures": pictures_path(table),
         "history": beside / "history.snapshot",

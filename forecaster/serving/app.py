@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -15,6 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from forecaster import __version__
+from forecaster.publish.new_pods import NewPodsFile
 from forecaster.publish.reader import TableReader, now, watching
 from forecaster.publish.table import pictures_path
 from forecaster.serving.access_control import PROBE_PATHS
@@ -24,6 +26,8 @@ from forecaster.serving.dashboard import Dashboard
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.metrics import CountRequests, ServingMetrics, Told
+from forecaster.serving.new_pods import PATH as ADMISSION_PATH
+from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.replicas import ReplicaFiles
 from forecaster.serving.reply import failure
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime
-    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -62,7 +65,7 @@ class FrontApplication:
     """One ASGI application for both listeners.
 
     With access control the plain port is left with probes and metrics without names; on the secure one every request is
-    controlled.
+    controlled, but for reviews of new pods: the API server shows webhooks no credentials.
     """
 
     def __init__(
@@ -72,7 +75,9 @@ class FrontApplication:
         count: Callable[[str, int], None],
         access_control: AccessControl | None = None,
         upstream: UpstreamAdapter | None = None,
+        admission: NewPodAdmission | None = None,
     ) -> None:
+        self._admission = admission
         self._metrics_api = metrics_api
         self._pages = pages
         self._count = count
@@ -83,6 +88,10 @@ class FrontApplication:
         """One request, or the lifespan of the process."""
         if scope["type"] != "http":
             await self._pages(scope, receive, send)
+            return
+        if self._admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
+            reply = self._admission.answer(scope["method"], await _body(receive))
+            await self._send("admission", reply, send)
             return
         refusal = None if self._access_control is None else await self._refusal(scope, self._access_control)
         if refusal is not None:
@@ -111,6 +120,16 @@ class FrontApplication:
         await send({"type": "http.response.body", "body": reply.body})
 
 
+async def _body(receive: Receive) -> bytes:
+    """The whole body, which the connection bounds; what was received where the client went away."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
 def _api_request(scope: Scope) -> ApiRequest:
     accept = if_none_match = b""
     headers: list[tuple[bytes, Any]] = scope["headers"]
@@ -134,11 +153,12 @@ def create_app(
     what_if: WhatIfProcess | None = None,
     report: WeeklyReport | None = None,
     calendar: Mapping[str, object] | None = None,
+    admission: NewPodAdmission | None = None,
 ) -> FrontApplication:
     """The application on top of a reader; where there is a secure listener, for those who may.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals. With `pictures` there is
-    a dashboard, with `replicas` others may copy what is served.
+    a dashboard, with `replicas` others may copy what is served, with `admission` new pods are sized on the secure port.
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
@@ -164,7 +184,7 @@ def create_app(
         return FrontApplication(metrics_api, pages, metrics.count)
     metrics.names_on_plain_port = False
     secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
-    return FrontApplication(metrics_api, pages, metrics.count, secured.access_control, secured.upstream)
+    return FrontApplication(metrics_api, pages, metrics.count, secured.access_control, secured.upstream, admission)
 
 
 def _pages(
@@ -243,13 +263,16 @@ def assemble(
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
     metrics = ServingMetrics(reader, clock, stale_after, audit.denials)
     metrics.told = told or Told()
+    admission = NewPodAdmission(NewPodsFile(Path(options.new_pods)), clock) if options.new_pods else None
+    metrics.admissions = admission.outcomes if admission else {}
     pictures = TableReader(pictures_path(table), clock) if options.dashboard else None
     given: dict[str, Any] = {"clock": clock, "stale_after": stale_after, "metrics": metrics, "pictures": pictures}
     building = partial(create_app, reader, **given, **_beside(options))
     if options.secure is None or secure is None:
         return HttpServer(building(), plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)
-    app = building(secured=secured, replicas=ReplicaFiles(table, clock) if options.replicas else None)
+    copied = ReplicaFiles(table, clock) if options.replicas else None
+    app = building(secured=secured, replicas=copied, admission=admission)
     server = HttpServer(app, plain, secure, secured.certificates.current, audit.refused, secured.ready)
     secured.drop_peers = server.drop_peers
     if secured.owners:

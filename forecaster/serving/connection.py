@@ -21,6 +21,9 @@ URL_MAX = 16 * 1024
 HEADERS_MAX = 64 * 1024
 HEADER_LINES_MAX = 128
 BODY_MAX = 64 * 1024
+POD_MAX = 1024 * 1024
+"""Of the body at `ADMISSION`, which holds a pod; the larger ones, which are rare, are made as they are."""
+ADMISSION = b"/admit/"
 PATIENCE_SECONDS = 10.0
 """How long a client may take over its headers, its body, or over reading an answer."""
 
@@ -107,9 +110,9 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body, which nothing here needs to be long."""
+        """A part of the body, which nothing else here needs to be long."""
         self._body += len(body)
-        if self._body > BODY_MAX:
+        if self._body > (POD_MAX if self.url.startswith(ADMISSION) else BODY_MAX):
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         super().on_body(body)
 

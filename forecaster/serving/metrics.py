@@ -63,6 +63,8 @@ class ServingMetrics:
         self.names_on_plain_port = True
         """Whether the plain port has the gauges of workloads."""
         self.told = Told()
+        self.admissions: Mapping[str, int] = {}
+        """New pods of which the API server asked, by what became of them."""
         self._denials = {} if denials is None else denials
         self._clock = clock
         self._gauges = TableGauges()
@@ -93,6 +95,13 @@ class ServingMetrics:
         for status, count in sorted(self._denials.items()):
             denials.add_metric([status], count)
         yield denials
+        if self.admissions:
+            admissions = CounterMetricFamily(
+                "forecaster_serving_admissions", "New pods by what became of their size.", labels=["outcome"]
+            )
+            for outcome, count in sorted(self.admissions.items()):
+                admissions.add_metric([outcome], count)
+            yield admissions
         writes = CounterMetricFamily(
             "forecaster_serving_table_writes", "Tables that computing wrote, or could not write.", labels=["outcome"]
         )

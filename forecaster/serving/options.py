@@ -99,5 +99,7 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     zone: str = "UTC"
     countries: tuple[str, ...] = ()
     """Whose public holidays are marked, by the days of that zone."""
+    new_pods: str = ""
+    """The file with the sizes of new pods; empty where they get none."""
     facts: str = ""
     """The socket on which the computing process tells what it knows of a workload; empty where it does not."""

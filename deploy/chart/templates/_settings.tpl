@@ -30,6 +30,11 @@
         server: https://keda-operator-metrics-apiserver.keda.svc:443
         ca_file: /etc/forecaster/upstream/ca.crt
 {{- end }}
+{{- if .Values.components.initial }}
+45-initial.yaml: |
+  resize:
+    initial: true
+{{- end }}
 {{- if .Values.components.keda }}
 20-keda.yaml: |
   keda:

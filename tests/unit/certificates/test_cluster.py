@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.certificates import renew
 from forecaster.certificates.cluster import ApiCluster, ChangedError, ClusterError
 from forecaster.certificates.issue import Issued
-from forecaster.certificates.renew import Registration, StoredCertificate
+from forecaster.certificates.renew import Registered, Registration, StoredCertificate
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import ClientConfig
 from tests.support.control_plane.authority import Authority
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECRET = "/api/v1/namespaces/scaling/secrets/tls"
+GROUP = Registered(renew.API_SERVICE, "v1.group")
 API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.group"
 
 
@@ -82,17 +84,17 @@ def test_a_certificate_is_read_back_as_it_was_written(objects: Objects, store: A
 def test_a_bundle_is_read_back_as_it_was_written(objects: Objects, store: ApiCluster) -> None:
     service = {"namespace": "scaling", "name": "forecaster", "port": 443}
     objects.found[API_SERVICE] = {"metadata": {}, "spec": {"service": service}}
-    store.write_bundle("v1.group", "authority", "8")
-    assert store.api_service("v1.group") == Registration("scaling/forecaster", "authority", "8")
+    store.write_bundle(GROUP, "authority", "8")
+    assert store.registration(GROUP) == Registration("scaling/forecaster", "authority", "8")
 
 
 def test_an_api_that_the_api_server_serves_itself_has_no_service(objects: Objects, store: ApiCluster) -> None:
     objects.found[API_SERVICE] = {"metadata": {"resourceVersion": "1"}, "spec": {"groupPriorityMinimum": 1}}
-    assert store.api_service("v1.group") == Registration("", "", "1")
+    assert store.registration(GROUP) == Registration("", "", "1")
 
 
 def test_an_api_service_that_is_not_there_is_none(store: ApiCluster) -> None:
-    assert store.api_service("v1.group") is None
+    assert store.registration(GROUP) is None
 
 
 def test_a_secret_that_is_not_there_names_the_remedy(store: ApiCluster) -> None:
@@ -103,7 +105,7 @@ def test_a_secret_that_is_not_there_names_the_remedy(store: ApiCluster) -> None:
 def test_a_version_that_is_gone_is_a_change(objects: Objects, store: ApiCluster) -> None:
     objects.refusal = 409
     with pytest.raises(ChangedError, match="409 the object has been modified; another client wrote it"):
-        store.write_bundle("v1.group", "authority", "8")
+        store.write_bundle(GROUP, "authority", "8")
 
 
 @pytest.mark.parametrize("status", [403, 422, 500])

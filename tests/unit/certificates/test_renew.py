@@ -11,7 +11,9 @@ from cryptography.x509.verification import DNSName, PolicyBuilder, Store, Verifi
 
 from forecaster.certificates.issue import Issued, issue
 from forecaster.certificates.renew import (
+    API_SERVICE,
     CertificateSpec,
+    Registered,
     Registration,
     StoredCertificate,
     bundle,
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
-SPEC = CertificateSpec("forecaster/forecaster", [EXTERNAL], timedelta(days=90), timedelta(days=30))
+SPEC = CertificateSpec(
+    "forecaster/forecaster", [Registered(API_SERVICE, EXTERNAL)], timedelta(days=90), timedelta(days=30)
+)
 
 
 @dataclass
@@ -43,12 +47,13 @@ class FakeCluster:
         self.issued = issued
         self.written.append("secret")
 
-    def api_service(self, name: str) -> Registration | None:
+    def registration(self, registered: Registered) -> Registration | None:
+        name = registered.name
         return Registration(self.owner, self.bundles[name], "1") if name in self.bundles else None
 
-    def write_bundle(self, name: str, bundle: str, version: str) -> None:
-        self.bundles[name] = bundle
-        self.written.append(name)
+    def write_bundle(self, registered: Registered, bundle: str, version: str) -> None:
+        self.bundles[registered.name] = bundle
+        self.written.append(registered.name)
 
 
 @pytest.fixture

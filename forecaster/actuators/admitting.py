@@ -1,0 +1,165 @@
+"""InitialActuator: what new pods of workloads in vertical mode initial are given, written to a file in every cycle.
+
+The serving process answers the API server by it; nothing is sent to the cluster here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from forecaster.actuators.resizes import resources_block
+from forecaster.actuators.resizing import sizes_wanted
+from forecaster.domain.decision import Hold, Reason
+from forecaster.domain.report import Effected
+from forecaster.domain.workload import WorkloadId
+from forecaster.errors import StoreError
+from forecaster.publish.new_pods import NewPods, NewPodsFile, NewPodSize, write_new_pods
+from forecaster.resources.neighbours import Neighbours
+from forecaster.vertical.admission.cluster import requirements_of as in_milli
+from forecaster.vertical.cluster_rules.manifest import requirements_of
+from forecaster.vertical.cluster_rules.resource_list import added
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+    from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.resize import ResizablePod, Sizes
+    from forecaster.actuators.resizes import NamespaceRules
+    from forecaster.actuators.settings import ActingSettings
+    from forecaster.actuators.writes import Fence
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Resources
+    from forecaster.publish.rows import OfferedCycle
+
+Document = dict[str, Any]
+NEAR = 0.25
+"""How far running pods may be from a size, as a ratio, that is given on while another one is not worth its price."""
+
+
+class AdmissionRules(Protocol):
+    """What is read of a cluster. Each method raises ApiError."""
+
+    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
+        """Pods with a size of ours that are watched, or were rolled back; with `settled` the others, too."""
+
+    def rules(self) -> NamespaceRules:
+        """Of every namespace."""
+
+
+@dataclass(slots=True)
+class InitialActuator:
+    """Receives the recommendations of a cycle, and writes what new pods are given: `OfferReceiver` and `Actuator`."""
+
+    cluster: AdmissionRules
+    path: Path
+    interval: timedelta
+    fence: Fence
+    acting: ActingSettings
+    policies: Policies
+    neighbours: NeighboursAt
+    """Of the cluster; to what a VPA sizes nothing is given."""
+    offered: OfferedCycle | None = None
+    given: dict[WorkloadId, NewPodSize] | None = None
+    """What was given last: it still is while the pods have it, and another one is not worth its price."""
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """The recommendations that are acted on."""
+        self.offered = cycle
+
+    def act(self, now: datetime) -> Effected:
+        """Replace the file; while writing is paused or tried out, by one that gives no size.
+
+        Raises:
+            ApiError: pods, LimitRanges or ResourceQuotas cannot be read; the file before is answered by until it ends.
+        """
+        stopped = self.acting.paused or self.acting.dry_run or self.fence.paused
+        sizes = {} if stopped else self._sizes(now)
+        away = {one.workload for one in self.cluster.marked() if _backs_off(one, now)} if sizes else set()
+        beside = self.neighbours(now) if sizes else Neighbours()
+        owned = {id_ for id_ in sizes if beside.writes_sizes(id_)}
+        offered = {id_: size for id_, size in sizes.items() if id_ not in away | owned}
+        states = Counter({"offered": len(offered), "owned": len(owned), "rolled-back": len(away & sizes.keys())})
+        try:
+            write_new_pods(self.path, self._found(now, offered))
+        except StoreError as error:
+            return Effected(self.fence.leading(), Counter(), Counter(), (str(error),))
+        return Effected(self.fence.leading(), Counter(), states)
+
+    def _sizes(self, now: datetime) -> dict[WorkloadId, NewPodSize]:
+        """What was decided now, and what was given before where that fits."""
+        if self.offered is None or self.offered.at != now:
+            return {}
+        fresh = {id_: self._size(id_, one) for id_, one in sizes_wanted(self.offered, now, self._initial).items()}
+        fitting = [id_ for id_ in self.offered.ids if self._initial(id_) and self._fits(id_)]
+        if fitting and self.given is None:
+            self.given = given_before(self.path, self.cluster)
+        before = self.given or {}
+        kept = {id_: before[id_] for id_ in fitting if id_ in before and near(self._now(id_), before[id_])}
+        self.given = before | fresh
+        return kept | fresh
+
+    def _fits(self, id_: WorkloadId) -> bool:
+        decided = self._decided(id_).resources
+        return isinstance(decided, Hold) and decided.reason is Reason.FITS
+
+    def _now(self, id_: WorkloadId) -> Resources:
+        return self._decided(id_).resources_now
+
+    def _decided(self, id_: WorkloadId) -> Recommendation:
+        assert self.offered is not None  # noqa: S101  its ids are of it
+        return self.offered.recommendations[self.offered.rows[id_]]
+
+    def _initial(self, id_: WorkloadId) -> bool:
+        return self.policies.stated(id_).vertical.mode == "initial"
+
+    def _found(self, now: datetime, sizes: Mapping[WorkloadId, NewPodSize]) -> NewPods:
+        seconds = self.interval.total_seconds()
+        if not sizes:
+            return NewPods(now, seconds, "")
+        rules, here = self.cluster.rules(), {id_.namespace for id_ in sizes}
+        by_name: dict[str, dict[str, dict[str, NewPodSize]]] = {}
+        for id_, size in sizes.items():
+            by_name.setdefault(id_.namespace, {}).setdefault(id_.kind, {})[id_.name] = size
+        ranges, quotas = (
+            {namespace: found for namespace, found in of.items() if namespace in here}
+            for of in (rules.limit_ranges, rules.quotas)
+        )
+        return NewPods(now, seconds, f"{rules.server.major}.{rules.server.minor}", by_name, ranges, quotas)
+
+    def _size(self, id_: WorkloadId, sizes: Sizes) -> NewPodSize:
+        decided = self._decided(id_)
+        return NewPodSize(_blocks(sizes), max(1, decided.replicas_now), decided.resources.message)
+
+
+def given_before(path: Path, cluster: AdmissionRules) -> dict[WorkloadId, NewPodSize]:
+    """What the process before this one gave: by its file, else by the pods that have it. Raises ApiError."""
+    known = NewPodsFile(path).newest()
+    if known is not None and known.sizes:
+        return {
+            WorkloadId(namespace, kind, name): size
+            for namespace, kinds in known.sizes.items()
+            for kind, names in kinds.items()
+            for name, size in names.items()
+        }
+    pods = (one for one in cluster.marked(settled=True) if one.resized is not None and one.resized.new)
+    return {one.workload: NewPodSize(_blocks(one.sizes), 1, "as its other pods") for one in pods}
+
+
+def _blocks(sizes: Sizes) -> dict[str, Document]:
+    return {name: resources_block(size) for name, size in sizes.items()}
+
+
+def near(now: Resources, size: NewPodSize) -> bool:
+    """Whether running pods have about that size."""
+    asked = added(*(requirements_of(one).requests for one in size.containers.values()))
+    has = in_milli(now).requests
+    return all(abs(has.get(name, 0) - milli) <= NEAR * milli for name, milli in asked.items())
+
+
+def _backs_off(one: ResizablePod, now: datetime) -> bool:
+    return one.backed_off_until is not None and now < one.backed_off_until

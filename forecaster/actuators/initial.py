@@ -1,0 +1,126 @@
+"""`admitted_pod`: which requests and limits a pod is made with, and why others stay as they are. Pure.
+
+The sizes and the proof are those of running pods (`resize`). What its template gave the pod lies in the same
+annotation, so that it is watched, rolled back and released like one that was resized.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from forecaster.actuators.resize import Resized, Surroundings, admitted, sizes_text
+from forecaster.actuators.resizes import BEFORE, LABEL, WATCHED, kept_text, resizable_pod
+from forecaster.domain.workload import WorkloadId
+from forecaster.publish.values import CLOCK_SKEW
+from forecaster.vertical.admission.context import with_values
+from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, quota_of, requirements_of
+from forecaster.vertical.cluster_rules.server import NEWEST, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from forecaster.actuators.resize import ResizablePod, Sizes
+    from forecaster.publish.new_pods import NewPods, NewPodSize
+
+Document = dict[str, Any]
+SIZE: Final = "forecaster.dev/size"
+"""Annotation of a new pod: what was set, and why."""
+WHY_MAX = 1000
+TEMPLATE_HASHES = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
+"""Labels whose value ends the name of a ReplicaSet, and what such a ReplicaSet is made by."""
+
+
+class AdmissionOutcome(StrEnum):
+    """What became of a new pod. Few values: they are labels of a metric."""
+
+    SIZED = "sized"
+    FITS = "fits"
+    """It has the size already."""
+    NOT_OFFERED = "not-offered"
+    """Its workload has another mode, is held, backs off, or is not known."""
+    NOT_KNOWN = "not-known"
+    """No cycle says anything: its file is absent, old, or cannot be read."""
+    OWNED = "owned"
+    """Another writer sized it."""
+    INADMISSIBLE = "inadmissible"
+    UNREADABLE = "unreadable"
+    """The pod, or a rule of its namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedPod:
+    """What is to be changed of a new pod: nothing, but where it is sized."""
+
+    outcome: AdmissionOutcome
+    why: str = ""
+    sizes: Sizes = field(default_factory=dict)
+    """Of the containers that change."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def admitted_pod(document: Document, namespace: str, known: NewPods | None, now: datetime) -> AdmittedPod:
+    """What a pod that is about to be made in a namespace is given by what a cycle said."""
+    if known is None or not known.at - CLOCK_SKEW <= now < known.ends:
+        return AdmittedPod(AdmissionOutcome.NOT_KNOWN, "no present cycle says a size")
+    try:
+        one = resizable_pod(_placed(document, namespace), lambda owner: owner_by_name(owner, document))
+        offered = _offered(known, one.workload)
+        if offered is None:
+            return AdmittedPod(AdmissionOutcome.NOT_OFFERED, f"{one.workload} is offered no size")
+        return _sized(one, offered, surroundings(known, namespace), now)
+    except (ManifestError, KeyError, TypeError, AttributeError, ValueError) as error:
+        return AdmittedPod(AdmissionOutcome.UNREADABLE, str(error))
+
+
+def owner_by_name(owner: WorkloadId, document: Document) -> WorkloadId:
+    """The workload above a ReplicaSet, by the hash that both the pod and the ReplicaSet's name have; else the owner."""
+    labels = document.get("metadata", {}).get("labels") or {}
+    for label, kind in TEMPLATE_HASHES.items():
+        end = f"-{labels.get(label, '')}"
+        if owner.kind == "ReplicaSet" and label in labels and owner.name.endswith(end):
+            return WorkloadId(owner.namespace, kind, owner.name.removesuffix(end))
+    return owner
+
+
+def surroundings(known: NewPods, namespace: str) -> Surroundings:
+    """What admits pods in a namespace. Raises ManifestError."""
+    ranges = tuple(limit_range_of(one) for one in known.limit_ranges.get(namespace, ()))
+    quotas = tuple(quota_of(one) for one in known.quotas.get(namespace, ()))
+    try:
+        server = Server.parse(known.server)
+    except ValueError:
+        server = NEWEST
+    return Surroundings(server, ranges, quotas)
+
+
+def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: datetime) -> AdmittedPod:
+    if one.owner or one.fault:
+        outcome = AdmissionOutcome.OWNED if one.owner else AdmissionOutcome.UNREADABLE
+        return AdmittedPod(outcome, one.owner or one.fault)
+    before = one.sizes if one.resized is None else {**one.sizes, **one.resized.before}  # it may be asked for twice
+    wanted = {name: requirements_of(block) for name, block in offered.containers.items()}
+    own = replace(one, pod=with_values(one.pod, before))
+    nearest, refused = admitted(own.pod, wanted, around, replicas=offered.replicas)
+    sizes = {name: size for name, size in nearest.items() if size != before[name]}
+    if not sizes:
+        outcome = AdmissionOutcome.INADMISSIBLE if refused else AdmissionOutcome.FITS
+        return AdmittedPod(outcome, refused or "it has the size")
+    was = sizes_text({name: before[name] for name in sizes})
+    nearly = f", as near as it is admitted: {refused}" if refused else ""
+    why = f"sized for {one.workload}{nearly}. {offered.why}"[:WHY_MAX]
+    marks = {BEFORE: kept_text(Resized(before, now, 0, new=True)), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}
+    return AdmittedPod(AdmissionOutcome.SIZED, why, sizes, {LABEL: WATCHED}, marks)
+
+
+def _offered(known: NewPods, id_: WorkloadId) -> NewPodSize | None:
+    return known.sizes.get(id_.namespace, {}).get(id_.kind, {}).get(id_.name)
+
+
+def _placed(document: Document, namespace: str) -> Document:
+    """With namespace and name, which a new pod need not have yet."""
+    meta = document.get("metadata") or {}
+    return {**document, "metadata": {"name": meta.get("generateName", ""), **meta, "namespace": namespace}}

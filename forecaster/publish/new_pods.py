@@ -1,0 +1,87 @@
+"""Sizes of new pods in a file beside the table: all that the admission of a pod is answered by. No numpy.
+
+It is replaced as a whole in every cycle. From `NewPods.ends` on it says nothing, and new pods keep their own sizes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from forecaster.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Document = dict[str, Any]
+INTERVALS = 3
+"""Cycles after which a file is too old to be answered by, as with a table."""
+
+
+class NewPodSize(msgspec.Struct, frozen=True):
+    """What the pods of a workload are given when they are made."""
+
+    containers: dict[str, Document]
+    """`resources` by container."""
+    replicas: int
+    """Of the workload, all of which are to fit into the quotas."""
+    why: str
+
+
+class NewPods(msgspec.Struct, frozen=True):
+    """What one cycle says of pods that are made from now on."""
+
+    at: datetime
+    interval_seconds: float
+    server: str
+    """Version of the API server."""
+    sizes: dict[str, dict[str, dict[str, NewPodSize]]] = {}
+    """By namespace, kind and name of the workload."""
+    limit_ranges: dict[str, list[Document]] = {}
+    quotas: dict[str, list[Document]] = {}
+    """By namespace, as the API server has them."""
+
+    @property
+    def ends(self) -> datetime:
+        """When it is too old."""
+        return self.at + timedelta(seconds=INTERVALS * self.interval_seconds)
+
+
+_decoder = msgspec.json.Decoder(NewPods)
+
+
+def new_pods_path(table: Path) -> Path:
+    """The file beside a table."""
+    return table.with_suffix(".new-pods")
+
+
+def write_new_pods(path: Path, found: NewPods) -> None:
+    """Replace the file as a whole. Raises StoreError."""
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        temporary.write_bytes(msgspec.json.encode(found))
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"sizes of new pods, {path}: {error.strerror}; new pods keep their own sizes") from error
+
+
+class NewPodsFile:
+    """The newest good content of the file, looked at when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._stamp = path, (0, 0, 0)
+        self._known: NewPods | None = None
+
+    def newest(self) -> NewPods | None:
+        """What is in it; None where there is none that can be read."""
+        try:
+            status = self._path.stat()
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+            if stamp != self._stamp:
+                self._known, self._stamp = _decoder.decode(self._path.read_bytes()), stamp
+        except (OSError, msgspec.DecodeError):
+            return None
+        return self._known

@@ -1,0 +1,138 @@
+"""/admit/pods: the API server asks before it makes a pod (AdmissionReview v1), and gets a patch of its size or none.
+
+A pod is never refused: what cannot be told is answered with `allowed` and no patch. Nothing is written for an answer,
+so that a dry run has no side effects; what was done stands on the pod and in the API server's audit log.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from forecaster.actuators.initial import AdmissionOutcome, AdmittedPod, admitted_pod
+from forecaster.actuators.resizes import resources_block
+from forecaster.kube.objects import Wire
+from forecaster.serving.reply import HttpReply, failure, success
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
+
+    from forecaster.publish.new_pods import NewPodsFile
+    from forecaster.vertical.cluster_rules.pod import Requirements
+
+Document = dict[str, Any]
+PATH = "/admit/pods"
+AMOUNTS = ("cpu", "memory")
+
+
+class PatchOperation(Wire, frozen=True):
+    """RFC 6902, section 4.1: `add` replaces what is there."""
+
+    path: str
+    value: Any
+    op: str = "add"
+
+
+class AdmissionRequest(Wire, frozen=True):
+    """What is read of it."""
+
+    uid: str
+    namespace: str = ""
+    operation: str = ""
+    dry_run: bool = False
+    object: Document | None = None
+
+
+class AdmissionResponse(msgspec.Struct, frozen=True, rename="camel"):
+    """Always allowed."""
+
+    uid: str
+    allowed: bool = True
+    patch: bytes | None = None
+    patch_type: str | None = None
+    audit_annotations: dict[str, str] = {}
+
+
+class AskedReview(Wire, frozen=True):
+    """admission.k8s.io/v1, as it comes."""
+
+    request: AdmissionRequest
+
+
+class AnsweredReview(msgspec.Struct, frozen=True, rename="camel"):
+    """As it goes back."""
+
+    response: AdmissionResponse
+    api_version: str = "admission.k8s.io/v1"
+    kind: str = "AdmissionReview"
+
+
+class NewPodAdmission:
+    """Answers by the file of the newest cycle, as every replica does that has it."""
+
+    def __init__(self, file: NewPodsFile, clock: Callable[[], datetime]) -> None:
+        self._file, self._clock = file, clock
+        self.outcomes: Counter[str] = Counter()
+        """Pods by what became of them; dry runs are left out."""
+
+    def answer(self, method: str, body: bytes) -> HttpReply:
+        """The answer to one review; what is no review is refused, which makes the pod as it is."""
+        if method != "POST":
+            return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{PATH} takes POST")
+        try:
+            asked = msgspec.json.decode(body, type=AskedReview).request
+        except msgspec.DecodeError as error:
+            return failure(HTTPStatus.BAD_REQUEST, f"not an AdmissionReview of admission.k8s.io/v1: {error}")
+        found = self._admitted(asked)
+        if not asked.dry_run:
+            self.outcomes[found.outcome] += 1
+        return success(AnsweredReview(_response(asked, found)))
+
+    def _admitted(self, asked: AdmissionRequest) -> AdmittedPod:
+        if asked.object is None or asked.operation != "CREATE":
+            return AdmittedPod(AdmissionOutcome.UNREADABLE, "no pod that is made")
+        try:
+            return admitted_pod(asked.object, asked.namespace, self._file.newest(), self._clock())
+        except Exception as error:  # noqa: BLE001  the boundary of a review: whatever fails, the pod is made
+            return AdmittedPod(AdmissionOutcome.UNREADABLE, f"{type(error).__name__}: {error}")
+
+
+def _response(asked: AdmissionRequest, found: AdmittedPod) -> AdmissionResponse:
+    told = {"size": f"{found.outcome}: {found.why}"} if found.outcome is not AdmissionOutcome.NOT_OFFERED else {}
+    if found.outcome is not AdmissionOutcome.SIZED or asked.object is None:
+        return AdmissionResponse(asked.uid, audit_annotations=told)
+    patch = msgspec.json.encode(list(json_patch(asked.object, found)))
+    return AdmissionResponse(asked.uid, patch=patch, patch_type="JSONPatch", audit_annotations=told)
+
+
+def json_patch(document: Document, found: AdmittedPod) -> Iterator[PatchOperation]:
+    """Requests and limits of the containers that change, and our own marks; nothing else of the pod."""
+    for kind in ("containers", "initContainers"):
+        for number, one in enumerate(document["spec"].get(kind) or ()):
+            if size := found.sizes.get(one["name"]):
+                yield PatchOperation(f"/spec/{kind}/{number}/resources", _resources(one.get("resources") or {}, size))
+    meta = document.get("metadata") or {}
+    for name, marks in (("labels", found.labels), ("annotations", found.annotations)):
+        yield from _marked(f"/metadata/{name}", meta.get(name), marks)
+
+
+def _resources(present: Document, size: Requirements) -> Document:
+    """The block with this CPU and memory; other resources and claims stay."""
+    block = resources_block(size)
+    amounts = {
+        kind: {name: amount for name, amount in (present.get(kind) or {}).items() if name not in AMOUNTS} | block[kind]
+        for kind in ("requests", "limits")
+    }
+    return present | {kind: of for kind, of in amounts.items() if of or kind in present}
+
+
+def _marked(path: str, present: Mapping[str, str] | None, marks: Mapping[str, str]) -> Iterator[PatchOperation]:
+    if not present:
+        yield PatchOperation(path, dict(marks))
+        return
+    for name, value in marks.items():
+        yield PatchOperation(f"{path}/{name.replace('~', '~0').replace('/', '~1')}", value)
