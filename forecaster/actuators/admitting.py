@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from forecaster.publish.rows import OfferedCycle
 
 Document = dict[str, Any]
+AT_ONCE = 2
+"""Times its pods that a workload may make before the quotas are read again, unless its maximum says more."""
 NEAR = 0.25
 """How far running pods may be from a size, as a ratio, that is given on while another one is not worth its price."""
 
@@ -133,7 +135,9 @@ class InitialActuator:
 
     def _size(self, id_: WorkloadId, sizes: Sizes) -> NewPodSize:
         decided = self._decided(id_)
-        return NewPodSize(_blocks(sizes), max(1, decided.replicas_now), decided.resources.message)
+        most = int(self.offered.offers.most[self.offered.rows[id_]]) if self.offered else 0
+        replicas = max(most, AT_ONCE * decided.replicas_now, 1)
+        return NewPodSize(_blocks(sizes), replicas, decided.resources.message)
 
 
 def given_before(path: Path, cluster: AdmissionRules) -> dict[WorkloadId, NewPodSize]:

@@ -26,7 +26,7 @@ class NewPodSize(msgspec.Struct, frozen=True):
     containers: dict[str, Document]
     """`resources` by container."""
     replicas: int
-    """Of the workload, all of which are to fit into the quotas."""
+    """All of which are to fit into the quotas: what is known of these is as old as the cycle."""
     why: str
 
 

@@ -29,8 +29,12 @@ PATH = "/admit/pods"
 AMOUNTS = ("cpu", "memory")
 
 
-class PatchOperation(Wire, frozen=True):
-    """RFC 6902, section 4.1: `add` replaces what is there."""
+class PatchOperation(msgspec.Struct, frozen=True):
+    """RFC 6902, section 4.1: `add` replaces what is there.
+
+    The API server refuses the pod for a patch that it cannot apply, whatever the failure policy: paths are those of the
+    very object that was sent.
+    """
 
     path: str
     value: Any

@@ -33,6 +33,8 @@
 {{- if .Values.components.initial }}
 45-initial.yaml: |
   resize:
+    # The rights are those of the component vertical.
+    enabled: true
     initial: true
 {{- end }}
 {{- if .Values.components.keda }}

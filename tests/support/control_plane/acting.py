@@ -53,11 +53,12 @@ class ActingReplica:
         parts: ExitStack,
         settings: Mapping[str, object],
         live: LiveCluster | None = None,
+        table: Path | None = None,
     ) -> None:
         account = str(plane.account("forecaster", NAMESPACE))
         given = {"acting": {"kubeconfig": account}, "kubernetes": {"kubeconfig": account}}
         self.settings = parse({**given, **settings}, "test")
-        found = actuators(self.settings, structlog.get_logger(), parts, live)
+        found = actuators(self.settings, structlog.get_logger(), parts, live, table=table)
         assert found is not None
         self.actuators = found
         self.publisher = OfferPublisher(self.settings.policies, {"effects": found})

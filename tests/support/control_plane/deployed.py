@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 from forecaster.app.child import SERVING, ServingProcess
+from forecaster.publish.new_pods import new_pods_path
 from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -87,7 +88,11 @@ class Deployed:
             self.table,
             Address("127.0.0.1", 0),
             secure_address=self.address,
-            options=ServingOptions(secure=secure, stale_after_seconds=self.stale_after_seconds),
+            options=ServingOptions(
+                secure=secure,
+                stale_after_seconds=self.stale_after_seconds,
+                new_pods=str(new_pods_path(self.table)),
+            ),
             program=program or SERVING,
         )
         process.start()

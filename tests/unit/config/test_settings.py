@@ -57,6 +57,9 @@ class TestFaults:
         ("text", "path", "allowed"),
         [
             ("policy: {horizontal: {quantile: 2}}", "policy.horizontal.quantile", "0.99"),
+            ("policy: {vertical: {mode: initial}}", "policy", "resize.initial: true"),
+            ("resize: {initial: true}", "resize", "needs enabled: true"),
+            ("resize: {enabled: true, initial: true}", "resize", "serving.secure.enabled"),
             ("cycle: {interval: 30s}", "cycle.interval", "1 minute"),
             ("cycle: {interval: 7m}", "cycle.interval", "divide an hour"),
             ("forecast: {model: oracle}", "forecast.model", "ridge"),

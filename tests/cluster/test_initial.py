@@ -1,0 +1,249 @@
+"""New pods get their size by the webhook of deploy/components/initial, on a real API server with its controllers.
+
+It is a control plane of its own: the webhook would be asked about the pods of every other test.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from forecaster.actuators.initial import SIZE
+from forecaster.actuators.resizes import BEFORE, LABEL
+from forecaster.app.answering import table_path
+from forecaster.app.effects import released_objects
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
+from forecaster.sources.live import LiveCluster
+from tests.cluster.test_resize import pods, requests, sized
+from tests.support.control_plane.acting import ActingReplica
+from tests.support.control_plane.authority import Authority
+from tests.support.control_plane.binaries import CORE, why_not
+from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT, Deployed
+from tests.support.control_plane.plane import ControlPlane
+from tests.support.control_plane.workloads import deployment, replicas
+from tests.support.tables import publish
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.control_plane.api import Api, Document
+
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+WEBHOOK = f"{CONFIGURATIONS}/forecaster-initial"
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    if absent := why_not(*CORE):
+        pytest.skip(absent)
+    with ControlPlane(tmp_path_factory.mktemp("initial"), services="127.137") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
+    """The base with both components of sizes, its certificate, and whom the webhook trusts."""
+    folder = tmp_path_factory.mktemp("deployed")
+    parts = {"resources": ["base"], "components": ["components/vertical", "components/initial"]}
+    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
+    table = publish(table_path(folder), at=datetime.now(UTC), mode="publish")
+    made = Deployed(control_plane, folder, table=table, kustomization=folder)
+    control_plane.until_allowed(
+        f"{NAMESPACE}/forecaster-certificates",
+        "patch",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        name="forecaster-initial",
+    )
+    control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "pods")
+    assert "MutatingWebhookConfiguration forecaster-initial: trusts our authority" in made.run_certificates()
+    control_plane.api.delete("APIService", EXTERNAL)
+    return made
+
+
+@pytest.fixture(scope="module")
+def leader(deployed: Deployed) -> Iterator[ActingReplica]:
+    plane = deployed.cluster
+    client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
+    live = LiveCluster()
+    live.start(client)
+    with ExitStack() as parts:
+        parts.callback(live.stop, client)
+        secure = {"enabled": True, "certificate_file": "tls.crt", "key_file": "tls.key"}
+        settings = {
+            "resize": {"enabled": True, "initial": True},
+            "serving": {"secure": secure},
+            "policy": {"vertical": {"mode": "initial"}},
+        }
+        replica = ActingReplica(plane, parts, settings, live, table=deployed.table)
+        replica.until_leading()
+        yield replica
+
+
+@pytest.fixture(scope="module")
+def answering(deployed: Deployed, leader: ActingReplica) -> Iterator[None]:
+    """The real serving process, of which the API server knows."""
+    with contextmanager(deployed.serve)():
+
+        def answered() -> bool:
+            leader.cycle("default", 1, sizes=sized(0.3, 128))
+            return tried(deployed.cluster.api, "default") == "300m"
+
+        wait_until(answered, what="an answer of the webhook")
+        yield
+
+
+def made(api: Api, name: str, namespace: str, count: int = 2, **changes: Document) -> list[Document]:
+    """The pods that the real controller makes of a Deployment."""
+    document = deployment(name, count)
+    document["spec"]["template"]["spec"] |= changes
+    api.create(document, namespace)
+    wait_until(lambda: len(pods(api, namespace)) == count, what="the pods")
+    return pods(api, namespace)
+
+
+def test_where_nothing_answers_yet_pods_are_made_as_they_are(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    """It comes first: the service does not run before a test asks for it."""
+    leader.cycle(namespace, 2, sizes=sized(0.3, 128))
+    made(deployed.cluster.api, "web", namespace)
+    assert requests(deployed.cluster.api, namespace) == ["100m", "100m"]
+
+
+@pytest.mark.usefixtures("answering")
+def test_new_pods_of_a_deployment_have_the_size_and_say_why(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    leader.cycle(namespace, 2, sizes=sized(0.3, 128))
+    for one in made(deployed.cluster.api, "web", namespace):
+        assert one["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "300m", "memory": "128Mi"}}
+        assert one["metadata"]["labels"][LABEL] == "watched"
+        said = one["metadata"]["annotations"]
+        assert said[SIZE].startswith("app cpu 100m, memory 64Mi → app cpu 300m, memory 128Mi: sized for ")
+        assert '"cpu":"100m"' in said[BEFORE]
+    template = deployed.cluster.api.read("Deployment", "web", namespace)["spec"]["template"]
+    assert template["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "100m", "memory": "64Mi"}
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_release_gives_running_pods_what_their_template_says(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    leader.cycle(namespace, 2, sizes=sized(0.3, 128))
+    made(deployed.cluster.api, "web", namespace)
+    wait_until(lambda: replicas(deployed.cluster.api, "web", namespace).ready == 2, what="two pods")
+    with closing(ApiClient(client_config_source(deployed.account("forecaster")))) as client:
+        here = {"expired": False, "dry_run": False}
+        found = released_objects(
+            client, leader.settings, datetime.now(UTC), **here, chosen=lambda one, _: one == namespace
+        )
+        assert len([one for one in found if one.done]) == 2
+    assert requests(deployed.cluster.api, namespace) == ["100m", "100m"]
+    assert not [one for one in pods(deployed.cluster.api, namespace) if LABEL in one["metadata"]["labels"]]
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pod_that_restarts_with_its_size_gets_its_own_and_new_ones_keep_theirs(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    api, began = deployed.cluster.api, datetime.now(UTC)
+    leader.cycle(namespace, 1, at=began, sizes=sized(0.3, 32))
+    (pod,) = made(api, "web", namespace, 1)
+    wait_until(lambda: replicas(api, "web", namespace).ready == 1, what="the pod")
+    (pod,) = pods(api, namespace)
+    statuses = [{**one, "restartCount": 2} for one in pod["status"]["containerStatuses"]]
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
+    body = {"status": {"containerStatuses": statuses}}
+    assert api.ask("PATCH", path, body, content_type="application/merge-patch+json").is_success
+    found = leader.cycle(namespace, 1, at=datetime.now(UTC), sizes=sized(0.3, 32))
+    assert found["resize"].writes == {("roll-back", "written"): 1}
+    assert requests(api, namespace) == ["100m"]
+    assert leader.cycle(namespace, 1, sizes=sized(0.3, 32))["initial"].states == {"rolled-back": 1, "offered": 0}
+    api.merge("Deployment", "web", {"spec": {"replicas": 2}}, namespace)
+    wait_until(lambda: len(pods(api, namespace)) == 2, what="another pod")
+    assert requests(api, namespace) == ["100m", "100m"]
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    api = deployed.cluster.api
+    objects: list[tuple[str, Document]] = [
+        ("limitranges", {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"cpu": "250m"}}]}}),
+        ("resourcequotas", {"kind": "ResourceQuota", "spec": {"hard": {"requests.memory": "200Mi"}}}),
+    ]
+    for resource, one in objects:
+        body = {"apiVersion": "v1", "metadata": {"name": "small"}, **one}
+        assert api.ask("POST", f"/api/v1/namespaces/{namespace}/{resource}", body).is_success
+    quota = f"/api/v1/namespaces/{namespace}/resourcequotas/small"
+    wait_until(lambda: "used" in api.get(quota).get("status", {}), what="the quota")
+    leader.cycle(namespace, 2, sizes=sized(0.3, 128))
+    found = made(api, "web", namespace, 2)
+    sizes = [one["spec"]["containers"][0]["resources"]["requests"] for one in found]
+    assert [one["cpu"] for one in sizes] == ["250m", "250m"]
+    assert all(64 <= int(one["memory"].removesuffix("Mi")) < 128 for one in sizes), sizes
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_dry_run_has_the_same_answer_and_no_side_effect(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    leader.cycle(namespace, 1, sizes=sized(0.3, 128))
+    assert tried(deployed.cluster.api, namespace) == "300m"
+    assert pods(deployed.cluster.api, namespace) == []
+
+
+@pytest.mark.usefixtures("answering")
+def test_pods_of_other_workloads_and_while_nothing_is_decided_are_made_as_they_are(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    leader.cycle(namespace, 2, name="other", sizes=sized(0.3, 128))
+    assert [LABEL in one["metadata"]["labels"] for one in made(deployed.cluster.api, "web", namespace)] == [
+        False,
+        False,
+    ]
+    leader.cycle(namespace, 2)
+    deployed.cluster.api.merge("Deployment", "web", {"spec": {"replicas": 3}}, namespace)
+    wait_until(lambda: len(pods(deployed.cluster.api, namespace)) == 3, what="another pod")
+    assert requests(deployed.cluster.api, namespace) == ["100m"] * 3
+
+
+@pytest.mark.usefixtures("answering")
+def test_with_an_authority_that_is_not_ours_pods_are_made_as_they_are(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    api = deployed.cluster.api
+    before = api.get(WEBHOOK)["webhooks"][0]["clientConfig"]["caBundle"]
+    leader.cycle(namespace, 1, sizes=sized(0.3, 128))
+    try:
+        trust(api, Authority(deployed.folder / "other", "other").bundle)
+        wait_until(lambda: tried(api, namespace) == "100m", what="the other authority")
+        made(api, "web", namespace, 1)
+        assert requests(api, namespace) == ["100m"]
+    finally:
+        trust(api, before)
+        wait_until(lambda: tried(api, namespace) == "300m", what="our authority")
+
+
+def tried(api: Api, namespace: str) -> str:
+    """The CPU request of a pod as the controller of a Deployment `web` would make it, by a dry run."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-abc", "uid": "u", "controller": True}
+    meta = {"name": "tried", "labels": {"pod-template-hash": "abc"}, "ownerReferences": [owner]}
+    spec = deployment("web", 1)["spec"]["template"]["spec"]
+    found = api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, namespace, dry_run=True)
+    return str(found["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+
+
+def trust(api: Api, bundle: str) -> None:
+    change = [{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]
+    assert api.ask("PATCH", WEBHOOK, change, content_type="application/json-patch+json").is_success

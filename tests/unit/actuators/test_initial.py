@@ -1,0 +1,221 @@
+"""What a pod is made with, when it keeps what its template says, and the answer that the API server gets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.actuators.admitting import InitialActuator
+from forecaster.actuators.resizes import BEFORE, LABEL, NamespaceRules
+from forecaster.actuators.settings import ActingSettings
+from forecaster.domain.decision import Hold, Reason, Resize
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+from forecaster.publish.new_pods import NewPodsFile, new_pods_path
+from forecaster.publish.rows import offered_cycle
+from forecaster.serving.new_pods import NewPodAdmission
+from forecaster.vertical.cluster_rules.server import NEWEST
+from tests.support.builders import NOON
+from tests.support.fences import Fence
+from tests.support.recommendations import recommendation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.actuators.resize import ResizablePod
+
+Document = dict[str, Any]
+WEB = WorkloadId("shop", "Deployment", "web")
+MIB = 2.0**20
+MINUTE = timedelta(minutes=1)
+FITS = Hold(Reason.FITS, "it fits")
+
+
+@dataclass
+class FakeRules:
+    """A cluster whose namespaces admit everything but what a test says."""
+
+    limit_ranges: dict[str, list[Document]] = field(default_factory=dict)
+    pods: list[ResizablePod] = field(default_factory=list)
+
+    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
+        return self.pods
+
+    def rules(self) -> NamespaceRules:
+        return NamespaceRules(NEWEST, self.limit_ranges, {})
+
+
+@dataclass
+class Admitting:
+    """An actuator and what its file is answered by."""
+
+    actuator: InitialActuator
+    path: Path
+
+    def cycle(self, decided: Resize | Hold, *, minutes: float = 0, now: Resources | None = None) -> dict[str, int]:
+        at = NOON + minutes * MINUTE
+        one = replace(recommendation(WEB, at=at, now=2), resources=decided, resources_now=now or Resources(0.1))
+        self.actuator.receive(offered_cycle(at, [one], [Policy()]))
+        return dict(self.actuator.act(at).states)
+
+    def made(self, pod: Document | None = None, *, minutes: float = 0, **request: object) -> Document:
+        """A pod as it is after the answer."""
+        pod = pod or web()
+        body = {"request": {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, **request}}
+        admission = NewPodAdmission(NewPodsFile(self.path), lambda: NOON + minutes * MINUTE)
+        response = json.loads(admission.answer("POST", json.dumps(body).encode()).body)["response"]
+        assert (response["uid"], response["allowed"]) == ("u", True)
+        return patched(pod, json.loads(base64.b64decode(response["patch"]))) if response["patch"] else pod
+
+
+@pytest.fixture
+def admitting(tmp_path: Path) -> Admitting:
+    path = new_pods_path(tmp_path / "recommendations.table")
+    policies = Policies(Policy.model_validate({"vertical": {"mode": "initial"}}))
+    return Admitting(InitialActuator(FakeRules(), path, MINUTE, Fence(), ActingSettings(), policies), path)
+
+
+def sized(cpu: float = 0.3, name: str = "app") -> Resize:
+    new = Resources(cpu_request=cpu, memory_request=128 * MIB)
+    return Resize(new, Reason.SIZED, "sized", (ContainerSize(name, Resources(), new, None, None, ""),))
+
+
+def web(owner: str = "web-abc", kind: str = "ReplicaSet", hashed: str = "abc", **meta: object) -> Document:
+    resources = {"requests": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "1Gi"}, "claims": [{"name": "one"}]}
+    owners = [{"kind": kind, "name": owner, "controller": True}]
+    metadata = {"generateName": "web-", "labels": {"pod-template-hash": hashed}, "ownerReferences": owners, **meta}
+    return {"metadata": metadata, "spec": {"containers": [{"name": "app", "resources": resources}]}}
+
+
+def patched(pod: Document, operations: list[Document]) -> Document:
+    """As RFC 6902 has it, for `add`."""
+    found = json.loads(json.dumps(pod))
+    for one in operations:
+        *above, last = [part.replace("~1", "/").replace("~0", "~") for part in one["path"][1:].split("/")]
+        at = found
+        for part in above:
+            at = at[int(part)] if isinstance(at, list) else at[part]
+        assert one["op"] == "add"
+        at[last] = one["value"]
+    return dict(found)
+
+
+def cpu(pod: Document) -> str:
+    return str(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+
+
+def test_what_else_a_pod_states_stays(admitting: Admitting) -> None:
+    admitting.cycle(sized())
+    found = admitting.made()
+    assert found["spec"]["containers"][0]["resources"] == {
+        "requests": {"cpu": "300m", "memory": "128Mi", "ephemeral-storage": "1Gi"},
+        "claims": [{"name": "one"}],
+    }
+    assert found["metadata"]["labels"] == {"pod-template-hash": "abc", LABEL: "watched"}
+    assert json.loads(found["metadata"]["annotations"][BEFORE])["new"] is True
+
+
+def test_asked_once_more_the_answer_is_the_same(admitting: Admitting) -> None:
+    """Another webhook has put a container into the pod since."""
+    admitting.cycle(sized())
+    once = admitting.made()
+    once["spec"]["containers"].append({"name": "proxy", "resources": {"requests": {"cpu": "10m"}}})
+    twice = admitting.made(once)
+    before = json.loads(twice["metadata"]["annotations"][BEFORE])["containers"]
+    assert (cpu(twice), before["app"]["requests"]["cpu"], before["proxy"]["requests"]["cpu"]) == ("300m", "100m", "10m")
+
+
+@pytest.mark.parametrize(
+    ("pod", "size"),
+    [
+        (web(), "300m"),
+        (web(labels={"rollouts-pod-template-hash": "abc"}), "100m"),
+        (web(hashed="other"), "100m"),
+        (web("web-1", kind="Job"), "100m"),
+        (web("web", kind="StatefulSet"), "100m"),
+        (web(annotations={"vpaObservedContainers": "app"}), "100m"),
+        (web(annotations={BEFORE: "what"}), "100m"),
+        (web(ownerReferences=[]), "100m"),
+        ({"metadata": {}, "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "?"}}}]}}, "?"),
+    ],
+    ids=["ours", "rollout", "hash", "job", "stateful", "vpa", "marked", "no-owner", "unreadable"],
+)
+def test_only_pods_of_the_workload_that_are_understood_are_sized(
+    admitting: Admitting, pod: Document, size: str
+) -> None:
+    admitting.cycle(sized())
+    assert cpu(admitting.made(pod)) == size
+
+
+@pytest.mark.parametrize(("minutes", "size"), [(2.9, "300m"), (3.0, "100m"), (-5.0, "100m")])
+def test_a_cycle_of_long_ago_says_nothing(admitting: Admitting, minutes: float, size: str) -> None:
+    admitting.cycle(sized())
+    assert cpu(admitting.made(minutes=minutes)) == size
+
+
+def test_while_a_given_size_fits_the_running_pods_it_is_given_on(admitting: Admitting) -> None:
+    """Otherwise pods would alternate between two sizes: with the given one there is nothing left to decide."""
+    given = Resources(cpu_request=0.3, memory_request=128 * MIB)
+    admitting.cycle(sized())
+    assert admitting.cycle(FITS, minutes=1, now=given) == {"offered": 1, "rolled-back": 0}
+    assert cpu(admitting.made(minutes=1)) == "300m"
+    admitting.actuator.given = None  # another process, which finds the file
+    assert admitting.cycle(FITS, minutes=2, now=given)["offered"] == 1
+    assert admitting.cycle(FITS, minutes=3, now=Resources(0.1, memory_request=64 * MIB))["offered"] == 0
+    held = Hold(Reason.NO_DATA, "nothing is known")
+    assert admitting.cycle(held, minutes=4, now=given)["offered"] == 0
+
+
+@pytest.mark.parametrize("given", [{"paused": True}, {"dry_run": True}], ids=str)
+def test_paused_or_tried_out_new_pods_keep_their_sizes(admitting: Admitting, given: dict[str, bool]) -> None:
+    admitting.actuator.acting = ActingSettings.model_validate(given)
+    admitting.cycle(sized())
+    assert cpu(admitting.made()) == "100m"
+
+
+def test_a_size_stays_within_a_limit_range(admitting: Admitting) -> None:
+    limits = {"metadata": {"name": "small"}, "spec": {"limits": [{"type": "Container", "max": {"cpu": "200m"}}]}}
+    admitting.actuator.cluster = FakeRules({"shop": [limits]})
+    admitting.cycle(sized())
+    assert cpu(admitting.made()) == "200m"
+
+
+@given(
+    body=st.one_of(
+        st.binary(max_size=64),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(
+                        [
+                            "request",
+                            "uid",
+                            "object",
+                            "operation",
+                            "namespace",
+                            "metadata",
+                            "spec",
+                            "containers",
+                            "labels",
+                        ]
+                    ),
+                    inner,
+                    max_size=4,
+                )
+            ),
+        ).map(lambda one: json.dumps(one).encode()),
+    )
+)
+def test_whatever_is_sent_there_is_an_answer(tmp_path_factory: pytest.TempPathFactory, body: bytes) -> None:
+    admission = NewPodAdmission(NewPodsFile(tmp_path_factory.getbasetemp() / "none"), lambda: NOON)
+    assert admission.answer("POST", body).status in {200, 400}
