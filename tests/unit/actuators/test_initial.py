@@ -21,6 +21,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.new_pods import NewPodsFile, new_pods_path
 from forecaster.publish.rows import offered_cycle
+from forecaster.resources.neighbours import Neighbours
 from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.vertical.cluster_rules.server import NEWEST
 from tests.support.builders import NOON
@@ -80,7 +81,9 @@ class Admitting:
 def admitting(tmp_path: Path) -> Admitting:
     path = new_pods_path(tmp_path / "recommendations.table")
     policies = Policies(Policy.model_validate({"vertical": {"mode": "initial"}}))
-    return Admitting(InitialActuator(FakeRules(), path, MINUTE, Fence(), ActingSettings(), policies), path)
+    return Admitting(
+        InitialActuator(FakeRules(), path, MINUTE, Fence(), ActingSettings(), policies, lambda _: Neighbours()), path
+    )
 
 
 def sized(cpu: float = 0.3, name: str = "app") -> Resize:
@@ -165,7 +168,7 @@ def test_while_a_given_size_fits_the_running_pods_it_is_given_on(admitting: Admi
     """Otherwise pods would alternate between two sizes: with the given one there is nothing left to decide."""
     given = Resources(cpu_request=0.3, memory_request=128 * MIB)
     admitting.cycle(sized())
-    assert admitting.cycle(FITS, minutes=1, now=given) == {"offered": 1, "rolled-back": 0}
+    assert admitting.cycle(FITS, minutes=1, now=given) == {"offered": 1, "owned": 0, "rolled-back": 0}
     assert cpu(admitting.made(minutes=1)) == "300m"
     admitting.actuator.given = None  # another process, which finds the file
     assert admitting.cycle(FITS, minutes=2, now=given)["offered"] == 1
