@@ -187,7 +187,7 @@ def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec]
         every=options.every,
         capacities={one.id: capacity for one in found.workloads} if capacity else {},
         behaviors={id_: behavior for id_, behavior in behaviors.items() if behavior},
-        prices=None if prices == NO_PRICES else Prices(*(price or 0.0 for price in prices)),
+        prices=None if prices == NO_PRICES else Prices(prices[0] or 0.0, prices[1] or 0.0, settings.prices.currency),
     )
 
 

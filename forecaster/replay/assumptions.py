@@ -96,10 +96,12 @@ GIB = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Money for an hour of a core and of a GiB, in whatever currency."""
+    """Money for an hour of a core and of a GiB."""
 
     core_hour: float = 0.0
     gib_hour: float = 0.0
+    currency: str = ""
+    """As it is written beside amounts; empty where none is stated."""
 
     def of_pod(self, resources: Resources) -> float:
         """An hour of one pod, by its requests."""

@@ -23,6 +23,7 @@ from forecaster.report.week_table import (
     LOSS_HEADS,
     SIZE_HEADS,
     adopted_rows,
+    heads_of,
     loss_rows,
     rows_of,
     size_rows,
@@ -76,7 +77,7 @@ def _decided(one: WeekOutcome) -> list[str]:
 def _each(one: WeekOutcome) -> str:
     rows = rows_of(one)
     kept = [i for i in range(len(HEADS)) if one.prices or i not in MONEY]
-    return table([[row[i] for i in kept] for row in rows], [HEADS[i] for i in kept], bold={len(rows) - 1})
+    return table([[row[i] for i in kept] for row in rows], [heads_of(one)[i] for i in kept], bold={len(rows) - 1})
 
 
 def _sizes(one: WeekOutcome) -> list[str]:

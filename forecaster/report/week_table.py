@@ -43,6 +43,12 @@ ALL = "all"
 WORSE = "worse"
 
 
+def heads_of(one: WeekOutcome) -> tuple[str, ...]:
+    """Of the columns; money in the currency that the settings name."""
+    currency = one.prices.currency if one.prices else ""
+    return tuple(head.replace("money", currency) for head in HEADS) if currency else HEADS
+
+
 def rows_of(one: WeekOutcome) -> list[tuple[str, ...]]:
     """One row for each workload, those on which we were worse first, and one for all."""
     whole = one.comparison
@@ -120,7 +126,7 @@ def print_week(one: WeekOutcome, output: Output) -> None:
 def _print(one: WeekOutcome, *, wide: bool) -> None:
     print_text(*told(one))
     if one.comparison.workloads:
-        print_table(_columns(HEADS, rows_of(one), RANKS if one.prices else WITHOUT_MONEY), wide=wide)
+        print_table(_columns(heads_of(one), rows_of(one), RANKS if one.prices else WITHOUT_MONEY), wide=wide)
     if one.sizes:
         print_text("", "Requests and limits of one pod, as their owners state them and ours:")
         print_table(_columns(SIZE_HEADS, size_rows(one), SIZE_RANKS), wide=wide)

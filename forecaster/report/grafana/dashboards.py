@@ -32,6 +32,11 @@ def _stat(title: str, unit: str, expr: str, about: str) -> GrafanaPanel:
     return GrafanaPanel(title, unit, {title.lower(): expr}, about, kind="stat", width=4)
 
 
+def _written(counter: str) -> str:
+    """Writes of one actuator; 0 where it is not enabled."""
+    return f"sum by (change, outcome) (increase({counter}[10m])) or vector(0)"
+
+
 FLEET = Board(
     "forecaster-fleet",
     "forecaster / fleet",
@@ -101,10 +106,14 @@ FLEET = Board(
             kind="table",
         ),
         GrafanaPanel(
-            "Floors",
+            "Effects on the cluster",
             "short",
-            {"{{state}}": "max by (state) (forecaster_floors) or vector(0)"},
-            "HPAs in mode floor: raised, or refused and why.",
+            {
+                "floors, {{state}}": "max by (state) (forecaster_floors) or vector(0)",
+                "counts, {{state}}": "max by (state) (forecaster_scales) or vector(0)",
+                "sizes, {{state}}": "max by (state) (forecaster_resizes) or vector(0)",
+            },
+            "Floors of HPAs, counts without one, sizes of running pods: ours, or refused and why.",
         ),
     ),
 )
@@ -336,13 +345,15 @@ HEALTH = Board(
             "One core at most in most steps.",
         ),
         GrafanaPanel(
-            "Floors written in ten minutes",
+            "Writes to the cluster in ten minutes",
             "short",
             {
-                "{{change}}: {{outcome}}": "sum by (change, outcome) (increase(forecaster_floor_writes_total[10m]))"
-                " or vector(0)",
+                "floor {{change}}: {{outcome}}": _written("forecaster_floor_writes_total"),
+                "count {{change}}: {{outcome}}": _written("forecaster_scale_writes_total"),
+                "size {{change}}: {{outcome}}": _written("forecaster_resize_writes_total"),
+                "status: {{outcome}}": "sum by (outcome) (increase(forecaster_status_writes_total[10m])) or vector(0)",
             },
-            "Writes of minReplicas in mode floor.",
+            "Writes of minReplicas, of counts, to running pods and of statuses; none fails where all is well.",
         ),
         GrafanaPanel(
             "Settings",

@@ -12,7 +12,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import DAY, MINUTE
-from forecaster.domain.workload import Resources
+from forecaster.domain.workload import ContainerLosses, Resources
 from forecaster.replay import Assumptions, Prices, Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
 from forecaster.report.week_page import week_page
@@ -114,3 +114,15 @@ def test_the_last_row_of_sizes_is_the_sum() -> None:
     (one, total) = size_rows(outcome())
     assert one[1:] == total[1:]
     assert total[0] == "all"
+
+
+def test_losses_and_money_are_told_with_their_units() -> None:
+    one = outcome()
+    id_ = one.comparison.workloads[0].workload.id
+    lossy = replace(one, losses={id_: ContainerLosses(3, None)}, prices=Prices(core_hour=2.0, currency="EUR"))
+    page = week_page(lossy, Assumptions(), "made up")
+    assert "our EUR" in page
+    assert "OOM kills and throttling as they happened" in page
+    told = week_view(lossy).workloads[0].losses
+    assert told is not None
+    assert (told.oom_kills, told.throttled_container_hours) == (3, None)
