@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -17,13 +18,14 @@ from forecaster.horizontal.lead_time import (
     interrupted,
     lead_time,
     measured,
+    measured_on_image,
     measured_on_pods,
     watched,
     with_pods,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
 
 UNWATCHED = ScaleUpWatch()
+NO_WORKLOAD = WorkloadId("", "", "")
 SECOND = timedelta(seconds=1)
 LONGEST_BLINK = 3
 """Intervals between two looks up to which what happened in between is still timed."""
@@ -72,6 +75,9 @@ class LeadTimes:
     watches: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     pods: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     """What was measured on single pods, where the API server tells them; it counts before what counts show."""
+    images: dict[str, ScaleUpWatch] = field(default_factory=dict)
+    """The same of the pods of all workloads with an image: for workloads of which too little was seen."""
+    image_of: Mapping[WorkloadId, str] = field(default_factory=dict)
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
     written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
@@ -87,6 +93,10 @@ class LeadTimes:
         self.looked = now
         for id_, took in targets.inventory.started.items():
             self.pods[id_] = with_pods(self.pods.get(id_, UNWATCHED), took, delay=self.interval + SYNC)
+            if image := targets.inventory.images.get(id_):
+                before = self.images.get(image, UNWATCHED)
+                self.images[image] = with_pods(before, took, delay=self.interval + SYNC)
+        self.image_of = targets.inventory.images or self.image_of
         for workload in targets.inventory.workloads:
             pods = (workload.replicas, workload.ready_replicas)
             if self.seen.get(workload.id) != pods:
@@ -99,22 +109,31 @@ class LeadTimes:
         if policy.lead_time is None and pods.rung is not None:
             return measured_on_pods(pods.rung, pods.took)
         if watch.rung is None or policy.lead_time is not None:
+            image = self._of_image(id_)
+            if policy.lead_time is None and image.rung is not None:
+                return measured_on_image(image.rung, image.took, self.image_of[id_])
             return lead_time(policy, watch.took)
         return measured(watch.rung, watch.took)
 
     def identities(self, ids: Sequence[WorkloadId]) -> NDArray[np.int64]:
         """[row] a number that stays while the scale-ups and pods of a workload that were timed stay."""
-        took = ((self.watches.get(id_, UNWATCHED).took, self.pods.get(id_, UNWATCHED).took) for id_ in ids)
-        return np.fromiter((id(ups) ^ (id(pods) << 1) for ups, pods in took), np.int64, len(ids))
+        every = ((self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED), self._of_image(id_)) for id_ in ids)
+        timed = (id(ups.took) ^ (id(pods.took) << 1) ^ (id(image.took) << 2) for ups, pods, image in every)
+        return np.fromiter(timed, np.int64, len(ids))
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
-        """The lead times that were measured."""
-        each = (*self.watches.items(), *self.pods.items())
+        """The lead times that were measured; of a workload of which too little was seen, that of its image."""
+        of_images = ((id_, self.images.get(image, UNWATCHED)) for id_, image in self.image_of.items())
+        each = (*of_images, *self.watches.items(), *self.pods.items())
         return {id_: watch.rung for id_, watch in each if watch.rung is not None}
 
     def persisted_pods(self) -> tuple[msgspec.Raw, ...]:
         """The same of what was measured on pods."""
         return tuple(WrittenWatch.of(id_, pods).text for id_, pods in self.pods.items())
+
+    def persisted_images(self) -> dict[str, msgspec.Raw]:
+        """The same of images."""
+        return {image: WrittenWatch.of(NO_WORKLOAD, pods).text for image, pods in self.images.items()}
 
     def persisted(self) -> tuple[msgspec.Raw, ...]:
         """What was measured, as `PersistedStartUps`, without the workloads of which nothing was.
@@ -131,9 +150,18 @@ class LeadTimes:
         }
         return tuple(one.text for one in self.written.values())
 
-    def restore(self, kept: tuple[PersistedStartUps, ...], pods: tuple[PersistedStartUps, ...] = ()) -> None:
+    def restore(
+        self,
+        kept: tuple[PersistedStartUps, ...],
+        pods: tuple[PersistedStartUps, ...] = (),
+        images: Mapping[str, PersistedStartUps] = MappingProxyType({}),
+    ) -> None:
         """Take over what an earlier process has measured."""
         self.watches, self.pods = _restored(kept), _restored(pods)
+        self.images = {image: _watch(one) for image, one in images.items()}
+
+    def _of_image(self, id_: WorkloadId) -> ScaleUpWatch:
+        return self.images.get(self.image_of.get(id_, ""), UNWATCHED)
 
     def _watched(self, workload: Workload, now: datetime) -> ScaleUpWatch:
         before = self.watches.get(workload.id, UNWATCHED)
@@ -144,14 +172,17 @@ class LeadTimes:
         self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in known}
         self.pods = {id_: watch for id_, watch in self.pods.items() if id_ in known}
         self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
+        used = {image for id_, image in self.image_of.items() if id_ in known}
+        self.images = {image: watch for image, watch in self.images.items() if image in used}
 
 
 def _restored(kept: tuple[PersistedStartUps, ...]) -> dict[WorkloadId, ScaleUpWatch]:
-    return {
-        WorkloadId(*one.id): ScaleUpWatch(
-            took=tuple(seconds * SECOND for seconds in one.took),
-            rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
-            off=one.off,
-        )
-        for one in kept
-    }
+    return {WorkloadId(*one.id): _watch(one) for one in kept}
+
+
+def _watch(one: PersistedStartUps) -> ScaleUpWatch:
+    return ScaleUpWatch(
+        took=tuple(seconds * SECOND for seconds in one.took),
+        rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
+        off=one.off,
+    )

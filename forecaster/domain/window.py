@@ -140,6 +140,8 @@ class Inventory:
     started: Mapping[WorkloadId, tuple[timedelta, ...]] = field(default_factory=lambda: NOTHING_STARTED)
     """Of pods that have become ready since the inventory before, how long each took from its creation, without the time
     in which it had no node."""
+    images: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
+    """Of the app containers of a workload, as one text; empty where none is known."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

@@ -91,6 +91,12 @@ def measured_on_pods(rung: timedelta, took: Sequence[timedelta]) -> LeadTime:
     return LeadTime(rung, f"P90 of {len(took)} pods from creation to ready, without waiting for a node; cycle and sync")
 
 
+def measured_on_image(rung: timedelta, took: Sequence[timedelta], image: str) -> LeadTime:
+    """A lead time that was measured on the pods of all workloads with this image."""
+    told = measured_on_pods(rung, took)
+    return LeadTime(rung, told.origin.replace(" pods ", f" pods with image {image} ", 1))
+
+
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
     """The start-ups that can be told from pods that wait for a node."""
     return [took for took in start_ups if took < LONGEST]

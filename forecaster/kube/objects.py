@@ -151,6 +151,7 @@ class ContainerObject(Wire, frozen=True):
     """A container; an init container that is always restarted is a native sidecar."""
 
     name: str = ""
+    image: str = ""
     resources: ResourceRequirements | None = None
     restart_policy: str | None = None
 

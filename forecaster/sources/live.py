@@ -199,7 +199,7 @@ class LiveCluster:
         """Every workload of these kinds and namespaces."""
         faults: list[str] = []
         by_pods = self._pod_means()
-        found = []
+        found, images = [], {}
         for kind in kinds:
             for (namespace, name), one in list(self.workloads[kind].objects.items()):
                 if namespaces.fullmatch(namespace):
@@ -208,8 +208,10 @@ class LiveCluster:
                     resources = by_pods.get(id_, one.resources)
                     named = named_containers(one, scaler)
                     found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named))
+                    images[id_] = one.image
         found.sort(key=lambda one: one.id)
-        return Inventory(at, tuple(found), (*faults, *self._pointless(namespaces)), whole=frozenset(kinds))
+        faults += self._pointless(namespaces)
+        return Inventory(at, tuple(found), tuple(faults), whole=frozenset(kinds), images=images)
 
     def policies(self) -> ClusterPolicies:
         """What annotations and custom resources state, as it was known last: it stays while the API server is away.

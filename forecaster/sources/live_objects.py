@@ -113,6 +113,8 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     """Those of ours."""
     labels: Mapping[str, str] = NOTHING_NOTED
     """All but ours, which are marks of writes."""
+    image: str = ""
+    """Of its app containers by the template, without tags."""
 
 
 class LiveHpa(msgspec.Struct, frozen=True):
@@ -177,6 +179,7 @@ def workload_of_object(one: Scalable) -> LiveWorkload:
         version=one.metadata.resource_version,
         annotations=one.metadata.ours() or NOTHING_NOTED,
         labels=_labels(one.metadata.labels),
+        image=_image(spec.template.spec),
     )
 
 
@@ -243,6 +246,21 @@ def owner_of_object(one: MetadataOnly) -> WorkloadId:
 def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
     """The same object for all pods of a workload."""
     return WorkloadId(namespace, kind, name)
+
+
+def _image(spec: PodSpec) -> str:
+    """The images of the app containers without tags and digests, which differ by release: `registry/shop/web`."""
+    return _text(", ".join(sorted({_repository(one.image) for one in spec.containers or () if one.image})))
+
+
+def _repository(image: str) -> str:
+    """The part before `@digest` and `:tag`; the port of a registry stays.
+
+    >>> _repository("registry:5000/shop/web:1.2@sha256:abc"), _repository("web")
+    ('registry:5000/shop/web', 'web')
+    """
+    host, slash, name = image.partition("@")[0].rpartition("/")
+    return f"{host}{slash}{name.partition(':')[0]}"
 
 
 def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:

@@ -106,6 +106,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     policies: ToldPolicies | None = None
     started: list[tuple[tuple[str, str, str], list[float]]] = []
     """Seconds."""
+    images: list[tuple[tuple[str, str, str], str]] = []
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -170,7 +171,10 @@ class TapedSource:
             ((id_.namespace, id_.kind, id_.name), [one.total_seconds() for one in took])
             for id_, took in found.started.items()
         ]
-        told = Inventoried(found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started)
+        images = [((id_.namespace, id_.kind, id_.name), image) for id_, image in found.images.items()]
+        told = Inventoried(
+            found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started, images
+        )
         self._tape.write(head, msgspec.json.encode(told))
         return found
 

@@ -69,7 +69,9 @@ class TapeReader:
         partly = {WorkloadId(*id_): why for id_, why in found.partly}
         policies = found.policies.policies() if found.policies else None
         started = {WorkloadId(*id_): tuple(timedelta(seconds=one) for one in took) for id_, took in found.started}
-        return Inventory(found.at, found.workloads, found.faults, partly, frozenset(found.whole), policies, started)
+        images = {WorkloadId(*id_): image for id_, image in found.images}
+        whole = frozenset(found.whole)
+        return Inventory(found.at, found.workloads, found.faults, partly, whole, policies, started, images)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

@@ -26,7 +26,7 @@ from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.domain.workload import Workload
+    from forecaster.domain.workload import Workload, WorkloadId
 
 WEB, CART = workload("web"), workload("cart")
 STATED = Policies(Policy())
@@ -65,10 +65,10 @@ def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> N
     assert lead_times.of(WEB.id, Policy().horizontal).origin == "P90 of 5 scale-ups, with scrape, cycle and sync"
 
 
-def started(lead_times: LeadTimes, minute: int, *seconds: int) -> None:
+def started(lead_times: LeadTimes, minute: int, *seconds: int, images: dict[WorkloadId, str] | None = None) -> None:
     """A cycle before which pods of `web` became ready that took so long."""
     told = {WEB.id: tuple(timedelta(seconds=one) for one in seconds)}
-    lead_times.look(Targets(Inventory(after(minute), (WEB,), started=told)), after(minute))
+    lead_times.look(Targets(Inventory(after(minute), (WEB,), started=told, images=images or {})), after(minute))
 
 
 def test_pods_that_were_timed_count_before_what_counts_of_replicas_show() -> None:
@@ -81,6 +81,42 @@ def test_pods_that_were_timed_count_before_what_counts_of_replicas_show() -> Non
     assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(2), told)
     assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(2)
     assert lead_times.of(WEB.id, Policy(horizontal={"lead_time": "7m"}).horizontal).value == minutes(7)
+
+
+SHARED = {WEB.id: "registry/shop", CART.id: "registry/shop"}
+
+
+def test_a_workload_of_which_nothing_was_seen_has_the_lead_time_of_its_image() -> None:
+    lead_times = LeadTimes()
+    started(lead_times, 1, *[200] * 5, images=SHARED)
+    told = "P90 of 5 pods with image registry/shop from creation to ready, without waiting for a node; cycle and sync"
+    assert lead_times.of(CART.id, Policy().horizontal) == (minutes(5), told)
+    assert resolved(CART, Observed(lead_times).in_force(STATED).of(CART.id)).lead_time == minutes(5)
+    assert lead_times.of(CART.id, Policy(horizontal={"lead_time": "7m"}).horizontal).value == minutes(7)
+    scaled(lead_times, CART, ready_after=7, times=5, first=2)
+    assert lead_times.of(CART.id, Policy().horizontal).origin.startswith("P90 of 5 scale-ups")
+
+
+def test_few_pods_of_an_image_say_nothing_of_it_and_of_another_image_none_do() -> None:
+    lead_times = LeadTimes()
+    started(lead_times, 1, *[200] * 4, images=SHARED)
+    assert lead_times.of(CART.id, Policy().horizontal).origin.startswith("assumed")
+    started(lead_times, 2, 200, images=SHARED | {CART.id: "registry/cart"})
+    assert lead_times.of(CART.id, Policy().horizontal).origin.startswith("assumed")
+
+
+def test_the_lead_times_of_images_outlive_the_process_and_go_with_their_last_workload(tmp_path: Path) -> None:
+    lead_times = LeadTimes()
+    started(lead_times, 1, *[200] * 5, images=SHARED)
+    ObservedFile(tmp_path / "observed.json", Observed(lead_times)).save()
+    restarted = Observed()
+    assert ObservedFile(tmp_path / "observed.json", restarted).load()
+    started(restarted.lead_times, 2, images=SHARED)
+    assert restarted.lead_times.of(CART.id, Policy().horizontal).value == minutes(5)
+    restarted.lead_times.forget_others({CART.id})
+    assert restarted.lead_times.images
+    restarted.lead_times.forget_others(set())
+    assert not restarted.lead_times.images
 
 
 def test_a_rollout_that_starts_slower_moves_the_lead_time_of_its_pods() -> None:

@@ -114,6 +114,11 @@ class TestWorkload:
         assert found.autoscaler is not None
         assert (found.autoscaler.min_replicas, found.autoscaler.max_replicas) == (2, 9)
 
+    def test_has_the_image_of_its_template_without_what_differs_by_release(self) -> None:
+        containers = [container("app", image="registry:5000/shop/web:1.2@sha256:abc"), container("log", image="fluent")]
+        found = cluster(deployments=[deployment("web", 3, *containers)]).inventory(NOW, ["Deployment"], EVERYWHERE)
+        assert found.images == {WEB: "fluent, registry:5000/shop/web"}
+
     def test_without_a_count_has_one_replica(self) -> None:
         assert only(cluster(deployments=[deployment(replicas=None)])).replicas == 1
 
