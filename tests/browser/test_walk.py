@@ -165,7 +165,6 @@ def test_the_fleet_speaks_of_money_where_prices_are_stated(browser: Any, walked:
 def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) -> None:
     with opened(browser, walked.address) as page:
         page.goto(walked.address + "#/health")
-        page.wait_for_selector("#defaults")
         page.click("summary:has-text('default')")
         assert "serving.nodes_every" in page.inner_text("#defaults")
         assert "computing process is beside" in page.inner_text("#leader")

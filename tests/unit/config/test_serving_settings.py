@@ -65,3 +65,13 @@ def test_the_example_in_the_documentation_is_accepted() -> None:
     page = (Path(__file__).parents[3] / "docs" / "external-metrics.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(serving:\n.*?)```", page, re.DOTALL)
     assert parse(yaml.safe_load(example), "docs").serving.secure.enabled
+
+
+def test_a_country_without_holidays_is_refused_before_anything_starts() -> None:
+    with pytest.raises(ConfigError, match="DE-BY for a region"):
+        parse({"serving": {"holidays": {"countries": ["XX"]}}}, "test")
+
+
+def test_half_a_price_is_refused() -> None:
+    with pytest.raises(ConfigError, match="half a price"):
+        parse({"prices": {"core_hour": 0.03}}, "test")

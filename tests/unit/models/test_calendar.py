@@ -55,3 +55,14 @@ def test_an_event_without_length_is_refused() -> None:
     monday = datetime(2026, 1, 5, tzinfo=UTC)
     with pytest.raises(QuestionError, match="not after its start"):
         Event("sale", monday, monday)
+
+
+def test_a_holiday_lasts_from_one_local_midnight_to_the_next() -> None:
+    berlin = Calendar("Europe/Berlin", ("DE",))
+    (labour_day,) = berlin.holidays(datetime(2026, 4, 30, 22, tzinfo=UTC), datetime(2026, 5, 1, 12, tzinfo=UTC))
+    assert (labour_day.start, labour_day.end) == (
+        datetime(2026, 4, 30, 22, tzinfo=UTC),
+        datetime(2026, 5, 1, 22, tzinfo=UTC),
+    )
+    assert labour_day.name
+    assert berlin.holidays(datetime(2026, 5, 4, tzinfo=UTC), datetime(2026, 5, 5, tzinfo=UTC)) == []
