@@ -14,11 +14,13 @@ from forecaster import __version__
 from forecaster.app.child import ServingProcess
 from forecaster.app.compose import single_cycle
 from forecaster.app.facts import FactsServer
+from forecaster.app.node_pools import refused
 from forecaster.app.traces import of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.paths import Paths
+from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
@@ -79,6 +81,8 @@ def staged() -> Iterator[Stage]:
 
 
 NOTE = "recorded load, played by the demo: no cluster is behind it"
+STATED = ("prometheus.url", "policy.horizontal.requests_metric")
+"""Settings of the demo that are not the default."""
 NEVER_STALE = timedelta(days=100 * 365)
 """What is recorded is as old as it is."""
 
@@ -115,7 +119,10 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
         "signals": signals,
         "paths": lambda: paths.kept,
     }
-    table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, **given)
+    settings = settings_for(stage.url).model_dump(mode="json")
+    health = HealthBook(settings_in_force(settings, dict.fromkeys(STATED, "demo")))
+    table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, health=health, **given)
+    table.nodes = lambda: refused("no cluster is behind recorded load")
     pictures = PictureFile(pictures_path(path), window=cycle.history.window, **given)
     return OfferPublisher(stage.policies, {"table": table, "pictures": pictures})
 

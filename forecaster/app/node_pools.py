@@ -49,10 +49,10 @@ class NodesText:
     def __call__(self) -> bytes:
         """What is known now."""
         if self.pools is None:
-            return _refused("the service does not read nodes; `forecaster nodes` says what it needs")
+            return refused("the service does not read nodes; `forecaster nodes` says what it needs")
         latest = self.pools.latest
         if latest is None:
-            return _refused(self.pools.refused or "nodes are read after the first cycle")
+            return refused(self.pools.refused or "nodes are read after the first cycle")
         if latest is not self._of:
             self._of, self._text = latest, msgspec.json.encode(_shown(latest))
         return self._text
@@ -68,5 +68,6 @@ def _shown(latest: NodeForecast) -> dict[str, Any]:
     return found
 
 
-def _refused(why: str) -> bytes:
+def refused(why: str) -> bytes:
+    """Why nothing is known of nodes, as JSON."""
     return msgspec.json.encode({"refused": why})

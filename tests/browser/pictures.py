@@ -12,10 +12,16 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from forecaster.app.demo import staged
+from forecaster.cycle.node_document import document
+from forecaster.cycle.node_forecast import node_forecast
+from forecaster.vertical.admission.cluster import Cluster, name_of
 from tests.browser.conftest import NAMES, QUIET, opened
+from tests.support.cluster_rules import node, resident
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +30,7 @@ WIDTHS = {"": 1440, "-tablet": 900, "-phone": 390}
 COLOURS = 200
 FIRST_MS = 30_000
 TALL = 1100
+NODES = 8
 
 
 def _workload(page: Any) -> None:
@@ -46,13 +53,28 @@ PAGES: dict[str, tuple[str, Callable[[Any], None]]] = {
     "workload": ("#/workloads/shop/Deployment/checkout", _workload),
     "what-if": ("#/workloads/shop/Deployment/checkout", _what_if),
     "accuracy": ("#/accuracy", lambda page: page.wait_for_selector("#models")),
+    "nodes": ("#/nodes", lambda page: page.wait_for_selector("#pools canvas")),
     "health": ("#/health", lambda page: page.wait_for_selector("#sources table")),
 }
 
 
+def _nodes() -> bytes:
+    """The workloads of the demo on nodes that are made up: behind recorded load there are none."""
+    with staged() as stage:
+        cycle = stage.cycle
+        workloads = cycle.run(stage.begin).inventory.workloads
+        owners = [name_of(one.id) for one in workloads for _ in range(one.replicas)]
+        pods = [resident(f"n{i % NODES}", "1", "1Gi", workload=owner) for i, owner in enumerate(owners)]
+        pool = {"karpenter.sh/nodepool": "general"}
+        nodes = [node(f"n{i}", "16", "64Gi", labels=pool) for i in range(NODES)]
+        cluster = Cluster(nodes=tuple(nodes), residents=tuple(pods))
+        ahead = node_forecast(workloads, cycle.history, cycle.forecaster, cycle.policies, cluster, stage.begin)
+    return msgspec.json.encode(document(ahead))
+
+
 def main(address: str, folder: Path) -> None:
     """Take all of them."""
-    program = next(filter(None, map(shutil.which, NAMES)))
+    program, nodes = next(filter(None, map(shutil.which, NAMES))), _nodes()
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=program, args=[*QUIET])
         for name, (path, ready) in PAGES.items():
@@ -60,6 +82,7 @@ def main(address: str, folder: Path) -> None:
                 for theme in ("light", "dark"):
                     file = folder / f"{name}{suffix}-{theme}.png"
                     with opened(chromium, address, width=width, dark=theme == "dark") as page:
+                        page.route("**/dashboard/nodes", lambda route: route.fulfill(body=nodes))
                         page.set_viewport_size({"width": width, "height": TALL})
                         page.goto(address + path)
                         ready(page)

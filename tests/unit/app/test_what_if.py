@@ -153,3 +153,11 @@ def test_newer_tables_are_looked_at_anew(facts: FactsServer) -> None:
         until.append(next(iter(answers.ready.values())).told)
     assert until[0] is until[1]
     assert until[1] is not until[2]
+
+
+def test_a_public_holiday_is_told_with_its_name(facts: FactsServer) -> None:
+    line = msgspec.json.encode({"id": WEB, "past": "cpu", "zone": "Asia/Seoul", "countries": ["KR"]})
+    spans = msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))["spans"]
+    (holiday,) = (one for one in spans if one["kind"] == "holiday")
+    assert (holiday["begin"], holiday["until"]) == ("2026-02-28T15:00:00Z", "2026-03-01T15:00:00Z")
+    assert holiday["said"]
