@@ -24,15 +24,13 @@ from tempfile import mkdtemp
 import numpy as np
 import pandas as pd
 
-from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
-from forecaster.app.traces import of_recording
-from forecaster.sources.recorded import load_recording
+from forecaster.app.notebook import checked_yaml, load
 from models import Panel
 
-panel = recorded("cpu")
-# panel = measured("http://localhost:9090", "cpu")  # a Prometheus, over `kubectl port-forward` if need be; it only reads
-# panel = exported("demand.csv")  # or demand.parquet
-# panel = exported("week.zip")  # what `forecaster export week.zip --length 7d` wrote; it brings HPAs and policies, too
+panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# panel = load("cpu", "http://localhost:9090")  # a Prometheus, over `kubectl port-forward` if need be; it only reads
+# panel = load("cpu", "demand.csv")  # or demand.parquet
+# panel = load("cpu", "week.zip")  # what `forecaster export week.zip --length 7d` wrote; it brings HPAs and policies, too
 panel
 
 # %% [markdown]
@@ -57,7 +55,7 @@ long[~(late | early | missed)].to_parquet(folder / "demand.parquet")
 # sample forward, as they would have had to then.
 
 # %%
-ragged = exported(folder / "demand.csv")
+ragged = load("cpu", folder / "demand.csv")
 ragged
 
 # %%
@@ -67,10 +65,10 @@ ragged.plot()
 # Parquet gives the same. A frame of your own needs no file, and a series is found by the parts of its name that matter.
 
 # %%
-same = exported(folder / "demand.parquet")
+same = load("cpu", folder / "demand.parquet")
 assert np.array_equal(same.values, ragged.values, equal_nan=True)
 of_frame = Panel.from_long(long[["timestamp", "workload", "value"]])
-of_frame["data/ingest"].to_frame().tail(3)
+of_frame[first].to_frame().tail(3)
 
 # %% [markdown]
 # ## A bundle
@@ -79,10 +77,11 @@ of_frame["data/ingest"].to_frame().tail(3)
 
 # %%
 from forecaster.app.export import bundle_of
+from forecaster.app.notebook import load_traces
 from forecaster.config.settings import Settings
 from forecaster.sources.bundle import read_bundle, write_bundle
 
-write_bundle(folder / "week.zip", bundle_of(of_recording(load_recording()), Settings()))
+write_bundle(folder / "week.zip", bundle_of(load_traces(days=3), Settings()))
 bundle = read_bundle(folder / "week.zip")
 pd.DataFrame(
     {

@@ -20,20 +20,22 @@
 # %matplotlib inline
 import pandas as pd
 
-from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
+from forecaster.app.notebook import checked_yaml, load
 from models import StepWindow, create
 from models.pictures import dress, figure_of
 
-panel = recorded("cpu")
-# panel = measured("http://localhost:9090", "cpu")  # your own Prometheus: this line instead
-# panel = exported("week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
+panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# panel = load("cpu", "http://localhost:9090")  # your own Prometheus: this line instead
+# panel = load("cpu", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
 panel
 
 # %% [markdown]
-# One of them, from here on. Total cores over all pods, means of five minutes; a gap in the line is a gap in the data.
+# One of them, from here on: the one that moves most within an hour. Total cores over all pods, means of five minutes; a
+# gap in the line is a gap in the data.
 
 # %%
-key = panel.key("space-center")
+cores = panel.to_frame()
+key = (cores.diff(12).abs().mean() / cores.mean()).idxmax()  # or panel.key("shop/checkout")
 one = panel[key]
 series = one.to_frame()[key]
 one.plot()

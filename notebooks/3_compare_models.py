@@ -18,12 +18,12 @@
 
 # %%
 # %matplotlib inline
-from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
+from forecaster.app.notebook import checked_yaml, load
 from models.leaderboard import compare
 
-panel = recorded("cpu")
-# panel = measured("http://localhost:9090", "cpu")  # your own Prometheus: this line instead
-# panel = exported("week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
+panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# panel = load("cpu", "http://localhost:9090")  # your own Prometheus: this line instead
+# panel = load("cpu", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
 names = ["last-value", "hour-of-week", "harmonic", "nearest-day", "ridge", "adaptive"]
 board = compare(panel, names, count=12, levels=(0.05, 0.25, 0.5, 0.75, 0.9, 0.95))
 board
@@ -55,7 +55,7 @@ board.plot_origins(["seasonal-naive-day", "nearest-day", "ridge", "adaptive"])
 # What was said at the worst of them, cut off where it was said, and what came.
 
 # %%
-board["nearest-day"].plot("shop/checkout")
+board["nearest-day"].plot()
 
 # %% [markdown]
 # ## Is one model best for all?

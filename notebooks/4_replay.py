@@ -18,20 +18,23 @@
 
 # %%
 # %matplotlib inline
+from collections import Counter
 from datetime import timedelta
 
 import pandas as pd
 
-from forecaster.app import traces
-from forecaster.app.notebook import checked_yaml
+from forecaster.app.notebook import checked_yaml, load_traces
+from forecaster.app.traces import REQUESTS_METRIC
 from forecaster.config.settings import parse
 from forecaster.replay import Assumptions, Prices, compare, strategies_with
 from forecaster.report import plots
 
-load = traces.recorded()
-# load = traces.bundled("week.zip")  # what `forecaster export week.zip` wrote: your demand, your HPAs
-load = load.take([i for i, one in enumerate(load.workloads) if one.id.namespace == "shop"])
-common = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
+load = load_traces()  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# load = load_traces("http://localhost:9090")  # your own Prometheus: this line instead
+# load = load_traces("week.zip")  # what `forecaster export week.zip` wrote: your demand, your HPAs
+namespace = Counter(one.id.namespace for one in load.workloads if one.autoscaler).most_common(1)[0][0]  # or "shop"
+load = load.take([i for i, one in enumerate(load.workloads) if one.id.namespace == namespace][:4])
+common = {"horizontal": {"requests_metric": REQUESTS_METRIC}}
 assumed = Assumptions(start_ups=(timedelta(minutes=3),), every=15, prices=Prices(core_hour=0.03, gib_hour=0.004))
 
 
@@ -101,5 +104,5 @@ table.round(3)
 # %%
 good = table[table["short, % of demand"] <= 0.1]
 chosen = good["money"].idxmin() if len(good) else table["short, % of demand"].idxmin()
-match = {"namespace": "shop", "name": "*"}
+match = {"namespace": namespace, "name": "*"}
 print(checked_yaml({"overrides": [{"match": match, "policy": {"horizontal": {"availability": chosen}}}]}))

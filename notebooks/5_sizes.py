@@ -21,25 +21,28 @@
 import numpy as np
 import pandas as pd
 
-from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
+from forecaster.app.notebook import checked_yaml, load
 from forecaster.domain.policy import VerticalPolicy
 from forecaster.replay.size_compare import backtested_sizes, ours, size_outcomes
 from forecaster.replay.size_replay import measured_load
 from models.pictures import dress, figure_of, key_of_lines, model_look
 
-panel = recorded("memory")
-# panel = measured("http://localhost:9090", "memory")  # your own Prometheus: this line instead
-# panel = exported("week.zip", "memory")  # or a bundle of `forecaster export`, CSV, Parquet
+panel = load("memory")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# panel = load("memory", "http://localhost:9090")  # your own Prometheus: this line instead
+# panel = load("memory", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
 pods = 4  # usage is the total of all pods; sizes are those of one
-load = measured_load("memory", list(panel.keys), panel.values.astype(float) / pods)
+usage = measured_load("memory", list(panel.keys), panel.values.astype(float) / pods)
 panel
 
 # %% [markdown]
 # ## By hand
 # The simplest what-if: one request for all time. How much of it would be idle, and how often would a pod have passed it?
+# Of the workload whose peak is furthest above its mean.
 
 # %%
-per_pod = panel["web/space-center"].to_frame().iloc[:, 0].dropna() / pods / 2**30
+gib = panel.to_frame() / pods / 2**30
+key = (gib.max() / gib.mean()).idxmax()  # or panel.key("shop/checkout")
+per_pod = gib[key].dropna()
 daily = per_pod.resample("D").max()
 sizes = np.quantile(per_pod, [0.5, 0.75, 0.9, 0.99, 1.0]).round(2)
 pd.DataFrame(
@@ -58,7 +61,7 @@ pd.DataFrame(
 # of CPU.
 
 # %%
-outcomes = backtested_sizes(load, VerticalPolicy())
+outcomes = backtested_sizes(usage, VerticalPolicy())
 table = pd.DataFrame({"family": one.family, "setting": one.setting, **one.summary._asdict()} for one in outcomes)
 table.set_index(["family", "setting"]).round(3)
 
@@ -68,7 +71,7 @@ table.set_index(["family", "setting"]).round(3)
 
 # %%
 prices = (20, 50, 150, 400, 1000)
-found = size_outcomes([load], [ours("forecaster", f"{price}", oom_price=float(price)) for price in prices])
+found = size_outcomes([usage], [ours("forecaster", f"{price}", oom_price=float(price)) for price in prices])
 figure, (axes,) = figure_of(height=3.2)
 slack, mishaps = "slack_of_total", "over_limit"
 for i, (family, rows) in enumerate(table.groupby("family")):

@@ -22,22 +22,25 @@ from datetime import timedelta
 
 import numpy as np
 
-from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
+from forecaster.app.notebook import checked_yaml, load
 from forecaster.report.plots import with_spans
 from models import Calendar, Event, Eventful, HourOfWeek, Panel, create
 from models.calendar import public_holidays
 from models.leaderboard import compare
 
-panel = recorded("requests")["web/space-center"]
-# panel = measured("http://localhost:9090", "requests")["shop/web"]  # your own Prometheus: this line instead
-# panel = exported("week.zip", "requests")["shop/web"]  # or a bundle of `forecaster export`, CSV, Parquet
+fleet = load("requests")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# fleet = load("requests", "http://localhost:9090")  # your own Prometheus: this line instead
+# fleet = load("requests", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
+key = fleet.to_frame().mean().idxmax()  # the busiest; or fleet.key("shop/web")
+panel = fleet[key]
 
 # %% [markdown]
-# The recording has no sale that is written down, so three are made: on three afternoons of different hours two hours have
-# 1.8 times the requests. (On your own data: fill in `sales` and leave this cell out.)
+# The recording has no sale that is written down, so four are made: on four days, at different hours, two hours have 1.8
+# times the requests. (On your own data: fill in `sales` and leave the rest of this cell out.)
 
 # %%
-hours = [(3, 13), (6, 16), (9, 10), (12, 14)]
+days = (panel.end - panel.start) // timedelta(days=1)
+hours = [(days // 4, 13), (days // 2, 16), (3 * days // 4, 10), (days - 1, 14)]
 begins = [panel.start + timedelta(days=day, hours=hour) for day, hour in hours]
 sales = {f"sale {i}": (begin, begin + timedelta(hours=2)) for i, begin in enumerate(begins, 1)}
 values = panel.values.copy()
@@ -102,6 +105,7 @@ board.table().round(3)[["sQL_rel", "low", "high", "cov95"]]
 # %%
 peak = float(np.nanmax([with_sales.around(begin, timedelta(0), timedelta(hours=2)).values.max() for begin in begins]))
 event = {"name": "sale", "cron": "0 14 * * 5", "duration": "2h", "time_zone": "America/New_York"}
-match = {"namespace": "web", "name": "space-center"}
+namespace, _, name = key.split("/")
+match = {"namespace": namespace, "name": name}
 policy = {"horizontal": {"events": [{**event, "replicas": int(np.ceil(peak / 100))}]}}
 print(checked_yaml({"overrides": [{"match": match, "policy": policy}]}))

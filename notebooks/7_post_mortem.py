@@ -14,7 +14,8 @@
 # # It ran short. What was known, what was decided, and what would another setting have done?
 #
 # With `state.tape: FILE` the service writes down all that its source answered and all that it decided. A tape is played
-# again to the last digit, with the settings of that time or with others.
+# again to the last digit, with the settings of that time or with others. Where no service ran, one is made of what a
+# Prometheus has of that hour.
 
 # %%
 # %matplotlib inline
@@ -24,16 +25,21 @@ from tempfile import mkdtemp
 
 import pandas as pd
 
-from forecaster.app.demo_tape import recorded_tape
-from forecaster.app.notebook import checked_yaml
+from forecaster.app.clock import current
+from forecaster.app.notebook import checked_yaml, prometheus_of
+from forecaster.app.past_tape import measured_tape, recorded_tape
 from forecaster.app.tape_replay import retell
 from forecaster.domain.decision import Scale
 from forecaster.horizontal.explain import explanation
 from forecaster.report import plots
 
-noon = datetime(2021, 10, 19, 11, 35, tzinfo=UTC)
-tape, workload = recorded_tape(Path(mkdtemp()) / "tape", noon, timedelta(minutes=60)), "media/transcoder"
-# tape, workload = Path("tape"), "shop/checkout"  # the file that `state.tape` names, and the workload that ran short
+tape, hour = Path(mkdtemp()) / "tape", timedelta(hours=1)
+settings = prometheus_of()  # that of FORECASTER__PROMETHEUS__URL; or prometheus_of("http://localhost:9090")
+if settings:
+    measured_tape(tape, settings, current() - hour - timedelta(minutes=5), hour)
+else:
+    recorded_tape(tape, datetime(2021, 10, 19, 11, 35, tzinfo=UTC), hour)
+# tape = Path("tape")  # or the file that `state.tape` of your service names
 
 # %% [markdown]
 # ## What was decided
@@ -46,27 +52,29 @@ tape, workload = recorded_tape(Path(mkdtemp()) / "tape", noon, timedelta(minutes
 def played(changed=None):
     rows, told = [], {}
     for cycle in retell(tape, changed):
-        one = next(each for each in cycle.outcome.recommendations if str(each.id) == workload)
-        view = one.signals[0]
-        count = one.replicas.replicas if isinstance(one.replicas, Scale) else None
-        needed = None if view.measured is None or not view.pod else view.measured / view.pod
-        row = {"pods": one.replicas_now, "recommended": count, "needed": needed, "same": cycle.same}
-        rows.append({"at": cycle.at, **row})
-        told[cycle.at] = one
-    return pd.DataFrame(rows).set_index("at"), told
+        for one in (each for each in cycle.outcome.recommendations if each.signals):
+            view = one.signals[0]
+            count = one.replicas.replicas if isinstance(one.replicas, Scale) else None
+            needed = None if view.measured is None or not view.pod else view.measured / view.pod
+            row = {"pods": one.replicas_now, "recommended": count, "needed": needed, "same": cycle.same}
+            rows.append({"workload": str(one.id), "at": cycle.at, **row})
+            told[str(one.id), cycle.at] = one
+    return pd.DataFrame(rows).set_index(["workload", "at"]), told
 
 
-then, told = played()
-print(f"{len(then)} cycles played again, {int((~then['same']).sum())} of them decided something else")
-then.tail(3)
+fleet, told = played()
+cycles = fleet["same"].groupby("at").all()
+print(f"{len(cycles)} cycles played again, {int((~cycles).sum())} of them decided something else")
 
 # %% [markdown]
 # ## When was it short?
-# `needed` is the measured demand in full pods. The incident is where it is furthest above the pods that there were.
+# `needed` is the measured demand in full pods. The workload is the one whose demand was furthest above its pods, in shares
+# of them; the incident is the minute of it.
 
 # %%
-lack = (then["needed"] - then["pods"]).astype(float)
-incident = lack.idxmax()
+lack = (fleet["needed"].astype(float) / fleet["pods"] - 1).dropna()
+workload = lack.groupby("workload").max().idxmax()  # or "shop/checkout"
+then, incident = fleet.loc[workload], lack[workload].idxmax()
 lines = {name: then[name].tolist() for name in ("pods", "needed", "recommended")}
 print(
     f"{incident:%H:%M} UTC: {then.loc[incident, 'pods']} pods, and the demand filled {then.loc[incident, 'needed']:.1f}"
@@ -78,8 +86,8 @@ plots.counts(then.index.tolist(), lines, title=f"{workload}: pods, and how many 
 # The decision in sentences, as `forecaster explain` and the service say them.
 
 # %%
-before = max(at for at in told if at <= incident - timedelta(minutes=3)) if incident > then.index[3] else then.index[0]
-print("\n".join(explanation(told[before])))
+before = max([at for at in then.index if at <= incident - timedelta(minutes=3)], default=then.index[0])
+print("\n".join(explanation(told[workload, before])))
 
 # %% [markdown]
 # ## What would another setting have done?
@@ -92,7 +100,7 @@ tries = {
     "critical": {"policy": {"horizontal": {"availability": "critical"}}},
     "lead time 6m": {"policy": {"horizontal": {"lead_time": "6m"}}},
 }
-found = {name: then if changed is None else played(changed)[0] for name, changed in tries.items()}
+found = {name: then if changed is None else played(changed)[0].loc[workload] for name, changed in tries.items()}
 needed = then["needed"].astype(float)
 table = pd.DataFrame(
     {
@@ -118,7 +126,9 @@ plots.counts(then.index.tolist(), lines, title=f"{workload}: recommended under e
 
 # %%
 changed = then["recommended"].ne(then["recommended"].shift())
-then[changed][["pods", "recommended"]].assign(why=[told[at].replicas.message for at in then.index[changed]]).tail(8)
+then[changed][["pods", "recommended"]].assign(
+    why=[told[workload, at].replicas.message for at in then.index[changed]]
+).tail(8)
 
 # %% [markdown]
 # ## Settings

@@ -31,7 +31,7 @@ from median_of_days import MedianOfDays
 from pooled_ridge import PooledRidge, trained
 
 import models
-from forecaster.app.notebook import checked_yaml, exported, measured, recorded  # noqa: F401  one of them is yours
+from forecaster.app.notebook import checked_yaml, load
 from models.checks import CHECKS, check_model
 from models.leaderboard import compare
 
@@ -51,9 +51,9 @@ print(f"{len(CHECKS)} checks passed")
 # Beside the others, on the same past. Two settings of one model need two names.
 
 # %%
-panel = recorded("cpu")
-# panel = measured("http://localhost:9090", "cpu")  # your own Prometheus: this line instead
-# panel = exported("week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
+panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
+# panel = load("cpu", "http://localhost:9090")  # your own Prometheus: this line instead
+# panel = load("cpu", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
 ours = [MedianOfDays(), MedianOfDays(days=3, name="median-of-3-days")]
 board = compare(panel, [*ours, "last-value", "nearest-day"], count=8)
 board
@@ -75,7 +75,7 @@ board.plot()
 check_model(PooledRidge())
 half = (panel.end - panel.start) / 2
 path = Path(mkdtemp()) / "pooled_ridge.npz"
-trained(panel.until(panel.start + half), path, origin="bundled recording, first half")
+trained(panel.until(panel.start + half), path, origin="the first half of this panel")
 
 # %% [markdown]
 # ## Weights
@@ -90,10 +90,11 @@ board = compare(second, [*pooled, "last-value", "nearest-day"], count=8)
 board
 
 # %%
-board["pooled_ridge:PooledRidge"].plot("shop/checkout", count=2)
+board["pooled_ridge:PooledRidge"].plot(count=2)
 
 # %% [markdown]
-# It beats yesterday and not `nearest-day`: eleven series are little to pool. What it would be worth on yours, this says.
+# On the recording it beats yesterday and not `nearest-day`: eleven series are little to pool. What it is worth on yours,
+# this says.
 #
 # ## Hyper-parameters
 # Stand in brackets behind the name, wherever a model is named: in settings, `replay --model`, and here. A mistake is

@@ -106,6 +106,10 @@ def learned(panel, alpha):
 def trained(panel, path, alpha=1.0, origin=""):
     """Learn, and write plain numbers with where they come from; no pickle, so that reading them runs no code."""
     found = learned(panel, alpha)
+    if found is None:
+        raise ValueError(
+            f"{panel.end - panel.start} of history are too short to learn from; {DAYS} days and an hour are not"
+        )
     told = {
         "features": FEATURES,
         "levels": TABLE_LEVELS,

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from forecaster.app import traces
 from forecaster.app.clock import current
-from forecaster.config.settings import parse
+from forecaster.config.settings import Settings, environment, parse
+from forecaster.config.settings import load as load_settings
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import MINUTE, last_multiple
 from forecaster.forecasting.peaks import key_of
@@ -27,8 +29,51 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.window import Block
+    from forecaster.replay.traces import Traces
 
 FIVE_MINUTES = timedelta(minutes=5)
+
+
+def load(
+    signal: str = "cpu", origin: str | Path | None = None, *, days: int = 14, step: timedelta = FIVE_MINUTES
+) -> Panel:
+    """Demand of what `origin` names: the address of a Prometheus, or a file as `exported` takes it.
+
+    Without it of the Prometheus of `FORECASTER__PROMETHEUS__URL`, as the environment sets it up; where that is not set
+    either, the bundled recording.
+
+    Raises:
+        SourceError: the Prometheus did not answer, or refused.
+        SourceRefused: a bundle that is none.
+        PanelError: there is no workload with this signal.
+    """
+    settings = prometheus_of(origin)
+    if settings:
+        return _of_prometheus(settings.prometheus, settings.queries, signal, days, step)
+    return exported(origin, signal, step=step) if origin else recorded(signal, days=min(days, 13), step=step)
+
+
+def load_traces(origin: str | Path | None = None, *, days: int = 14, fine: timedelta = timedelta(days=1)) -> Traces:
+    """Demand to replay, with HPAs: of a bundle or of a Prometheus as `load` finds it, the newest `fine` by the minute.
+
+    Raises:
+        SourceError: the Prometheus did not answer, refused, or knows no workload.
+        SourceRefused: a bundle that is none.
+    """
+    settings = prometheus_of(origin)
+    if settings:
+        history = timedelta(days=days) - fine
+        return traces.measured(settings.prometheus, settings.queries, settings.signals, length=fine, history=history)
+    return traces.bundled(Path(origin)) if origin else traces.recorded()
+
+
+def prometheus_of(origin: str | Path | None = None) -> Settings | None:
+    """The settings of the environment with the Prometheus that `origin` or they name; None where none is named."""
+    if origin is None:
+        stated = environment().get("prometheus")
+        return load_settings() if isinstance(stated, dict) and stated.get("url") else None
+    address = str(origin)
+    return load_settings(None, {"prometheus": {"url": address}}) if "://" in address else None
 
 
 def recorded(signal: str = "cpu", *, days: int = 13, step: timedelta = FIVE_MINUTES) -> Panel:
@@ -54,8 +99,19 @@ def measured(
         SourceError: it did not answer, or refused.
         PanelError: it knows no workload with this signal.
     """
+    return _of_prometheus(PrometheusSettings(url=url), queries or Queries(), signal, days, step, until)
+
+
+def _of_prometheus(
+    settings: PrometheusSettings,
+    queries: Queries,
+    signal: str,
+    days: int,
+    step: timedelta,
+    until: datetime | None = None,
+) -> Panel:
     end = last_multiple(until or current(), step)
-    source = factory.prometheus(PrometheusSettings(url=url), queries or Queries())
+    source = factory.prometheus(settings, queries)
     try:
         blocks = list(source.history(BUILT_IN.by_name[signal], end - timedelta(days=days) + step, end, step))
     finally:
@@ -112,7 +168,10 @@ def panel_of_blocks(blocks: Sequence[Block]) -> Panel:
 
 
 def _measured(panel: Panel, signal: str) -> Panel:
-    known = np.flatnonzero(np.isfinite(panel.values).any(axis=1))
-    if not len(known):
+    """The series that have samples, from the first instant to the last at which one of them has."""
+    known = np.isfinite(panel.values)
+    rows, bins = np.flatnonzero(known.any(axis=1)), np.flatnonzero(known.any(axis=0))
+    if not len(rows):
         raise PanelError(f"no workload has a sample of {signal}; `forecaster doctor` says what is missing")
-    return panel.take(known)
+    whole = panel.take(rows).until(panel.start + int(bins[-1] + 1) * panel.step)
+    return whole.last(int(bins[-1] + 1 - bins[0]) * panel.step)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 LONGEST_CELL = 25
-YOURS = re.compile(r"^# \S.* = .*(measured|exported|bundled|Path)\(.*  # ", re.MULTILINE)
+YOURS = re.compile(r"^# \S.* = .*(load\w*|Path)\(.*  # ", re.MULTILINE)
 """The lines to use in place of the one before, with data of one's own."""
 
 

@@ -1,34 +1,60 @@
-"""A notebook on a week of a real Prometheus: one line of it is another."""
+"""Every notebook on a week of a real Prometheus: one variable says where it is."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+import runpy
+from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import pytest
 import yaml
 
 from forecaster.config.settings import parse
-from notebooks.render import HERE, executed
+from notebooks.render import HERE, NAMES
 from tests.support.prometheus import RealPrometheus
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from tests.integration.conftest import FilledWeek
     from tests.support.prometheus import Binaries
 
 
+LAST = re.compile(r"^(forecast|overrides|policy):\n(?!.*^(forecast|overrides|policy):\n).*", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def url(prometheus_binaries: Binaries, filled_week: FilledWeek) -> Iterator[str]:
+    with RealPrometheus(prometheus_binaries, filled_week.data) as server:
+        yield server.url
+
+
 @pytest.mark.prometheus
 @pytest.mark.slow
-def test_looking_at_a_workload_of_a_real_prometheus(
-    prometheus_binaries: Binaries, filled_week: FilledWeek, tmp_path: Path
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_ends_with_settings_for_what_prometheus_has(
+    name: str, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = (HERE / "2_look.py").read_text(encoding="utf-8")
-    with RealPrometheus(prometheus_binaries, filled_week.data) as server:
-        line = f'panel = measured("{server.url}", "cpu", days=6)'
-        (tmp_path / "2_look.py").write_text(source.replace('panel = recorded("cpu")', line), encoding="utf-8")
-        notebook = executed(tmp_path / "2_look.py")
-    assert line in notebook.cells[1].source
-    parse(yaml.safe_load(notebook.cells[-1].outputs[-1].text), "the last cell")
-    shown = "".join(output.data["text/html"] for output in notebook.cells[1].outputs)
-    assert "Panel of 33 series" in shown
+    """Run as a script, which is what the notebook is made of: a kernel for each would take as long as its work."""
+    monkeypatch.setenv("FORECASTER__PROMETHEUS__URL", url)
+    monkeypatch.setenv("FORECASTER__QUERIES__NAMESPACES", "shop")
+    monkeypatch.syspath_prepend(HERE)
+    monkeypatch.chdir(HERE)
+    mpl.use("agg")
+    left = runpy.run_path(str(HERE / f"{name}.py"))
+    fragment = LAST.search(capsys.readouterr().out)
+    assert fragment
+    parse(yaml.safe_load(fragment[0]), name)
+    assert list(workloads(left))
+    assert [one for one in workloads(left) if not one.startswith("shop/")] == []
+
+
+def workloads(left: dict[str, Any]) -> Iterator[str]:
+    """Those that it looked at."""
+    if "panel" in left:
+        yield from left["panel"].keys
+    elif "workload" in left:
+        yield left["workload"]
+    else:
+        yield from (str(one.id) for one in left["load"].workloads)

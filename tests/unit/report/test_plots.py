@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.app import traces
-from forecaster.app.demo_tape import recorded_tape
+from forecaster.app.past_tape import recorded_tape
 from forecaster.app.tape_replay import retell
 from forecaster.domain.decision import Scale
 from forecaster.replay import Assumptions, compare
