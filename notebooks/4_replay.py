@@ -34,6 +34,12 @@ load = load_traces()  # the bundled recording, or the Prometheus of FORECASTER__
 # load = load_traces("week.zip")  # what `forecaster export week.zip` wrote: your demand, your HPAs
 namespace = Counter(one.id.namespace for one in load.workloads if one.autoscaler).most_common(1)[0][0]  # or "shop"
 load = load.take([i for i, one in enumerate(load.workloads) if one.id.namespace == namespace][:4])
+[str(one.id) for one in load.workloads]
+
+# %% [markdown]
+# Pods start in three minutes, a decision is made every quarter of an hour, and a core costs three cents an hour.
+
+# %%
 common = {"horizontal": {"requests_metric": REQUESTS_METRIC}}
 assumed = Assumptions(start_ups=(timedelta(minutes=3),), every=15, prices=Prices(core_hour=0.03, gib_hour=0.004))
 

@@ -31,7 +31,8 @@ from models.leaderboard import compare
 fleet = load("requests")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
 # fleet = load("requests", "http://localhost:9090")  # your own Prometheus: this line instead
 # fleet = load("requests", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
-key = fleet.to_frame().mean().idxmax()  # the busiest; or fleet.key("shop/web")
+requests = fleet.to_frame()
+key = (requests.mean() / requests.diff().abs().mean()).idxmax()  # the calmest; or fleet.key("shop/web")
 panel = fleet[key]
 
 # %% [markdown]
