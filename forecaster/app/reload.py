@@ -52,6 +52,8 @@ class SettingsReload:
     """Why the files are not taken over as they are now; what was taken over last is in force."""
     waiting: tuple[str, ...] = ()
     """Settings that have changed and need a restart, by their paths."""
+    on_refusal: Callable[[str], None] = lambda _: None
+    """Hears why files are refused, once for each reason, and the empty text once they are good again."""
 
     def look(self) -> None:
         """Take over what has changed. Raises nothing."""
@@ -62,9 +64,10 @@ class SettingsReload:
             self.seen = found
             self._take_over(self.files.read())
         except ConfigError as error:
-            if str(error) != self.refused:
-                self.log.error("settings_refused", error=str(error))  # noqa: TRY400  its text says all
-            self.refused = str(error)
+            before, self.refused = self.refused, str(error)
+            if self.refused != before:
+                self.log.error("settings_refused", error=self.refused)  # noqa: TRY400  its text says all
+                self.on_refusal(self.refused)
 
     def failures(self) -> list[str]:
         """A line for the report of every cycle while something is not as the files say."""
@@ -76,6 +79,8 @@ class SettingsReload:
     def _take_over(self, fresh: Settings) -> None:
         """The policies of these settings, where they fit to all else that the service was started with."""
         mixed = checked(self.running, fresh)
+        if self.refused:
+            self.on_refusal("")
         self.refused = ""
         policies = self.running.policies
         if (mixed.policy, mixed.policies.overrides) != (policies.defaults, policies.overrides):

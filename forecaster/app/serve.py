@@ -28,6 +28,7 @@ from forecaster.app.facts import tell_facts
 from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
 from forecaster.app.node_pools import NodesText, node_pools
+from forecaster.app.own_pod import settings_events
 from forecaster.app.reload import SettingsReload
 from forecaster.app.replicas import FencedPublisher, Replica
 from forecaster.app.restored import StateBefore, recall, restored
@@ -148,7 +149,10 @@ class Program(NamedTuple):
         )
         self._show(self.settings, health)
         if self.files:
-            service.reload = SettingsReload(self.files, self.settings, self.log, partial(self._show, health=health))
+            reload = SettingsReload(self.files, self.settings, self.log, partial(self._show, health=health))
+            if events := settings_events(self.settings, self.clock, self.log):
+                reload.on_refusal = events.tell
+            service.reload = reload
         tell_facts(self.settings.serving, service.cycle, self.directory, self.log, parts)
         return service
 

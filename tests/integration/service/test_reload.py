@@ -54,6 +54,10 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
+TOLD: list[str] = []
+"""What would be an Event beside the pod."""
+
+
 @pytest.fixture
 def mounted(cluster: Cluster, tmp_path: Path) -> Mounted:
     return Mounted(
@@ -74,6 +78,8 @@ def service(mounted: Mounted, parts: ExitStack) -> Service:
     log = telemetry.logger()
     found = build_service(settings, state_directory(settings.state), log, parts, clock=lambda: NOON)
     found.reload = SettingsReload(files, settings, log)
+    found.reload.on_refusal = TOLD.append
+    TOLD.clear()
     tick(found, NOON)
     return found
 
@@ -106,6 +112,18 @@ def test_another_policy_decides_the_next_cycle_and_what_was_learned_is_kept(
     tick(service, after(2))
     assert "settings_taken_over" in capsys.readouterr().out
     assert service.cycle.policies.overrides == ()
+
+
+def test_a_bad_edit_is_told_once_and_so_is_its_end(mounted: Mounted, service: Service) -> None:
+    mounted.edit("policy: {")
+    for minute in (1, 2):
+        tick(service, after(minute))
+    mounted.edit(overrides=[])
+    for minute in (3, 4):
+        tick(service, after(minute))
+    refused, mended = TOLD
+    assert "line 1" in refused
+    assert mended == ""
 
 
 BAD = {

@@ -1,0 +1,77 @@
+"""The pod that this process is in, as the downward API names it, and Events beside it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.actuators.events import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event, instant_text
+from forecaster.app.compose import watched_kubeconfig
+from forecaster.errors import ForecasterError
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
+from forecaster.kube.lease import REQUEST_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from forecaster.actuators.writes import AuditLog
+    from forecaster.config.settings import Settings
+
+REFUSED = EventKind("SettingsRefused", warns=True)
+TAKEN_OVER = EventKind("SettingsTakenOver")
+
+
+class OwnPod(NamedTuple):
+    """Its identity."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str]) -> OwnPod | None:
+        """By POD_NAMESPACE, POD_NAME and POD_UID; None outside of a pod that has all of them."""
+        found = cls(*(environment.get(f"POD_{part}", "") for part in ("NAMESPACE", "NAME", "UID")))
+        return found if all(found) else None
+
+
+class SettingsEvents(NamedTuple):
+    """Tells of settings that were refused, and that good ones are back, where `kubectl describe pod` is looked at."""
+
+    pod: OwnPod
+    client: Callable[[], ApiClient]
+    """Made when it is needed, which is seldom; this closes it."""
+    clock: Callable[[], datetime]
+    log: AuditLog
+
+    def tell(self, refused: str) -> None:
+        """One Event; empty where what was refused is mended. Raises nothing: the log and a metric tell it, too."""
+        kind, now = REFUSED if refused else TAKEN_OVER, self.clock()
+        why = f"Those of before are in force: {refused}" if refused else "The settings' files are in force again."
+        involved = InvolvedObject(self.pod.namespace, self.pod.name, self.pod.uid, "v1", "Pod")
+        try:
+            client = self.client()
+            try:
+                about = f"{self.pod.uid} {kind.reason} {refused} {instant_text(now)}"
+                create_event(client, event(involved, about, kind, why[:MESSAGE_MAX], now))
+            finally:
+                client.close()
+        except ForecasterError as error:
+            self.log.warning("cluster_event_lost", by="settings", object=f"Pod {self.pod.name}", error=str(error))
+
+
+def settings_events(settings: Settings, clock: Callable[[], datetime], log: AuditLog) -> SettingsEvents | None:
+    """What tells of settings beside our pod; None where this is none that the downward API names.
+
+    Also none without a mode that may create Events anyway: the account of the base writes nothing.
+    """
+    may = any(each.enabled for each in (settings.floor, settings.scale, settings.resize, settings.resources))
+    pod = OwnPod.of_environment(os.environ) if may else None
+    source = client_config_source(watched_kubeconfig(settings))
+
+    def client() -> ApiClient:
+        return ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
+
+    return SettingsEvents(pod, client, clock, log) if pod else None
