@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forecaster.actuators.events import suppress_conflict
 from forecaster.actuators.writes import MANAGER
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+ATTEMPTS = 5
+"""Of removing marks, a few milliseconds apart."""
 
 
 class RawMeta(Wire, frozen=True):
@@ -42,3 +46,14 @@ def unmarked(one: RawObject, label: str, annotations: Iterable[str], *, version:
             "managedFields": others or [{}],  # an empty list would leave them as they are
         }
     )
+
+
+def patiently(remove: Callable[[], object]) -> None:
+    """Remove marks after a write of ours, which the object's own controller answers with some of its own.
+
+    The owner's value is back then: marks that are left are seen at the next look.
+    """
+    for _ in range(ATTEMPTS):
+        with suppress_conflict():
+            remove()
+            return

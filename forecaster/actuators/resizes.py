@@ -16,9 +16,8 @@ from forecaster.actuators.events import (
     event_of,
     instant_of,
     instant_text,
-    suppress_conflict,
 )
-from forecaster.actuators.marks import Merged
+from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
 from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, Surroundings, sizes_text
 from forecaster.actuators.writes import MANAGER, Change
@@ -159,8 +158,7 @@ class Resizes:
             case Change.ROLL_BACK if write.backed_off_until:
                 self._mark(one, BACKED_OFF, {BEFORE: None, BACK_OFF: instant_text(write.backed_off_until)})
             case Change.RESTORE | Change.FORGET | Change.YIELD:
-                with suppress_conflict():
-                    self._mark(one, None, {BEFORE: None, BACK_OFF: None})
+                patiently(lambda: self._give_back(one))
             case _:
                 pass
 
@@ -188,6 +186,12 @@ class Resizes:
         body = Merged(metadata | ({"resourceVersion": version} if version else {}))
         found = self._client.patch(f"{_path(one.namespace, one.name)}?{self._query()}", body, dict)
         return version if self._dry_run else str(found["metadata"]["resourceVersion"])
+
+    def _give_back(self, one: ResizablePod) -> None:
+        """Remove our marks and our claim on sizes."""
+        path = _path(one.namespace, one.name)
+        body = unmarked(self._client.get(path, RawObject), LABEL, (BEFORE, BACK_OFF))
+        self._client.patch(f"{path}?{self._query()}", body, RawObject)
 
     def _query(self) -> str:
         return f"fieldManager={MANAGER}{self._dry_run}"

@@ -17,9 +17,8 @@ from forecaster.actuators.events import (
     event_of,
     instant_of,
     instant_text,
-    suppress_conflict,
 )
-from forecaster.actuators.marks import Merged, RawObject, unmarked
+from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
 from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
@@ -39,8 +38,6 @@ LABEL: Final = "forecaster.dev/scale"
 SCALED, BACKED_OFF = "scaled", "backed-off"
 BEFORE: Final = "forecaster.dev/replicas-before"
 BACK_OFF: Final = "forecaster.dev/scale-backed-off-until"
-ATTEMPTS = 5
-"""Of removing marks, a few milliseconds apart."""
 PAGE = 200
 """Workloads in one answer; each with its template, 5 to 20 kB."""
 TRACKED: Mapping[str, str] = {
@@ -160,7 +157,7 @@ class Scales:
         if write.change == Change.FORGET:
             self._give_back(one, version)
         if write.change == Change.RESTORE:
-            self._give_back_soon(one)
+            patiently(lambda: self._give_back(one))
 
     def record(self, write: ScaleWrite, at: datetime) -> None:
         """The Event of a change, beside its workload. Raises ApiError."""
@@ -181,13 +178,6 @@ class Scales:
         path = f"{self._path(one.id)}?{self._query()}"
         found = self._client.patch(path, Merged(metadata), RawObject).metadata.resource_version
         return one.version if self._dry_run else found
-
-    def _give_back_soon(self, one: LiveScale) -> None:
-        """The same after a write of ours, which the workload's own controller answers with some of its own."""
-        for _ in range(ATTEMPTS):
-            with suppress_conflict():  # the count is back; marks that are left are seen at the next look
-                self._give_back(one)
-                return
 
     def _give_back(self, one: LiveScale, version: str = "") -> None:
         """Remove our marks and our claim on the count."""

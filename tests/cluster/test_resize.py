@@ -151,6 +151,8 @@ def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leade
     assert line.endswith("size app cpu 100m, memory 64Mi, was app cpu 300m, memory 128Mi: released by command"), line
     assert requests(plane.api, web) == ["100m", "100m"]
     assert [one for one in pods(plane.api, web) if BEFORE in one["metadata"].get("annotations", {})] == []
+    managers = {each["manager"] for one in pods(plane.api, web) for each in one["metadata"]["managedFields"]}
+    assert "forecaster" not in managers
 
 
 def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
