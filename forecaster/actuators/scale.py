@@ -68,8 +68,12 @@ class LiveScale:
 
     @property
     def other_writers(self) -> str:
-        """Field managers beside ours that own `spec.replicas`, in words."""
-        return ", ".join(sorted(self.writers - {MANAGER}))
+        """Field managers beside ours that own `spec.replicas`, in words.
+
+        A 0 that came through the scale subresource has no owner, and is never ours.
+        """
+        others = ", ".join(sorted(self.writers - {MANAGER}))
+        return others or ("another client" if self.replicas == 0 else "")
 
     def __str__(self) -> str:
         return f"{self.id.kind} {self.id}"

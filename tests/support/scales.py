@@ -54,9 +54,9 @@ class FakeScales:
         self.workloads[one.id] = replace(one, version=str(int(one.version) + 1), **fields)  # type: ignore[arg-type]
 
     def owner_sets(self, count: int, name: str = "web") -> None:
-        """The owner scales; the count that is there already claims nothing."""
+        """The owner scales; the count that is there already claims nothing, and a 0 is noted as no client's."""
         if self.one(name).replicas != count:
-            self.change(name, replicas=count, writers=frozenset({OWNER}))
+            self.change(name, replicas=count, writers=frozenset({OWNER} if count else ()))
 
     def write(self, write: ScaleWrite) -> None:
         one = self.workloads[write.workload.id]

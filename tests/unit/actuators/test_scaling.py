@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from forecaster.actuators.scale import ScaleWrite
+from forecaster.actuators.scale import ScaleWrite, undone
 from forecaster.actuators.scales import BEFORE, LABEL, Object, live_scale
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, ScaleSettings
@@ -79,6 +79,17 @@ def test_only_what_may_have_to_change_is_looked_at(replica: Replica) -> None:
     assert replica.cluster.looked_at == []
     replica.cycle(5)
     assert [id_.name for id_ in replica.cluster.looked_at] == ["web"]
+
+
+def test_what_its_owner_stops_meanwhile_is_woken_up_by_nothing(replica: Replica) -> None:
+    replica.cycle(6)
+    replica.cluster.owner_sets(0)
+    back = undone(replica.cluster.one(), "released by command")
+    assert back is not None
+    assert (back.change, back.replicas) == (Change.FORGET, 0)
+    assert replica.cycle(6).writes == {("yield", "written"): 1}
+    assert replica.cycle(6).writes == {}
+    assert replica.cluster.one().replicas == 0
 
 
 def test_before_anything_is_offered_nothing_is_undone(replica: Replica) -> None:
