@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.app.child import ServingProcess
 
-LONG = {"test_story.py", "test_bad_day.py", "test_rights.py", "test_replicas.py"}
+LONG = {"test_story.py", "test_bad_day.py", "test_outages.py", "test_rights.py", "test_replicas.py"}
 """Begun first: of two workers none is left alone with one of them at the end."""
 _numbers = count(1)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import time
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -221,17 +219,6 @@ def ends(service: Service) -> None:
     live.source = prometheus(PrometheusSettings(url=f"http://127.0.0.1:{free_ports(1)[0]}", retries=0), Queries())
 
 
-@contextmanager
-def frozen(deployed: Deployed) -> Iterator[None]:
-    """The API server hangs: its connections stay, and its kernel answers for it."""
-    pid = deployed.cluster.programs.pid("kube-apiserver")
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
 def stands(deployed: Deployed, namespace: str, change: Callable[[], object], value: str, count: int) -> float:
     """Let a person change something, and the HPA keep that; seconds until the value followed."""
     for _ in range(TRIES):
@@ -276,7 +263,7 @@ def test_what_a_person_does_while_prometheus_is_away_is_not_undone(deployed: Dep
             api.merge("HorizontalPodAutoscaler", "web", {"spec": {"metrics": metrics}}, namespace)
 
         stands(deployed, namespace, raised, "neutral 30", 30)
-        with frozen(deployed):
+        with deployed.cluster.programs.hanging("kube-apiserver"):
             silent = "the API server has not been heard of lately"
             wait_until(lambda: silent in served_value(deployed, namespace), what="an error", timeout=30)
         wait_until(lambda: served_value(deployed, namespace) == "neutral 30", what="the count again")

@@ -47,7 +47,6 @@ class ControlPlane:
         self._ports = Ports(*free_ports(6))
         self.server = f"https://127.0.0.1:{self._ports.api}"
         self.programs = Programs(folder)
-        self._api_server: list[str] = []
         self.authority = Authority(folder / "pki", "test-ca")
         """Signs the certificates of clients; every user of the API server is known by one of these, or by a token."""
         self.front_proxy = Authority(folder / "pki-front-proxy", "test-front-proxy-ca")
@@ -82,8 +81,12 @@ class ControlPlane:
 
     def restart_api_server(self) -> None:
         """Stop it and start it again; what it had in memory of older versions of objects is gone."""
-        self.programs.stop("kube-apiserver")
-        self.programs.start("kube-apiserver", *self._api_server)
+        with self.programs.away("kube-apiserver"):
+            pass
+        self.until_answering()
+
+    def until_answering(self) -> None:
+        """Wait for the API server and its store."""
         self._wait(self._answers, "the API server")
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
@@ -174,9 +177,8 @@ class ControlPlane:
         programs, ports = self.programs, self._ports
         who = self._identities()
         programs.start("etcd", *commands.etcd(self.folder, ports))
-        self._api_server = commands.api_server(self.folder, ports, who, f"{self.services}.0.0/16")
-        programs.start("kube-apiserver", *self._api_server)
-        self._wait(self._answers, "the API server")
+        programs.start("kube-apiserver", *commands.api_server(self.folder, ports, who, f"{self.services}.0.0/16"))
+        self.until_answering()
         controllers = self.user("system:kube-controller-manager")
         programs.start("kube-controller-manager", *commands.controller_manager(ports, who, controllers))
         programs.start("kube-scheduler", *commands.scheduler(ports, self.user("system:kube-scheduler")))

@@ -6,12 +6,13 @@ import ctypes
 import os
 import signal
 import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.support.control_plane.binaries import find
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -73,6 +74,24 @@ class Programs:
         """One that was stopped, with the options that it had."""
         arguments, environment = self._given[name]
         self.start(name, *arguments, environment=environment)
+
+    @contextmanager
+    def away(self, name: str) -> Iterator[None]:
+        """A program is stopped, and started again as it was."""
+        self.stop(name)
+        try:
+            yield
+        finally:
+            self.start_again(name)
+
+    @contextmanager
+    def hanging(self, name: str) -> Iterator[None]:
+        """A program does nothing: its connections stay, and the kernel answers for it."""
+        os.kill(self.pid(name), signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid(name), signal.SIGCONT)
 
     def stop_all(self) -> None:
         """All are asked at once; the first that was started, which keeps the data, is asked last."""
