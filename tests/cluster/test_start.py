@@ -34,11 +34,10 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         yield running
 
 
-def lines_of_the_readme() -> list[str]:
-    """The commands of its section about a cluster, without what they say about themselves."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## Run it in your cluster\n")[2]
-    section = text.partition("\n## ")[0]
-    return re.findall(r"^    ((?:kubectl|helm) .*?)(?: {2,}#.*)?$", section, re.MULTILINE)
+def lines_of(page: str, title: str) -> list[str]:
+    """The commands of a section about a cluster, without what they say about themselves."""
+    section = (ROOT / page).read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^ {4,}((?:kubectl|helm) .*?)(?: {2,}#.*)?$", section, re.MULTILINE)
 
 
 def run(plane: ControlPlane, line: str) -> str:
@@ -57,7 +56,7 @@ def run(plane: ControlPlane, line: str) -> str:
 def test_the_lines_of_the_readme_install_it_and_take_it_away(plane: ControlPlane, program: str) -> None:
     tool(program)
     before = everything(plane)
-    lines = lines_of_the_readme()
+    lines = lines_of("README.md", "Run it in your cluster")
     install, annotate, *undo = [line for line in lines if is_for(line, program)]
     run(plane, install)
     wait_until(lambda: replicas(plane.api, "forecaster", NAMESPACE).ready == 1, what="the pod")
@@ -79,3 +78,10 @@ def in_no_pod(line: str, plane: ControlPlane) -> str:
         return line
     rights = plane.account("forecaster", NAMESPACE)
     return f"{ROOT}/.venv/bin/python -m {line.partition(' -- ')[2]} --kubeconfig={rights}"
+
+
+def test_the_page_that_begins_installs_by_the_same_lines() -> None:
+    forwards, *installs = reversed(lines_of("docs/start.md", "Let it run in your cluster"))
+    assert "port-forward" in forwards
+    assert len(installs) == 2
+    assert set(installs) <= set(lines_of("README.md", "Run it in your cluster"))
