@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -27,20 +28,21 @@ from forecaster.resources.spelling import in_objects
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from tests.support.control_plane.acting import apply_components
-from tests.support.control_plane.deployed import NAMESPACE
+from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
 from tests.support.recommendations import recommendation
 from tests.support.waiting import wait_until
 from tests.unit.resources.test_definitions import CONTRADICTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from forecaster.publish.rows import OfferedCycle
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
 
 HEAD = {"apiVersion": API_VERSION, "kind": "PredictiveAutoscaler"}
+DEFINITIONS = ROOT / "deploy" / "components" / "resources" / "definitions.yaml"
 
 
 class Prometheus:
@@ -284,8 +286,58 @@ def test_what_init_writes_is_what_kubectl_applies(plane: ControlPlane, namespace
     assert read(plane, namespace)["spec"]["mode"] == "observe"
 
 
-def test_without_the_definitions_the_service_goes_on_and_says_so(
+@contextmanager
+def redefined(plane: ControlPlane, change: Callable[[Document], None]) -> Iterator[None]:
+    """The definition of PredictiveAutoscalers of another release of ours; then the present one again."""
+    present, *_ = yaml.safe_load_all(DEFINITIONS.read_text())
+    other = deepcopy(present)
+    (version,) = other["spec"]["versions"]
+    change(version["schema"]["openAPIV3Schema"]["properties"])
+    try:
+        plane.kubectl("replace", "-f-", given=yaml.safe_dump(other))
+        yield
+    finally:
+        plane.kubectl("replace", "-f-", given=yaml.safe_dump(present))
+
+
+def test_under_an_older_definition_the_status_tells_what_that_knows(
     plane: ControlPlane, leader: Replica, web: WorkloadId
+) -> None:
+    def older(schema: Document) -> None:
+        del schema["status"]["properties"]["forecastPeak"], schema["spec"]["properties"]["vertical"]
+
+    with redefined(plane, older):
+        wait_until(lambda: not accepted(plane, web.namespace, vertical={}), what="the older definition")
+        apply(plane, web.namespace, mode="publish")
+        known(leader, web, 1)
+        assert leader.published(web)
+        wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), what="the status")
+
+
+def test_a_field_of_a_newer_definition_is_named_and_guessed_at_by_nothing(plane: ControlPlane, web: WorkloadId) -> None:
+    def newer(schema: Document) -> None:
+        schema["spec"]["properties"]["horizontal"]["properties"]["mood"] = {"type": "string"}
+
+    with redefined(plane, newer), ExitStack() as parts:
+        wait_until(lambda: accepted(plane, web.namespace, horizontal={"mood": "calm"}), what="the newer definition")
+        replica = Replica(plane, parts)
+        known(replica, web, 1)
+        assert not replica.published(web)
+        ((_, why),) = replica.settings.policies.refused(web)
+        assert why.startswith("horizontal.mood: ")
+
+
+def accepted(plane: ControlPlane, namespace: str, **spec: object) -> bool:
+    """Whether the API server knows these fields by now."""
+    try:
+        apply(plane, namespace, mode="publish", **spec)
+    except AssertionError:
+        return False
+    return True
+
+
+def test_without_the_definitions_the_service_goes_on_and_says_so(
+    plane: ControlPlane, leader: Replica, web: WorkloadId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last test: the definitions go, as when somebody deletes them while the service runs."""
     apply(plane, web.namespace, mode="publish")
@@ -297,8 +349,14 @@ def test_without_the_definitions_the_service_goes_on_and_says_so(
     assert not leader.published(web)
 
     with ExitStack() as parts:  # a service that begins without them
+        monkeypatch.setattr("forecaster.kube.watch.REFUSED_PAUSE", 1.0)
         replica = Replica(plane, parts)
         assert web in replica.cycle(web.namespace).ids
         refused = [state for state in replica.cluster.states() if state.refused]
         assert [state.path.rpartition("/")[2] for state in refused] == [AUTOSCALERS, "predictivepolicies"]
         assert all("404" in state.fault for state in refused)
+        plane.install(DEFINITIONS)  # and learns of them when they are there
+        apply(plane, web.namespace, mode="publish")
+        known(replica, web, 1)
+        assert replica.published(web)
+        assert not [state for state in replica.cluster.states() if state.refused]
