@@ -66,6 +66,15 @@ class ActingReplica:
     def until_leading(self) -> None:
         wait_until(self.actuators.election.leading, what="the Lease")
 
+    def publish_counts(self, counts: Mapping[WorkloadId, int], now: datetime) -> None:
+        """Forecasts that ask for these counts of workloads with one pod each."""
+        found = []
+        for id_, count in counts.items():
+            decided = recommendation(id_, at=now, now=1, replicas=count)
+            view = replace(signal_view("cpu", now), forecast_replicas=count)
+            found.append(replace(decided, signals=(view,), clamps=()))
+        self.publisher.publish(now, found)
+
     def cycle(
         self,
         namespace: str,
