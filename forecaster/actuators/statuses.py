@@ -43,6 +43,10 @@ STILL = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 """The object has gone, or another one has its name: nothing is to be written."""
 
 
+UNDECLARED = "failed to create typed patch object"
+"""How an API server begins to say that a definition does not know a field that is applied."""
+
+
 class StatusPatch(Wire, frozen=True):
     """What is applied to the status subresource."""
 
@@ -50,6 +54,13 @@ class StatusPatch(Wire, frozen=True):
     kind: str
     metadata: dict[str, str]
     status: AutoscalerStatus
+
+
+class MergedStatus(Wire, frozen=True):
+    """What is merged into it; a None takes a field away."""
+
+    metadata: dict[str, str]
+    status: dict[str, Any]
 
 
 class StatusWrite(NamedTuple):
@@ -73,16 +84,32 @@ class LiveStatuses:
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
+        self._older = False
+        """Whether the definition is of a release that does not know every field."""
 
     def write(self, write: StatusWrite) -> None:
-        """Server-side apply of the object that was seen; another one of its name is a conflict."""
-        one = write.resource
-        path = f"/apis/{API_VERSION}/namespaces/{one.namespace}/{AUTOSCALERS}/{one.name}/status"
-        metadata = {"name": one.name, "namespace": one.namespace, "uid": one.uid}
-        patch = StatusPatch(API_VERSION, AUTOSCALER, metadata, write.status)
-        self._client.apply(f"{path}?fieldManager={MANAGER}&force=true", patch, dict[str, Any])
+        """Write it to the object that was seen; another one of its name is a conflict."""
+        try:
+            self._apply(write)
+        except ApiError as error:
+            if UNDECLARED not in str(error):
+                raise
+            self._older = True
+            self._apply(write)
         for condition in write.news:
-            create_event(self._client, event_of(one, condition, write.at))
+            create_event(self._client, event_of(write.resource, condition, write.at))
+
+    def _apply(self, write: StatusWrite) -> None:
+        """Server-side apply refuses a field that the definition does not know; of a merge it is left out."""
+        one = write.resource
+        path = f"/apis/{API_VERSION}/namespaces/{one.namespace}/{AUTOSCALERS}/{one.name}/status?fieldManager={MANAGER}"
+        metadata = {"name": one.name, "namespace": one.namespace, "uid": one.uid}
+        if self._older:
+            absent = dict.fromkeys(AutoscalerStatus.__struct_encode_fields__)
+            self._client.patch(path, MergedStatus(metadata, absent | msgspec.to_builtins(write.status)), dict[str, Any])
+        else:
+            patch = StatusPatch(API_VERSION, AUTOSCALER, metadata, write.status)
+            self._client.apply(f"{path}&force=true", patch, dict[str, Any])
 
 
 @dataclass(slots=True)
