@@ -91,7 +91,7 @@ class Decider:
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Where the state of each row is, in a state that is open for this cycle."""
         places = self.observed.fleet.rows(rows.ids, now)
-        stay = self.observed.fleet.compacted(now)
+        stay = self.observed.fleet.compacted(now, self.observed.state.rows)
         if stay is not None:
             self.observed.state = self.observed.state.take(stay)
             self.observed.forget_others(self.observed.fleet.row.keys())

@@ -43,10 +43,11 @@ class Fleet:
             self.seen[row] = now
         return found
 
-    def compacted(self, now: datetime) -> Rows | None:
+    def compacted(self, now: datetime, known: int) -> Rows | None:
         """Give the rows of workloads that left more than a day ago back: the rows that stay, in their new order.
 
-        None while they are few: columns are compacted seldom.
+        -1 for those that have come since columns of `known` rows were made. None while few have left: columns are
+        compacted seldom.
         """
         stay = [(id_, row) for id_, row in self.row.items() if now - self.seen[row] <= KEPT]
         if len(self.row) - len(stay) <= SPARE * len(self.row):
@@ -54,7 +55,8 @@ class Fleet:
         rows = [row for _, row in stay]
         self.seen = [self.seen[row] for row in rows]
         self.row = {id_: place for place, (id_, _) in enumerate(stay)}
-        return np.array(rows, np.int64)
+        found = np.array(rows, np.int64)
+        return np.where(found < known, found, -1)
 
     def persisted(self) -> list[tuple[WorkloadId, float]]:
         """Every workload in the order of the rows, and when it was there last, in epoch seconds."""

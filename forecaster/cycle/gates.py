@@ -131,7 +131,7 @@ class ForecastGates:
     def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:
         """The rows of these workloads; those that left more than a day ago are given back."""
         self.fleet.rows(ids, now)
-        stay = self.fleet.compacted(now)
+        stay = self.fleet.compacted(now, len(self.due))
         if stay is not None:
             self._take(stay)
         new = len(self.fleet.row) - len(self.due)

@@ -68,7 +68,11 @@ class PublishedTable:
         self.rows = self._header.rows
         self.columns: dict[str, list[memoryview]] = {name: self._column(name) for name in self._header.columns}
         """Of numbers by name, [plane][row]; of names the bytes."""
-        self.entries = TableEntries(self)
+
+    @property
+    def entries(self) -> TableEntries:
+        """All rows. Not kept: a table that refers to itself is closed late, and its file stays on the disk till then."""
+        return TableEntries(self)
 
     def _column(self, name: str) -> list[memoryview]:
         place, rows = self._header.columns[name], self.rows

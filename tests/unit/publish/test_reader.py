@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import zlib
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +19,7 @@ from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 
 @pytest.fixture
@@ -69,6 +72,28 @@ def test_a_replaced_table_is_seen_and_the_old_one_stays_readable(path: Path) -> 
     assert old is not None
     assert reader.table.named("shop", "web") == []
     assert b'"name":"web"' in bytes(old.record(old.entries[0]))
+
+
+def test_a_replaced_table_that_is_read_no_more_is_closed_at_once(path: Path) -> None:
+    """Else its file keeps its place on the disk until the next full collection of garbage, which may be days away."""
+    reader = read(publish(path))
+    gc.disable()
+    try:
+        for _ in range(3):
+            assert reader.table is not None
+            assert reader.table.entries[0].name == "web"
+            publish(path)
+            reader.refresh()
+        assert f"{path} (deleted)" not in set(open_files())
+    finally:
+        gc.enable()
+
+
+def open_files() -> Iterator[str]:
+    """Of this process, by name."""
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the one by which this folder is read
+            yield str(one.readlink())
 
 
 def replace_with(path: Path, content: bytes) -> None:
