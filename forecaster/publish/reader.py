@@ -71,7 +71,7 @@ class PublishedTable:
 
     @property
     def entries(self) -> TableEntries:
-        """All rows. Not kept: a table that refers to itself is closed late, and its file stays on the disk till then."""
+        """All rows. Not kept: a table that refers to itself is closed late, and its file keeps its place till then."""
         return TableEntries(self)
 
     def _column(self, name: str) -> list[memoryview]:
