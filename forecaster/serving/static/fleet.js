@@ -63,6 +63,9 @@ const priced = () => fleet.columns.prices !== null;
 /** Of pods by what they request: money a month where prices are stated, cores otherwise. */
 const cost = (value) => priced() ? money(value) : amount(value, "cores");
 
+/** Both amounts where they differ; a dash where none is known. */
+const changed = (before, after, known = !Number.isNaN(before)) => !known ? DASH : cost(before) === cost(after) ? cost(before) : `${cost(before)} → ${cost(after)}`;
+
 function apply() {
   const found = selected(fleet, state);
   rows.set(state.get("group") ? grouped(fleet, found) : found);
@@ -155,9 +158,11 @@ function tellCauses() {
   const counts = new Map();
   for (const code of columns.reason) counts.set(columns.reasons[code], (counts.get(columns.reasons[code]) ?? 0) + 1);
   const found = BROKEN.filter((reason) => counts.has(reason));
-  byId("first").hidden = !found.length;
+  const short = fleet.risk.filter((one) => one > 1).length;
+  byId("first").hidden = !found.length && !short;
   byId("causes").replaceChildren(...found.map((reason) => element("li", {},
-    element("a", { href: `#/?reason=${reason}` }, element("b", {}, `${count(counts.get(reason))} ${words(reason)}`)), " ", CAUSES[reason])));
+    element("a", { href: `#/?reason=${reason}` }, element("b", {}, `${count(counts.get(reason))} ${words(reason)}`)), " ", CAUSES[reason])),
+    short ? element("li", {}, element("a", { href: "#/?show=risk" }, element("b", {}, `${count(short)} short`)), " the coming peak is above what the recommended pods carry") : "");
 }
 
 function makeRow() {
@@ -185,8 +190,7 @@ function fillRow(one, item) {
   parts["count b"].textContent = recommended < 0 ? `${count(columns.current[item])} held` : change[item] ? `${count(columns.current[item])} → ${count(recommended)}` : count(recommended);
   parts["count em"].textContent = change[item] ? signed(change[item]) : "";
   parts["count em"].className = change[item] > 0 ? "up" : "down";
-  const [before, after] = [fleet.cost[0][item], fleet.cost[1][item]];
-  parts.cost.textContent = cost(before) === cost(after) ? cost(before) : `${cost(before)} → ${cost(after)}`;
+  parts.cost.textContent = changed(fleet.cost[0][item], fleet.cost[1][item]);
   const risk = fleet.risk[item];
   parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "short" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
   parts.risk.className = `risk right ${risk > 1 ? "bad" : ""}`;
@@ -207,6 +211,8 @@ function fillGroup(one, { group, members }) {
   parts["count b"].textContent = moved ? `${count(before)} → ${count(before + moved)}` : count(before);
   parts["count em"].textContent = moved ? signed(moved) : "";
   parts["count em"].className = moved > 0 ? "up" : "down";
+  const known = members.filter((row) => !Number.isNaN(fleet.cost[0][row]));
+  parts.cost.textContent = changed(...fleet.cost.map((column) => known.reduce((all, row) => all + column[row], 0)), known.length);
 }
 
 let asking = 0;
