@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MESSAGE_MAX = 1000
 NAME_MAX = 200
 """Characters of the object's name in that of its Event, which has 253 at most."""
+OF_THE_CLUSTER = "default"
+"""The namespace of Events about objects that have none."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COUNT_DIGITS = 10
 """Of the largest count that the API server takes. Longer texts are no count, and some no number for Python."""
@@ -61,7 +63,7 @@ def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, a
     """What `kubectl describe` shows. Its name is made of what it is about: sent twice it is one."""
     digest, now = hashlib.sha256(about.encode()).hexdigest()[:16], instant_text(at)
     return EventObject(
-        ObjectMeta(name=f"{involved.name[:NAME_MAX]}.{digest}", namespace=involved.namespace),
+        ObjectMeta(name=f"{involved.name[:NAME_MAX]}.{digest}", namespace=involved.namespace or OF_THE_CLUSTER),
         involved,
         reason=kind.reason,
         message=message,

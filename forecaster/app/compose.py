@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
+from forecaster.actuators.policy_statuses import LivePolicyStatuses, PolicyStatusWriter
 from forecaster.actuators.statuses import LiveStatuses, StatusWriter
 from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
@@ -176,12 +177,34 @@ def status_writer(
         [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
         refusal,
     )
-    thread = threading.Thread(target=writer.run, name="statuses", daemon=True)
+    _run_beside(writer, client, "statuses", parts)
+    return writer
+
+
+def policy_status_writer(
+    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None, election: Election | None
+) -> PolicyStatusWriter | None:
+    """What writes the status of PredictivePolicies, in a thread of its own; None where none are watched."""
+    stated = live.stated if live else None
+    if stated is None or election is None:
+        return None
+    source = client_config_source(watched_kubeconfig(settings))
+    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
+    found = stated.policies.objects
+    writer = PolicyStatusWriter(
+        LivePolicyStatuses(client), election, settings.policies, lambda: list(found.values()), log
+    )
+    _run_beside(writer, client, "policy-statuses", parts)
+    return writer
+
+
+def _run_beside(writer: StatusWriter | PolicyStatusWriter, client: ApiClient, name: str, parts: ExitStack) -> None:
+    """In a thread of its own, which `parts` ends."""
+    thread = threading.Thread(target=writer.run, name=name, daemon=True)
     thread.start()
     parts.callback(client.close)
     parts.callback(thread.join)
     parts.callback(writer.close)
-    return writer
 
 
 def nothing_observed(settings: Settings) -> Observed:

@@ -19,7 +19,13 @@ from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.writes import Writer
-from forecaster.app.compose import election_of, scalable_kinds, status_writer, watched_kubeconfig
+from forecaster.app.compose import (
+    election_of,
+    policy_status_writer,
+    scalable_kinds,
+    status_writer,
+    watched_kubeconfig,
+)
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.actuators.policy_statuses import PolicyStatusWriter
     from forecaster.actuators.release import Released
     from forecaster.actuators.statuses import StatusWriter
     from forecaster.actuators.values import LiveAutoscaler
@@ -89,11 +96,16 @@ class ClusterWriters(NamedTuple):
 
     actuators: Actuators | None
     statuses: StatusWriter | None
+    policy_statuses: PolicyStatusWriter | None
 
     @property
     def receivers(self) -> dict[str, OfferReceiver]:
         """By name."""
-        found: dict[str, OfferReceiver | None] = {"effects": self.actuators, "status": self.statuses}
+        found: dict[str, OfferReceiver | None] = {
+            "effects": self.actuators,
+            "status": self.statuses,
+            "policy-status": self.policy_statuses,
+        }
         return {name: one for name, one in found.items() if one is not None}
 
 
@@ -115,7 +127,11 @@ def cluster_writers(
     fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
     acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else (), table)
     refusal = acting.refusal if acting else lambda _: None
-    return ClusterWriters(acting, status_writer(settings, log, parts, cluster, fence, refusal))
+    return ClusterWriters(
+        acting,
+        status_writer(settings, log, parts, cluster, fence, refusal),
+        policy_status_writer(settings, log, parts, cluster, fence),
+    )
 
 
 def actuators(

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.actuators.statuses import StatusWriter
     from forecaster.app.child import ServingProcess
+    from forecaster.app.effects import ClusterWriters
     from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
     from forecaster.config.settings import Settings, StateSettings
@@ -237,7 +237,7 @@ def build_service(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
     parts.callback(close_ledger, ledger, log)
-    watch(metrics, settings, kept.history, live, writers.statuses)
+    watch(metrics, settings, kept.history, live, writers)
     told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     nodes = table.nodes = NodesText(node_pools(settings))
@@ -259,7 +259,7 @@ def build_service(
 
 
 def watch(
-    metrics: Metrics, settings: Settings, history: HistoryStore, live: LiveFacts | None, statuses: StatusWriter | None
+    metrics: Metrics, settings: Settings, history: HistoryStore, live: LiveFacts | None, writers: ClusterWriters
 ) -> None:
     """Count what the parts of the service know of themselves."""
     metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
@@ -267,8 +267,9 @@ def watch(
         metrics.watch_live(live.states, lambda: live.source.misread)
     if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
         metrics.watch_certificate(settings.serving.secure.certificate_file)
-    if statuses:
-        metrics.watch_statuses(lambda: statuses.outcomes)
+    statuses, of_policies = writers.statuses, writers.policy_statuses
+    if statuses and of_policies:
+        metrics.watch_statuses(lambda: statuses.outcomes + of_policies.outcomes)
 
 
 def offer_table(

@@ -66,7 +66,7 @@ class Policies:
     def layers(self, id_: WorkloadId) -> list[Layer]:
         """What states something of a workload's policy above the defaults, the lowest first."""
         labels = self.cluster.labels.get(id_, NO_LABELS)
-        selected = [layer for selector, layer in self._selected() if matches(selector, id_, labels)]
+        selected = [layer for selector, layer in self.selecting() if matches(selector, id_, labels)]
         mode = self.modes.get(id_)
         annotated = [Layer("annotation forecaster.dev/mode of its HPA", {"mode": mode})] if mode else []
         on_trial = [layer for selector, layer in self.changes if matches(selector, id_, labels)]
@@ -86,7 +86,7 @@ class Policies:
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
         """A sentence for each override or object that means none of these workloads, and so says nothing."""
         ids = list(ids)
-        idle = {layer.origin: selector for selector, layer in self._selected()}
+        idle = {layer.origin: selector for selector, layer in self.selecting()}
         for id_ in ids:
             labels = self.cluster.labels.get(id_, NO_LABELS)
             idle = {name: selector for name, selector in idle.items() if not matches(selector, id_, labels)}
@@ -135,7 +135,7 @@ class Policies:
             used = set(map(id, self.chosen.values()))
             self.built = {key: combined for key, combined in self.built.items() if id(combined) in used}
 
-    def _selected(self) -> Iterator[tuple[PolicySelector, Layer]]:
+    def selecting(self) -> Iterator[tuple[PolicySelector, Layer]]:
         """Layers that name workloads by a selector, the lowest first."""
         yield from self.cluster.defaults
         yield from self._overrides

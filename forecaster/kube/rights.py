@@ -128,10 +128,14 @@ RIGHTS = (
         "PredictiveAutoscalers have no status",
     ),
     Right(
+        SERVICE, "resources", "autoscaling.forecaster.dev", "predictivepolicies/status", ("patch",),
+        "PredictivePolicies have no status",
+    ),
+    Right(
         SERVICE, "resources", "coordination.k8s.io", "leases", ("get", "patch"),
         "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
     ),
-    Right(SERVICE, "resources", "", "events", ("create",), "changes leave no Event beside the PredictiveAutoscaler"),
+    Right(SERVICE, "resources", "", "events", ("create",), "changes leave no Event beside the objects"),
     Right(
         SERVICE, "vertical", "coordination.k8s.io", "leases", ("get", "patch"),
         "no replica writes", names=(SERVICE,), namespace=NAMESPACE,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import yaml
 
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.resources.objects import AUTOSCALER, AUTOSCALERS, DEFAULT_POLICIES, DEFAULTS, GROUP, VERSION
+from forecaster.resources.policy_status import PolicyStatus
 from forecaster.resources.schema import MOST_CHARACTERS, schema_of
 from forecaster.resources.status import AutoscalerStatus
+
+if TYPE_CHECKING:
+    from forecaster.kube.objects import Wire
 
 Document = dict[str, Any]
 COLUMNS = (
@@ -28,6 +32,8 @@ COLUMNS_OF_DEFAULTS = (
     ("Kinds", "string", ".spec.match.kind"),
     ("Names", "string", ".spec.match.name"),
     ("Mode", "string", ".spec.mode"),
+    ("Workloads", "integer", ".status.workloads"),
+    ("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason"),
     ("Age", "date", ".metadata.creationTimestamp"),
 )
 DESCRIPTIONS = {
@@ -63,8 +69,8 @@ def definitions() -> tuple[Document, Document]:
     match = {**schema_of(PolicySelector, filled=True), "default": {}}
     defaults = {**policy, "properties": {"match": match, **properties}}
     return (
-        _definition(AUTOSCALER, AUTOSCALERS, "pa", "Namespaced", COLUMNS, autoscaler, _status()),
-        _definition(DEFAULTS, DEFAULT_POLICIES, "pp", "Cluster", COLUMNS_OF_DEFAULTS, defaults),
+        _definition(AUTOSCALER, AUTOSCALERS, "pa", "Namespaced", COLUMNS, autoscaler, _status(AutoscalerStatus)),
+        _definition(DEFAULTS, DEFAULT_POLICIES, "pp", "Cluster", COLUMNS_OF_DEFAULTS, defaults, _status(PolicyStatus)),
     )
 
 
@@ -75,16 +81,20 @@ def _definition(
     scope: str,
     columns: tuple[tuple[str, str, str], ...],
     spec: Document,
-    status: Document | None = None,
+    status: Document,
 ) -> Document:
     described = DESCRIPTIONS[kind]
     text = {"type": "string"}
-    properties = {"apiVersion": {**text}, "kind": {**text}, "metadata": {"type": "object"}, "spec": spec}
+    properties = {
+        "apiVersion": {**text},
+        "kind": {**text},
+        "metadata": {"type": "object"},
+        "spec": spec,
+        "status": status,
+    }
     whole: Document = {"type": "object", "description": described, "required": ["spec"], "properties": properties}
     version: Document = {"name": VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
-    if status:
-        properties["status"] = status
-        version["subresources"] = {"status": {}}
+    version["subresources"] = {"status": {}}
     version["additionalPrinterColumns"] = [{"name": name, "type": of, "jsonPath": path} for name, of, path in columns]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -105,9 +115,9 @@ def _definition(
     }
 
 
-def _status() -> Document:
-    schema = msgspec.json.schema(AutoscalerStatus)
-    status: Document = _inlined(schema["$defs"]["AutoscalerStatus"], schema["$defs"])
+def _status(of: type[Wire]) -> Document:
+    schema = msgspec.json.schema(of)
+    status: Document = _inlined(schema["$defs"][of.__name__], schema["$defs"])
     conditions = status["properties"]["conditions"]
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     return status

@@ -68,6 +68,10 @@ class PolicyResource(msgspec.Struct, frozen=True):
     layer: Layer
     fault: str = ""
     """Why it states nothing."""
+    uid: str = ""
+    generation: int = 0
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+    """As it was written last."""
 
 
 _wire = msgspec.json.Decoder(dict[str, Any])
@@ -99,4 +103,6 @@ def policy_of_resource(one: CustomResource) -> PolicyResource:
         selector = PolicySelector.model_validate(spec.pop("match", {}))
     except (msgspec.DecodeError, ValidationError) as error:
         fault = f"{origin}: its spec is not understood: {error}"
-    return PolicyResource(one.metadata.name, selector, Layer(origin, in_settings(spec)), fault)
+    meta, layer = one.metadata, Layer(origin, in_settings(spec))
+    status = one.status.copy()  # alone: it would keep the whole page that it came with
+    return PolicyResource(meta.name, selector, layer, fault, meta.uid, meta.generation, status)

@@ -80,7 +80,9 @@ class Decided:
     """Why nothing of the workload is written although its policy would have it: a word and a sentence."""
 
 
-class _Finding(NamedTuple):
+class Finding(NamedTuple):
+    """What one condition says."""
+
     status: str
     reason: str
     message: str = ""
@@ -94,7 +96,9 @@ def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatu
         "ForecastActing": _acting(decided),
         "Limited": _limited(found),
     }
-    conditions = tuple(_condition(kind, each, one.generation, before, now) for kind, each in findings.items())
+    conditions = tuple(
+        condition_after(kind, each, one.generation, before.condition(kind), now) for kind, each in findings.items()
+    )
     if found is None:
         return AutoscalerStatus(one.generation, decided.policy.mode, conditions=conditions)
     held = isinstance(found.replicas, Hold)
@@ -111,49 +115,49 @@ def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatu
     )
 
 
-def _ready(one: AutoscalerResource, decided: Decided) -> _Finding:
+def _ready(one: AutoscalerResource, decided: Decided) -> Finding:
     """Whether what it states is in force."""
     refused = [why for layer, why in decided.refused if layer == one.layer]
     if one.fault or refused:
-        return _Finding("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
+        return Finding("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
     if decided.recommendation is None:
-        return _Finding("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
+        return Finding("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
     if decided.refusal:
-        return _Finding("False", _word(decided.refusal[0]), decided.refusal[1])
+        return Finding("False", _word(decided.refusal[0]), decided.refusal[1])
     others = [each for each in decided.origins if any(origin == one.layer.origin for _, origin in each.over)]
     if others:
         stands = "; ".join(f"{each.path} {each.value} by {each.origin}" for each in others)
-        return _Finding("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
+        return Finding("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
     if (mode := decided.policy.mode) in decided.disabled:
-        return _Finding("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
-    return _Finding("True", "PolicyInForce", "Its policy is in force.")
+        return Finding("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
+    return Finding("True", "PolicyInForce", "Its policy is in force.")
 
 
-def _acting(decided: Decided) -> _Finding:
+def _acting(decided: Decided) -> Finding:
     """Whether the forecast has its say."""
     found = decided.recommendation
     if found is None:
-        return _Finding("Unknown", "TargetNotFound")
+        return Finding("Unknown", "TargetNotFound")
     if isinstance(found.replicas, Hold):
-        return _Finding("False", _word(str(found.replicas.reason)), found.replicas.message)
+        return Finding("False", _word(str(found.replicas.reason)), found.replicas.message)
     if all(view.forecast is None for view in found.signals):
-        return _Finding("False", "NoForecast", found.replicas.message)
+        return Finding("False", "NoForecast", found.replicas.message)
     if found.watched:
-        return _Finding("False", "Watched", "The gate judges the forecast by this workload's own days first.")
-    return _Finding("True", "ForecastActing", "The forecast may raise the count.")
+        return Finding("False", "Watched", "The gate judges the forecast by this workload's own days first.")
+    return Finding("True", "ForecastActing", "The forecast may raise the count.")
 
 
-def _limited(found: Recommendation | None) -> _Finding:
+def _limited(found: Recommendation | None) -> Finding:
     """Whether a clamp changed the count, and the last that did."""
     clamps = [one for one in found.clamps if one.before != one.after] if found else []
     limits = [one for one in clamps if one.rule != "forecast"]
     if not limits:
-        return _Finding("False", "WithinLimits", "No clamp changed the count.")
-    return _Finding("True", _word(limits[-1].rule), limits[-1].why)
+        return Finding("False", "WithinLimits", "No clamp changed the count.")
+    return Finding("True", _word(limits[-1].rule), limits[-1].why)
 
 
-def _condition(kind: str, found: _Finding, generation: int, before: AutoscalerStatus, now: datetime) -> Condition:
-    old = before.condition(kind)
+def condition_after(kind: str, found: Finding, generation: int, old: Condition | None, now: datetime) -> Condition:
+    """A condition; while its status stays, it is so since the instant of the `old` one."""
     same = old is not None and old.status == found.status and old.last_transition_time is not None
     since = old.last_transition_time if old is not None and same else now.replace(microsecond=0)
     return Condition(kind, found.status, found.reason, found.message[:MESSAGE_MAX], since, generation)
@@ -180,10 +184,9 @@ def _word(reason: str) -> str:
 
 def news(before: AutoscalerStatus, after: AutoscalerStatus) -> list[Condition]:
     """The conditions whose status or reason is another one: each is worth an Event. Not those of a first status."""
-    found = []
-    for one in after.conditions:
-        old = before.condition(one.type)
-        first = old is None and one.status != "False"
-        if not first and (old is None or (old.status, old.reason) != (one.status, one.reason)):
-            found.append(one)
-    return [one for one in found if one.type != "Limited"]
+    return [one for one in after.conditions if one.type != "Limited" and is_news(before.condition(one.type), one)]
+
+
+def is_news(old: Condition | None, new: Condition) -> bool:
+    """Whether status or reason is another one; a first status is where it is False."""
+    return new.status == "False" if old is None else (old.status, old.reason) != (new.status, new.reason)

@@ -61,7 +61,7 @@ class StatedObjects(msgspec.Struct, frozen=True):
             tuple(sorted(filter(None, map(_stating, self.hpas)))),
             tuple(sorted(filter(None, map(_stating, self.workloads)))),
             tuple(msgspec.structs.replace(one, status=msgspec.Raw(b"{}")) for one in self.autoscalers),
-            self.defaults,
+            tuple(msgspec.structs.replace(one, status=msgspec.Raw(b"{}")) for one in self.defaults),
             tuple(sorted(self.labels, key=lambda one: one[0])),
         )
 

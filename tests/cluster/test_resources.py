@@ -15,7 +15,7 @@ import pytest
 import structlog
 import yaml
 
-from forecaster.app.compose import election_of, live_cluster, status_writer
+from forecaster.app.compose import election_of, live_cluster, policy_status_writer, status_writer
 from forecaster.config.settings import parse
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy
@@ -78,7 +78,10 @@ class Replica:
         self.writer = writer
         self.offered: OfferedCycle | None = None
         seen: Any = SimpleNamespace(receive=self._receive)
-        self.publisher = OfferPublisher(self.settings.policies, {"status": writer, "seen": seen})
+        of_policies = policy_status_writer(self.settings, structlog.get_logger(), parts, self.cluster, self.fence)
+        assert of_policies is not None
+        receivers = {"status": writer, "policy-status": of_policies, "seen": seen}
+        self.publisher = OfferPublisher(self.settings.policies, receivers)
 
     def cycle(self, namespace: str) -> Inventory:
         """One cycle."""
@@ -144,6 +147,13 @@ def read(plane: ControlPlane, namespace: str) -> Document:
 def condition(plane: ControlPlane, namespace: str, kind: str) -> tuple[str, str]:
     found = read(plane, namespace).get("status", {}).get("conditions", [])
     return next(((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", ""))
+
+
+def told(plane: ControlPlane, leader: Replica, web: WorkloadId) -> list[str]:
+    """Workloads and reason of the PredictivePolicy, as kubectl shows them, after one more cycle."""
+    leader.cycle(web.namespace)
+    _, row = plane.kubectl("get", "predictivepolicies", "publish").splitlines()
+    return row.split()[-3:-1]
 
 
 def events(plane: ControlPlane, namespace: str) -> list[str]:
@@ -222,11 +232,18 @@ def test_defaults_of_the_platform_count_for_the_workloads_that_they_select(
     plane: ControlPlane, leader: Replica, web: WorkloadId
 ) -> None:
     policy = {"apiVersion": API_VERSION, "kind": "PredictivePolicy", "metadata": {"name": "publish"}}
-    spec = {"mode": "publish", "match": {"namespace": web.namespace}}
+    spec = {"mode": "publish", "match": {"namespace": web.namespace, "labels": {"team": "shop-*"}}}
     plane.kubectl("apply", "-f-", given=yaml.safe_dump({**policy, "spec": spec}))
     wait_until(lambda: bool(leader.cluster.policies().defaults), what="the watch of the object")
     try:
+        assert not leader.published(web)
+        wait_until(lambda: told(plane, leader, web) == ["0", "MatchesNothing"], what="the status")
+        plane.kubectl("label", "deployment", "web", f"--namespace={web.namespace}", "team=shop-a")
+        wait_until(lambda: leader.cluster.policies().labels.get(web) == {"team": "shop-a"}, what="the label")
         assert leader.published(web)
+        wait_until(lambda: told(plane, leader, web) == ["1", "PolicyInForce"], what="the status")
+        both = {"MatchesNothing", "PolicyInForce"}
+        wait_until(lambda: both <= set(events(plane, "default")), what="the Events")
         assert [one.origin for one in leader.settings.policies.layers(web)] == ["PredictivePolicy publish"]
     finally:
         plane.kubectl("delete", "predictivepolicy", "publish")

@@ -22,6 +22,7 @@ from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
+from forecaster.resources.objects import API_VERSION, DEFAULTS
 from forecaster.sources.live import LiveCluster
 from tests.cluster.test_floor import Dying, Replica, run_release
 from tests.cluster.test_resources import Replica as StatedReplica
@@ -160,6 +161,18 @@ def tell_a_status(plane: ControlPlane) -> None:
         wait_until(lambda: bool(replica.cluster.policies().own), what="the watch of the object")
         replica.cycle("rights")
         wait_until(lambda: "TargetNotFound" in reasons_of_events(plane, "rights"), what="the Event")
+        policy = {"apiVersion": API_VERSION, "kind": DEFAULTS, "metadata": {"name": "rights"}, "spec": {}}
+        plane.kubectl("apply", "-f-", given=yaml.safe_dump(policy))
+        wait_until(lambda: bool(replica.cluster.policies().defaults), what="the watch of the object")
+        replica.cycle("rights")
+        wait_until(lambda: ("patch", "predictivepolicies") in statuses_of(plane), what="its status")
+        plane.kubectl("delete", "predictivepolicy", "rights")
+
+
+def statuses_of(plane: ControlPlane) -> set[tuple[str, str]]:
+    """Verbs on status subresources that our account asked for, with the resource."""
+    asked = (one for one in plane.audited("forecaster") if one.get("objectRef", {}).get("subresource") == "status")
+    return {(one["verb"], one["objectRef"]["resource"]) for one in asked}
 
 
 def resize_a_pod(plane: ControlPlane) -> None:

@@ -1,0 +1,100 @@
+"""The status of a PredictivePolicy: how many workloads it selects, and what stands over it there. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from forecaster.domain.layers import leaves
+from forecaster.domain.policies import NO_LABELS, matches
+from forecaster.kube.objects import Wire
+from forecaster.resources.status import Condition, Finding, condition_after, described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.domain.layers import Layer
+    from forecaster.domain.policy import PolicySelector
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.resources.objects import PolicyResource
+
+SHOWN = 5
+"""Settings that are stated otherwise, or workloads, that a sentence names."""
+
+
+class PolicyStatus(Wire, frozen=True):
+    """What the leader of the service found last."""
+
+    observed_generation: Annotated[int, described("Generation of the specification that this is about.")] = 0
+    workloads: Annotated[int | None, described("Workloads that it selects.")] = None
+    conditions: Annotated[tuple[Condition, ...], described("Ready.")] = ()
+
+    def condition(self, kind: str) -> Condition | None:
+        """One of them."""
+        return next((one for one in self.conditions if one.type == kind), None)
+
+
+class SelectingLayer(NamedTuple):
+    """A layer that names workloads by a selector."""
+
+    selector: PolicySelector
+    layer: Layer
+
+
+class Selected(NamedTuple):
+    """What is known of the fleet."""
+
+    ids: Sequence[WorkloadId]
+    labels: Mapping[WorkloadId, Mapping[str, str]]
+    layers: Sequence[SelectingLayer]
+    """PredictivePolicies and overrides, the lowest first."""
+    refused: Mapping[WorkloadId, Mapping[str, str]]
+    """By workload, layers that its policy is made without, and why."""
+
+
+def selected_by(selector: PolicySelector, fleet: Selected) -> frozenset[WorkloadId]:
+    """The workloads that a selector means."""
+    return frozenset(id_ for id_ in fleet.ids if matches(selector, id_, fleet.labels.get(id_, NO_LABELS)))
+
+
+def policy_status(one: PolicyResource, fleet: Selected, before: PolicyStatus, now: datetime) -> PolicyStatus:
+    """The status after a look at the fleet."""
+    mine = selected_by(one.selector, fleet)
+    ready = condition_after("Ready", _ready(one, mine, fleet), one.generation, before.condition("Ready"), now)
+    return PolicyStatus(one.generation, len(mine), (ready,))
+
+
+def _ready(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> Finding:
+    """Whether what it states is in force for the workloads that it selects."""
+    if one.fault:
+        return Finding("False", "PolicyRefused", one.fault)
+    if not mine:
+        unknown = bool(one.selector.labels) and not fleet.labels
+        why = "; labels of workloads are not known without live facts" if unknown else ""
+        return Finding("False", "MatchesNothing", f"It selects no workload{why}.")
+    refused = {id_: whys[one.layer.origin] for id_ in mine if one.layer.origin in (whys := fleet.refused.get(id_, {}))}
+    if refused:
+        first = min(refused)
+        why = f"It is left out of {_workloads(len(refused))}, {first} among them: {refused[first]}."
+        return Finding("False", "PolicyRefused", why)
+    over = list(_stated_otherwise(one, mine, fleet))
+    if over:
+        more = f"; and {len(over) - SHOWN} more" if len(over) > SHOWN else ""
+        return Finding("True", "PartlyOverridden", f"Stated otherwise: {'; '.join(over[:SHOWN])}{more}.")
+    return Finding("True", "PolicyInForce", "It is in force, as far as owners of workloads state nothing else.")
+
+
+def _stated_otherwise(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> Iterator[str]:
+    """Each setting that a layer above it gives another value, with the workloads that both select."""
+    own = dict(leaves(one.layer.policy))
+    places = [each for each, selecting in enumerate(fleet.layers) if selecting.layer.origin == one.layer.origin]
+    for selector, layer in fleet.layers[places[-1] + 1 if places else len(fleet.layers) :]:
+        clashes = {path: value for path, value in leaves(layer.policy) if path in own and own[path] != value}
+        common = len(mine & selected_by(selector, fleet)) if clashes else 0
+        if common:
+            for path, value in clashes.items():
+                yield f"{path} {value} by {layer.origin} for {_workloads(common)}"
+
+
+def _workloads(count: int) -> str:
+    return "1 workload" if count == 1 else f"{count} workloads"
