@@ -12,7 +12,7 @@ def main() -> None:
     try:
         from forecaster.cli import app  # noqa: PLC0415  while it loads, Ctrl-C may come already
         from forecaster.cli.streams import run_and_flush, tell, tolerant_streams  # noqa: PLC0415  as above
-        from forecaster.errors import ForecasterError  # noqa: PLC0415  as above
+        from forecaster.errors import ForecasterError, SourceUnavailable  # noqa: PLC0415  as above
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     tolerant_streams()
@@ -21,6 +21,8 @@ def main() -> None:
         run_and_flush(lambda: app(prog_name="kubectl forecaster" if plugin else "forecaster"))
     except ForecasterError as error:
         tell(f"forecaster: {error}")
+        if isinstance(error, SourceUnavailable):
+            tell("`forecaster doctor` tries each thing that is needed and says what to do.")
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

@@ -107,7 +107,7 @@ class Explanations:
         from forecaster.report.recommendations import ExplanationsDocument
 
         if output is DocumentOutput.TEXT:
-            print_text(*(line for id_ in ids for line in self.lines(id_)))
+            print_text(*(line for id_ in ids for line in self.drawn(id_)))
         else:
             document = ExplanationsDocument([self.document(id_) for id_ in ids])
             (print_json if output is DocumentOutput.JSON else print_yaml)(document)
@@ -123,6 +123,15 @@ class Explanations:
             for id_ in ids
         ]
         write_file(path, explained_page(found, self.cycle.history.window))
+
+    def drawn(self, id_: WorkloadId) -> list[str]:
+        """The sentences with the last half day of each signal below the first."""
+        from forecaster.report.sparkline import spoken_half_day
+
+        head, *lines = self.lines(id_)
+        one = self.outcome.recommendations[self.outcome.inventory.ids.index(id_)]
+        past = (spoken_half_day(self.cycle.history, id_, view.signal, view.unit) for view in one.signals)
+        return [head, *(f"  {line}" for line in past if line), *lines]
 
     def lines(self, id_: WorkloadId) -> list[str]:
         """Inputs, steps, decision; what the HPA does with it; what else was asked for."""

@@ -15,12 +15,13 @@ from forecaster.cli.options import (
     PrometheusUrl,
     chosen,
     finished,
+    known_workloads,
     matching,
     narrowed,
     settings_of,
     tell_idle_overrides,
 )
-from forecaster.errors import SourceError
+from forecaster.errors import SourceError, UnknownName
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -59,15 +60,31 @@ def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[Work
     """The workloads of a pattern; none where not even their names can be read, which the report says.
 
     Raises:
-        UnknownName: there are others.
+        UnknownName: there are others, or there are namespaces of other names.
     """
     ids = [one.id for one in outcome.recommendations]
     if not ids and pattern == "*":
+        told_namespace(settings, outcome)
         return set()
     try:
         return chosen(ids, pattern, settings, outcome.report.at)
     except SourceError:
         return set()
+
+
+def told_namespace(settings: Settings, outcome: Outcome) -> None:
+    """Nothing was found: that may be for the namespaces that were asked for.
+
+    Raises:
+        UnknownName: there are others.
+    """
+    asked, every = settings.queries.namespaces, type(settings.queries).model_fields["namespaces"].default
+    if asked == every or outcome.report.failures:
+        return
+    wider = settings.model_copy(update={"queries": settings.queries.model_copy(update={"namespaces": every})})
+    known = {id_.namespace for id_ in known_workloads(wider, outcome.report.at)}
+    if known:
+        raise UnknownName("namespace", asked.replace("|", ","), known)
 
 
 def cycle_run(
@@ -138,7 +155,7 @@ def top(
     cycle.watch = None
     with LiveTable(rows) as picture:
         while True:
-            picture.show(outcome, workloads_of(outcome, workload, settings))
+            picture.show(outcome, workloads_of(outcome, workload, settings), cycle.history)
             if once_only:
                 return
             time.sleep(max(0.0, (now + interval + delay - current()).total_seconds()))

@@ -19,6 +19,7 @@ REFUSED = 1
 READER_GONE = 141
 """128 and SIGPIPE, as a shell has it."""
 PLAIN = {"→": "->", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "±": "+-", "−": "-"}
+PLAIN |= dict(zip("▁▂▃▄▅▆▇█", "_.-~=+*#", strict=True))
 
 
 def _spelt_out(error: UnicodeError) -> tuple[str, int]:

@@ -8,6 +8,7 @@ import typer
 
 from forecaster.cli.options import finished, grouped
 from forecaster.cli.replay_options import ReplayOptions
+from forecaster.cli.streams import tell
 from forecaster.report.formats import TuneOutput
 
 
@@ -47,6 +48,9 @@ def tune(
             allow_shortage=allow_shortage,
         )
     print_tuned(found, output)
+    if output is TuneOutput.NAME:
+        for id_, why in found.refused.items():
+            tell(f"{id_}: no proposal, {why}.")
     finished(shown)
     if not found.proposals:
         raise typer.Exit(1)

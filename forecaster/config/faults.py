@@ -12,7 +12,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import overlap
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.errors import Fault
+from forecaster.errors import Fault, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
     found = []
     for one in error.errors(include_url=False, include_context=False):
         path = _path((*where, *one["loc"]))
-        found.append(Fault(path, _shown(path, one.get("input")), _sentence(one["type"], one["msg"])))
+        found.append(Fault(path, _shown(path, one.get("input")), _sentence(one["type"], one["msg"], one.get("input"))))
     return found
 
 
@@ -102,10 +102,18 @@ def _shown(path: str, value: object) -> object:
     return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"
 
 
-def _sentence(kind: str, message: str) -> str:
+QUOTED = re.compile(r"'([^']*)'")
+
+
+def _sentence(kind: str, message: str, value: object) -> str:
     if kind == "extra_forbidden":
         return f"{UNKNOWN_SETTING}; see docs/configure.md for those there are"
-    return TIMEDELTA.sub(_spoken, message).removeprefix("Value error, ")
+    if kind == "literal_error":
+        there = QUOTED.findall(message)
+        near = nearest(value, there, 1) if isinstance(value, str) else []
+        return f"must be one of {', '.join(there)}" + (f"; did you mean {near[0]}?" if near else "")
+    told = TIMEDELTA.sub(_spoken, message).removeprefix("Value error, ")
+    return told.replace("Input should be", "must be", 1)
 
 
 def _spoken(written: re.Match[str]) -> str:

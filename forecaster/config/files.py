@@ -43,7 +43,12 @@ def read_file(path: Path) -> dict[str, object]:
     """What a file says, by section. Raises `ConfigError` with the place that is wrong."""
     try:
         value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        why = (
+            "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
+        )
+        raise ConfigError(str(path), [Fault("(file)", str(path), why)]) from error
+    except UnicodeDecodeError as error:
         raise ConfigError(str(path), [Fault("(file)", str(path), f"a readable UTF-8 file; {error}")]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(str(path), [Fault("(file)", str(path), f"YAML; {_position(error)}")]) from error

@@ -13,6 +13,7 @@ from forecaster.domain.window import FIVE_MINUTES
 from forecaster.report.page import document, paragraph
 from forecaster.report.plot import Area, Line, Mark, Plot, linear
 from forecaster.report.replay_plots import time_ticks
+from forecaster.report.sparkline import PAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     Windows = Callable[[Signal, timedelta], Window]
 
-PAST = 144
-"""Half a day by five minutes."""
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
 KEY = (
     '<ul class="key"><li><i class="demand"></i>demand</li><li><i class="ours"></i>forecast: p10 to p90, and p50</li>'

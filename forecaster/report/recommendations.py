@@ -28,6 +28,7 @@ from forecaster.report.printed import (
     table_text,
     terminal_width,
 )
+from forecaster.report.sparkline import half_day, sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import WorkloadId
+    from forecaster.ports import Histories
 
 
 def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
@@ -65,10 +67,18 @@ def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]
     ]
 
 
-def table_of(recommendations: Sequence[Recommendation], width: int | None) -> Text:
-    """What of the table fits this width."""
-    kept = fitting(columns_of(recommendations), width)
+def table_of(recommendations: Sequence[Recommendation], width: int | None, history: Histories | None = None) -> Text:
+    """What of the table fits this width; with a history the last half day as a picture."""
+    columns = columns_of(recommendations)
+    if history is not None:
+        columns.insert(1, PrintedColumn("LAST 12 H", [_picture(one, history) for one in recommendations], rank=2))
+    kept = fitting(columns, width)
     return table_text(kept, width, [_style(one) for one in recommendations])
+
+
+def _picture(one: Recommendation, history: Histories) -> str:
+    view = deciding(one)
+    return sparkline(half_day(history, one.id, view.signal), 12) if view else ""
 
 
 def deciding(one: Recommendation) -> SignalView | None:
@@ -210,13 +220,17 @@ class LiveTable:
     def __exit__(self, *error: object) -> None:
         self._live.__exit__(None, None, None)
 
-    def show(self, outcome: Outcome, chosen: set[WorkloadId]) -> None:
+    def show(self, outcome: Outcome, chosen: set[WorkloadId], history: Histories | None = None) -> None:
         """The present outcome."""
         ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=_urgency)
         most = self._rows or max(1, self._live.console.height - 4)
-        table = table_of(ours[:most], terminal_width()) if ours else Text("No workload was found.")
+        table = table_of(ours[:most], terminal_width(), history) if ours else Text("No workload was found.")
         failures = [Text(f"! {line}", no_wrap=True, overflow="ellipsis") for line in outcome.report.failures[:2]]
-        self._live.update(Group(Text(headline(outcome, ours), style="bold"), table, *failures), refresh=True)
+        picture = Group(Text(headline(outcome, ours), style="bold"), table, *failures)
+        if self._live.console.is_terminal:
+            self._live.update(picture, refresh=True)
+        else:
+            self._live.console.print(picture, soft_wrap=True)
 
 
 def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:

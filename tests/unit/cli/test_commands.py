@@ -187,6 +187,11 @@ class TestOnce:
     def test_a_namespace_without_workloads_is_an_error(self, terminal: Terminal) -> None:
         assert terminal.types("once", "-n", "nowhere").code == 1
 
+    def test_a_misspelt_namespace_is_answered_with_the_nearest(self, terminal: Terminal) -> None:
+        told = terminal.types("once", "-n", "shpo")
+        assert (told.code, told.out) == (1, "")
+        assert "no namespace matches 'shpo'; did you mean shop?" in told.err
+
     @pytest.mark.parametrize(("spelt", "found"), [("shop", ["shop/cart", "shop/web"]), ("j*,nowhere", ["jobs/batch"])])
     def test_reads_only_the_namespaces_that_are_named(
         self, terminal: Terminal, spelt: str, found: Sequence[str]
@@ -225,13 +230,40 @@ class TestTop:
         )
         assert (told.code, "2 workloads, " in told.out, "shop/web" in told.out) == (0, True, True)
 
+    def test_draws_the_last_hours_at_80_columns(self, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        told = terminal.types_exactly(
+            "top", "shop/*", "--once", "--prometheus", terminal.url, "--config", str(terminal.config)
+        )
+        assert "LAST 12 H" in told.out
+        assert max(map(len, told.out.splitlines())) <= 80
+
+
+class TestMistakes:
+    def test_a_value_is_answered_with_the_right_spelling_and_a_file_that_is_missing_in_words(
+        self, terminal: Terminal, tmp_path: Path
+    ) -> None:
+        terminal.config.write_text("policy: {mode: publsh, vertical: {mode: inplace}}")
+        told = terminal.types_exactly("settings", "--config", str(terminal.config)).err
+        assert "policy.mode: 'publsh' is not allowed; must be one of observe, publish, floor, scale" in told
+        assert "did you mean publish?" in told
+        assert "did you mean in-place?" in told
+        missing = terminal.types_exactly("settings", "--config", str(tmp_path / "none.yaml"))
+        assert missing.code == 1
+        assert missing.err.rstrip().endswith("is not allowed; there is no such file")
+
+    def test_a_prometheus_that_does_not_answer_names_the_doctor(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("outcome", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config))
+        assert (told.code, "`forecaster doctor` tries" in told.err) == (1, True)
+
 
 class TestExplain:
     def test_prints_the_record_of_one_workload(self, terminal: Terminal) -> None:
         told = terminal.types("explain", "shop/cart")
         lines = [line.strip() for line in told.out.splitlines()]
         assert told.code == 0
-        assert lines[:3] == [
+        assert lines[1].startswith("cpu, the last 12 h: ██")
+        assert lines[:1] + lines[2:4] == [
             "Deployment shop/cart at 2026-03-01 12:00:00 UTC",
             "replicas: 4 now, owned by HPA cart-hpa",
             "cpu: target 50 % of 1000m a pod",

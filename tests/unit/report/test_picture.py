@@ -24,3 +24,12 @@ def test_what_changes_most_is_on_top_and_the_rest_waits(capsys: pytest.CaptureFi
         picture.show(outcome, {one.id for one in made})
     shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("shop/")]
     assert shown == ["shop/more", "shop/fewer", "shop/held"]
+
+
+def test_without_a_terminal_pictures_follow_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    made = [recommendation(workload_id("web"), replicas=5)]
+    outcome = Outcome(Inventory(NOON, ()), made, CycleReport(at=NOON))
+    with LiveTable() as picture:
+        for _ in range(2):
+            picture.show(outcome, {one.id for one in made})
+        assert capsys.readouterr().out.count("shop/web") == 2
