@@ -117,7 +117,8 @@ class InitialActuator:
         return self.offered.recommendations[self.offered.rows[id_]]
 
     def _initial(self, id_: WorkloadId) -> bool:
-        return self.policies.stated(id_).vertical.mode == "initial"
+        stated = self.policies.stated(id_).vertical
+        return stated.mode == "initial" or stated.evict
 
     def _found(self, now: datetime, sizes: Mapping[WorkloadId, NewPodSize]) -> NewPods:
         seconds = self.interval.total_seconds()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.resize import Resized, Surroundings, admitted, sizes_text
-from forecaster.actuators.resizes import BEFORE, LABEL, WATCHED, kept_text, resizable_pod
+from forecaster.actuators.admitted import admitted
+from forecaster.actuators.resize import Resized, Surroundings, sizes_text
+from forecaster.actuators.resizes import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.vertical.admission.context import with_values
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from forecaster.publish.new_pods import NewPods, NewPodSize
 
 Document = dict[str, Any]
-SIZE: Final = "forecaster.dev/size"
-"""Annotation of a new pod: what was set, and why."""
 WHY_MAX = 1000
 TEMPLATE_HASHES = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 """Labels whose value ends the name of a ReplicaSet, and what such a ReplicaSet is made by."""

@@ -11,11 +11,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from forecaster.actuators.admitted import admitted
+from forecaster.actuators.eviction import EvictionTerms, one_each, waits
 from forecaster.actuators.limits import LEAST_WORKLOADS, MOST_WORKLOADS
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-from forecaster.vertical.admission.context import AdmissionContext, Rollout
-from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.quota import Quota
     from forecaster.vertical.cluster_rules.server import Server
 
+NO_EVICTIONS = EvictionTerms()
 Sizes: TypeAlias = "Mapping[str, Requirements]"
 """Requests and limits of CPU and memory by container."""
 
@@ -163,6 +164,7 @@ def resize_plan(
     around: Callable[[str], Surroundings],
     now: datetime,
     rules: ResizeSettings,
+    evictions: EvictionTerms = NO_EVICTIONS,
 ) -> ResizePlan:
     """The writes of one cycle, and the refusals.
 
@@ -173,9 +175,11 @@ def resize_plan(
     for one in watched:
         if one.deleted:
             continue
-        found = list(_followed(one, now, rules, allowed=allowed(one.workload)))
+        found = list(_followed(one, watched, now, rules, evictions, allowed=allowed(one.workload)))
         plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
         plan.refusals += [each for each in found if isinstance(each, WriteRefusal)]
+    plan.writes, waiting = one_each(plan.writes)
+    plan.refusals += waiting
     moves = []
     for one in candidates:
         if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:
@@ -208,7 +212,13 @@ def differs(sizes: Sizes, wanted: Sizes) -> bool:
 
 
 def _followed(
-    one: ResizablePod, now: datetime, rules: ResizeSettings, *, allowed: bool
+    one: ResizablePod,
+    watched: Sequence[ResizablePod],
+    now: datetime,
+    rules: ResizeSettings,
+    evictions: EvictionTerms,
+    *,
+    allowed: bool,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that has a mark of ours."""
     if one.fault:
@@ -225,14 +235,33 @@ def _followed(
     elif one.resized is None:
         yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
     elif not one.settled:
-        yield from _watched(one, one.resized, now, rules)
+        if evictions.concern(one) and not _worse(one, one.resized, now, rules):
+            yield from _stuck(one, one.resized, watched, now, rules, evictions)
+        else:
+            yield from _watched(one, one.resized, now, rules)
+
+
+def _stuck(
+    one: ResizablePod,
+    resized: Resized,
+    watched: Sequence[ResizablePod],
+    now: datetime,
+    rules: ResizeSettings,
+    evictions: EvictionTerms,
+) -> Iterator[ResizeWrite | WriteRefusal]:
+    """What is done with a pod whose node does not grant its size, and which may be evicted for it."""
+    if why := waits(one, watched, now, rules.evict_after, evictions):
+        yield WriteRefusal(one, RefusalReason.DEFERRED, f"{one}: its node does not grant the size; {why}. {one.said}")
+    else:
+        why = f"its node did not grant the size for {duration_text(now - resized.at)}; its successor is made with it"
+        yield ResizeWrite(one, Change.EVICT, {}, f"{why}. {one.said}".rstrip(". "), resized)
 
 
 def _watched(
     one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that was resized lately."""
-    if worse := _worse(one, resized, now, rules):
+    if worse := _worse(one, resized, now, rules) or _refused_by_node(one, resized, now, rules):
         undo = undone(one, worse, Change.ROLL_BACK)
         yield from [replace(undo, backed_off_until=now + rules.back_off)] if undo else []
     elif one.status in {ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS}:
@@ -251,6 +280,11 @@ def _worse(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSett
     patience = rules.watch_for if resized.new else rules.settle_for  # a new pod has to start first
     if not one.ready and now - resized.at >= patience:
         return f"not ready {duration_text(patience)} after its size was changed"
+    return ""
+
+
+def _refused_by_node(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
+    """Why its node will not have the size; empty where it may."""
     if one.status is ResizeStatus.INFEASIBLE:
         return f"its node can never grant the size. {one.said}".rstrip(". ")
     if one.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and now - resized.at >= rules.settle_for:
@@ -263,32 +297,6 @@ def _occupies(one: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
     backed_off = one.backed_off_until is not None and now < one.backed_off_until
     fresh = one.resized is not None and not one.settled and now - one.resized.at < rules.settle_for
     return backed_off or fresh or (not one.settled and one.status is not ResizeStatus.NONE) or not one.ready
-
-
-def admitted(
-    pod: Pod,
-    wanted: Sizes,
-    around: Surroundings,
-    *,
-    running: tuple[tuple[Pod, str], ...] = (),
-    replicas: int = 1,
-) -> tuple[Sizes, str]:
-    """The sizes that the cluster takes, the nearest to those that are wanted; none where none are. And its refusals.
-
-    Of a pod that is `running` on a node; else of one that is made, of `replicas` which are all to have this size.
-    """
-    context = AdmissionContext(
-        template=pod,
-        rollout=Rollout(replicas=replicas),
-        limit_ranges=around.limit_ranges,
-        quotas=around.quotas,
-        server=around.server,
-        running=running,
-        in_place=bool(running),
-    )
-    names = {one.name for one in pod.every_container()}
-    proof = prove({name: size for name, size in wanted.items() if name in names}, context)
-    return proof.nearest or {}, "; ".join(map(str, proof.refusals))
 
 
 def _sized(

@@ -42,11 +42,16 @@ LABEL: Final = "forecaster.dev/resize"
 WATCHED, SETTLED, BACKED_OFF = "watched", "settled", "backed-off"
 BEFORE: Final = "forecaster.dev/size-before"
 BACK_OFF: Final = "forecaster.dev/resize-backed-off-until"
+SIZE: Final = "forecaster.dev/size"
+"""Annotation of a new pod: what was set, and why."""
 VPA: Final = "vpaObservedContainers"
 """Annotation of pods that a Vertical Pod Autoscaler sized."""
+BUDGET = "disruption budget"
+"""What the API server says of a pod that may not be evicted now."""
 PAGE = 200
 EVENTS = {
     Change.RESIZE: EventKind("Resized"),
+    Change.EVICT: EventKind("EvictedForSize"),
     Change.RESTORE: EventKind("SizeRestored"),
     Change.ROLL_BACK: EventKind("SizeRolledBack", warns=True),
     Change.YIELD: EventKind("ResizeBackedOff", warns=True),
@@ -61,6 +66,15 @@ class PodList(Wire, frozen=True):
 
     metadata: PageMeta = PageMeta()
     items: tuple[Document, ...] = ()
+
+
+class Eviction(msgspec.Struct, frozen=True, rename="camel"):
+    """policy/v1."""
+
+    metadata: Document
+    delete_options: Document
+    api_version: str = "policy/v1"
+    kind: str = "Eviction"
 
 
 class KeptSize(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -153,10 +167,12 @@ class Resizes:
             path = f"{_path(one.namespace, one.name)}/resize?{self._query()}"
             self._client.merge_strategically(path, Merged({"uid": one.uid, "resourceVersion": version}, spec), dict)
         match write.change:
+            case Change.EVICT:
+                self._evict(one)
             case Change.SETTLE:
                 self._mark(one, SETTLED, {}, version)
             case Change.ROLL_BACK if write.backed_off_until:
-                self._mark(one, BACKED_OFF, {BEFORE: None, BACK_OFF: instant_text(write.backed_off_until)})
+                self._mark(one, BACKED_OFF, {BEFORE: None, SIZE: None, BACK_OFF: instant_text(write.backed_off_until)})
             case Change.RESTORE | Change.FORGET | Change.YIELD:
                 patiently(lambda: self._give_back(one))
             case _:
@@ -166,6 +182,16 @@ class Resizes:
         """The Event of a change, beside its pod. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
             create_event(self._client, resize_event(write, at))
+
+    def _evict(self, one: ResizablePod) -> None:
+        """As the pod's PodDisruptionBudgets let it; one that keeps the pod is no sign of a busy API server."""
+        body = Eviction({"name": one.name, "namespace": one.namespace}, {"preconditions": {"uid": one.uid}})
+        try:
+            self._client.create(f"{_path(one.namespace, one.name)}/eviction?{self._query()}", body, dict)
+        except ApiError as error:
+            if error.status == HTTPStatus.TOO_MANY_REQUESTS and BUDGET in str(error):
+                raise ApiError(str(error), HTTPStatus.LOCKED) from error
+            raise
 
     def _all(self, path: str) -> tuple[Document, ...]:
         return tuple(listed(self._reader, path, PodList, limit=PAGE))
@@ -190,7 +216,7 @@ class Resizes:
     def _give_back(self, one: ResizablePod) -> None:
         """Remove our marks and our claim on sizes."""
         path = _path(one.namespace, one.name)
-        body = unmarked(self._client.get(path, RawObject), LABEL, (BEFORE, BACK_OFF))
+        body = unmarked(self._client.get(path, RawObject), LABEL, (BEFORE, BACK_OFF, SIZE))
         self._client.patch(f"{path}?{self._query()}", body, RawObject)
 
     def _query(self) -> str:

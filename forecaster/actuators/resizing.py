@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from forecaster.actuators.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.limits import MOST_WORKLOADS
 from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
-from forecaster.actuators.writes import WrittenCluster
+from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.domain.decision import Resize
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.advice import rounded, sum_of
 from forecaster.vertical.admission.cluster import requirements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.neighbours import NeighboursAt
@@ -56,6 +57,8 @@ class ResizeActuator:
     neighbours: NeighboursAt
     """Of the cluster; what a VPA sizes is left alone."""
     offered: OfferedCycle | None = None
+    tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
+    """When pods were tried to be evicted lately."""
     turn: int = 0
     """Which of a workload's pods is looked at next: one that cannot have its size keeps no other waiting."""
 
@@ -73,15 +76,28 @@ class ResizeActuator:
         watched = self.pods.marked()
         found = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
-        plan = resize_plan(watched, found or [], wanted, self._sized, around, now, self.rules)
+        evictions = self._evictions(watched, now)
+        plan = resize_plan(watched, found or [], wanted, self._sized, around, now, self.rules, evictions)
         kept = sum(one.resized is not None for one in watched)
         unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
         done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, unseen, watched=kept)
+        evicted = (one.pod.key for one in plan.writes if one.change is Change.EVICT)
+        self.tried |= dict.fromkeys(evicted, now) if done.leading else {}
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
         return done._replace(failures=(*done.failures, *blind))
 
     def _in_place(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode == "in-place"
+
+    def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
+        """What evictions depend on; where pods are not watched none is ready."""
+        self.tried = {key: at for key, at in self.tried.items() if now - at < AGAIN}
+        stuck = {one.workload for one in watched if one.status in STUCK and self._evicts(one.workload)}
+        ready = Counter(id_ for id_, *_ in (self.running(stuck) or ()) if stuck)
+        return EvictionTerms(self._evicts, ready, self.tried)
+
+    def _evicts(self, id_: WorkloadId) -> bool:
+        return self.policies.stated(id_).vertical.evict
 
     def _sized(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode != "observe"

@@ -113,6 +113,10 @@ class ResizeSettings(Section):
     watch_for: Positive = Field(
         timedelta(minutes=10), description="How long restarts and readiness of a pod are looked at after its resize."
     )
+    evict_after: Positive = Field(
+        timedelta(minutes=30),
+        description="With `vertical.evict`, how long a node may not grant a size until the pod is evicted.",
+    )
     back_off: Positive = Field(
         timedelta(hours=6), description="How long a workload keeps its sizes after a pod was worse off with another."
     )

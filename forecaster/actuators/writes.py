@@ -44,6 +44,8 @@ class Change(StrEnum):
     FORGET = "forget"
     """Marks of ours without a value of ours are removed."""
     RESIZE = "resize"
+    EVICT = "evict"
+    """A pod goes whose node cannot grant its size."""
     SETTLE = "settle"
     """What was resized has kept well and is no longer watched."""
     ROLL_BACK = "roll-back"

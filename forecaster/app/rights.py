@@ -32,8 +32,10 @@ def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
         yield "publish", secure.kubeconfig
     if settings.resources.enabled:
         yield "resources", settings.kubernetes.kubeconfig or secure.kubeconfig
-    for mode, section in (("floor", settings.floor), ("scale", settings.scale), ("vertical", settings.resize)):
-        if section.enabled:
+    sized = settings.resize
+    enabled = {"floor": settings.floor.enabled, "scale": settings.scale.enabled, "vertical": sized.enabled}
+    for mode, on in (enabled | {"initial": sized.initial}).items():
+        if on:
             yield mode, settings.acting.kubeconfig
 
 

@@ -260,6 +260,9 @@ class Settings(Section):
             )
         if "initial" in modes and resize and not resize.initial:
             raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
+        evicts = [value.vertical.evict] if isinstance(value, Policy) else [_evicts(one.policy) for one in value]
+        if any(evicts) and resize and not resize.initial:
+            raise ValueError("vertical.evict needs resize.initial: true: the next pod would have the template's size")
         return value
 
     @field_validator("resize")
@@ -300,6 +303,11 @@ class Settings(Section):
 def _vertical_mode(policy: Mapping[str, Any]) -> object:
     vertical = policy.get("vertical")
     return vertical.get("mode") if isinstance(vertical, dict) else None
+
+
+def _evicts(policy: Mapping[str, Any]) -> bool:
+    vertical = policy.get("vertical")
+    return isinstance(vertical, dict) and vertical.get("evict") is True
 
 
 def _signals_named(horizontal: object) -> list[str]:

@@ -252,6 +252,12 @@ class VerticalPolicy(_Frozen):
         "`resize.initial`. in-place: also resize running pods, one of a workload after the other, with "
         "`resize.enabled`. Templates stay as they are.",
     )
+    evict: bool = Field(
+        default=False,
+        description="With mode in-place and `resize.initial`: whether a pod whose node does not grant its size for "
+        "`resize.evict_after` is evicted, one of a workload after the other, as its PodDisruptionBudgets let it; new "
+        "pods are made with the size.",
+    )
     recommender: Literal["forecaster", "vpa", "krr", "krr-limit", "crane"] = Field(
         "forecaster",
         description="The rules that size: ours, or those of the Vertical Pod Autoscaler, of KRR (`simple` or "
@@ -317,6 +323,12 @@ class VerticalPolicy(_Frozen):
     )
     min_cpu: Amount = Field(0.01, gt=0, description="Smallest CPU request, cores; or as `10m`.")
     min_memory: Bytes = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes; or as `16Mi`.")
+
+    @model_validator(mode="after")
+    def _evicted_for_a_size(self) -> Self:
+        if self.evict and self.mode != "in-place":
+            raise ValueError(f"evict: true needs mode in-place, and it is {self.mode}")
+        return self
 
     @model_validator(mode="after")
     def _scale_points_stay(self) -> Self:

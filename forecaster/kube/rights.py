@@ -152,6 +152,10 @@ RIGHTS = (
     ),
     Right(SERVICE, "vertical", "", "events", ("create",), "changes leave no Event beside the pod"),
     Right(
+        SERVICE, "initial", "", "pods/eviction", ("create",),
+        "no pod is evicted whose node does not grant its size",
+    ),
+    Right(
         CERTIFICATES, "publish", "", "secrets", ("get", "patch"),
         "there is no serving certificate", names=(CERTIFICATES,), namespace=NAMESPACE,
     ),

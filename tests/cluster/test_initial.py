@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-from forecaster.actuators.initial import SIZE
-from forecaster.actuators.resizes import BEFORE, LABEL
+from forecaster.actuators.resizes import BEFORE, LABEL, SIZE
 from forecaster.app.answering import table_path
 from forecaster.app.effects import released_objects
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.sources.live import LiveCluster
-from tests.cluster.test_resize import pods, requests, sized
+from tests.cluster.test_resize import pending, pods, requests, says, sized
 from tests.support.control_plane.acting import ActingReplica
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.binaries import CORE, why_not
@@ -33,6 +32,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forecaster.domain.report import Effected
     from tests.support.control_plane.api import Api, Document
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -82,6 +82,7 @@ def leader(deployed: Deployed) -> Iterator[ActingReplica]:
             "resize": {"enabled": True, "initial": True},
             "serving": {"secure": secure},
             "policy": {"vertical": {"mode": "initial"}},
+            "overrides": [{"match": {"name": "stuck"}, "policy": {"vertical": {"mode": "in-place", "evict": True}}}],
         }
         replica = ActingReplica(plane, parts, settings, live, table=deployed.table)
         replica.until_leading()
@@ -233,6 +234,43 @@ def test_with_an_authority_that_is_not_ours_pods_are_made_as_they_are(
     finally:
         trust(api, before)
         wait_until(lambda: tried(api, namespace) == "300m", what="our authority")
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pod_whose_node_does_not_grant_its_size_goes_when_its_budget_lets_it(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    api, now = deployed.cluster.api, datetime.now(UTC)
+    made(api, "stuck", namespace)
+    wait_until(lambda: replicas(api, "stuck", namespace).ready == 2, what="two pods")
+
+    def cycle(minutes: int) -> Effected:
+        at = now + timedelta(minutes=minutes)
+        return leader.cycle(namespace, 2, at=at, name="stuck", sizes=sized(0.3, 64))["resize"]
+
+    wait_until(lambda: ("resize", "written") in cycle(-45).writes, what="a resize")
+    says(api, namespace, pending("Infeasible"))
+    budget = {"selector": {"matchLabels": {"app": "stuck"}}, "minAvailable": 2}
+    document = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": budget}
+    budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    assert api.ask("POST", budgets, document).is_success
+    kept = cycle(-8)
+    assert kept.writes == {("evict", "failed"): 1}
+    assert "disruption budget" in kept.failures[0]
+    soon = cycle(-1)
+    assert (soon.writes, soon.states["deferred"]) == ({}, 1)
+    assert api.ask("DELETE", f"{budgets}/all").is_success
+    leader.actuators.parts["resize"].tried.clear()  # type: ignore[attr-defined]  # ten minutes later
+    wait_until(lambda: ("evict", "written") in cycle(0).writes, what="an eviction")
+    wait_until(
+        lambda: requests(api, namespace) == ["100m", "300m"] and not resized_only(api, namespace), what="the next"
+    )
+
+
+def resized_only(api: Api, namespace: str) -> list[Document]:
+    """Pods that were not made with their size."""
+    found = (one for one in pods(api, namespace) if BEFORE in one["metadata"].get("annotations", {}))
+    return [one for one in found if SIZE not in one["metadata"]["annotations"]]
 
 
 def tried(api: Api, namespace: str) -> str:

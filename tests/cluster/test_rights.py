@@ -15,6 +15,9 @@ import yaml
 from deploy.generate.kustomized import within
 from deploy.generate.roles import IN_THE_BASE
 from forecaster.actuators.autoscalers import Autoscalers
+from forecaster.actuators.resize import ResizeWrite
+from forecaster.actuators.resizes import Resizes
+from forecaster.actuators.writes import Change
 from forecaster.app.rights import rights_checks
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason, Resize
@@ -85,6 +88,7 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
     scale_and_put_back(plane)
     tell_a_status(plane)
     resize_a_pod(plane)
+    evict_a_pod(plane)
     return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
 
 
@@ -191,6 +195,16 @@ def resize_a_pod(plane: ControlPlane) -> None:
         wait_until(
             lambda: written in replica.cycle("rights", 1, name="sized", sizes=size)["resize"].writes, what="a resize"
         )
+
+
+def evict_a_pod(plane: ControlPlane) -> None:
+    """A pod goes whose node would not grant its size."""
+    name = plane.api.get("/api/v1/namespaces/rights/pods?labelSelector=app%3Dsized")["items"][0]["metadata"]["name"]
+    with closing(ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)))) as client:
+        running = Resizes(client, lambda owner: owner)
+        one = running.of("rights", name)
+        assert one is not None
+        running.write(ResizeWrite(one, Change.EVICT, {}, "tried"))
 
 
 def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:

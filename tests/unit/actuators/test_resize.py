@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.resize import ResizablePod, Resized, Surroundings, resize_plan, undone
+from forecaster.actuators.eviction import EvictionTerms
+from forecaster.actuators.resize import NO_EVICTIONS, ResizablePod, Resized, Surroundings, resize_plan, undone
 from forecaster.actuators.settings import ResizeSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId
@@ -55,10 +56,11 @@ def planned(
     rules: ResizeSettings = RULES,
     mode: bool = True,
     minutes: float = 0,
+    evictions: EvictionTerms = NO_EVICTIONS,
 ) -> ResizePlan:
     sizes: dict[WorkloadId, Sizes] = {WEB: {"app": wanted or size(300, 128)}}
     at = NOON + minutes * MINUTE
-    return resize_plan(watched, candidates, sizes, lambda _: mode, lambda _: around, at, rules)
+    return resize_plan(watched, candidates, sizes, lambda _: mode, lambda _: around, at, rules, evictions)
 
 
 def resized(name: str = "web-1", **fields: object) -> ResizablePod:
@@ -179,3 +181,33 @@ def test_whatever_is_written_is_admitted_and_lowers_no_memory(
         assert set(new.limits) >= set(now.limits)
         assert new.requests["memory"] >= now.requests["memory"]
         assert new.limits.get("cpu", 0) <= (most or new.limits.get("cpu", 0)) or new.limits == now.limits
+
+
+EVICTS = EvictionTerms(lambda _: True, {WEB: 2})
+
+
+def stuck(name: str = "web-1", **fields: object) -> ResizablePod:
+    return resized(name, **{"status": ResizeStatus.INFEASIBLE, **fields})
+
+
+@pytest.mark.parametrize(
+    ("watched", "evictions", "minutes", "found"),
+    [
+        ([stuck()], EVICTS, 30, ["evict"]),
+        ([stuck(status=ResizeStatus.DEFERRED)], EVICTS, 30, ["evict"]),
+        ([stuck()], EVICTS, 29, []),
+        ([stuck()], NO_EVICTIONS, 30, ["roll-back"]),
+        ([stuck(restarts=3)], EVICTS, 30, ["roll-back"]),
+        ([stuck()], replace(EVICTS, ready={WEB: 1}), 30, []),
+        ([stuck()], replace(EVICTS, tried={("shop", "web-1"): NOON + 25 * MINUTE}), 30, []),
+        ([stuck()], replace(EVICTS, tried={("shop", "web-1"): NOON + 20 * MINUTE}), 30, ["evict"]),
+        ([stuck(), stuck("web-2")], EVICTS, 30, ["evict"]),
+        ([stuck(), stuck("web-2", deleted=True)], EVICTS, 30, []),
+    ],
+    ids=["late", "deferred", "early", "off", "worse", "alone", "kept", "again", "one-each", "on-its-way"],
+)
+def test_a_pod_whose_node_does_not_grant_its_size_goes_late_and_alone(
+    watched: list[ResizablePod], evictions: EvictionTerms, minutes: float, found: list[str]
+) -> None:
+    plan = planned(watched=watched, evictions=evictions, minutes=minutes)
+    assert [str(one.change) for one in plan.writes] == found

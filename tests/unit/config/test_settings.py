@@ -58,6 +58,7 @@ class TestFaults:
         [
             ("policy: {horizontal: {quantile: 2}}", "policy.horizontal.quantile", "0.99"),
             ("policy: {vertical: {mode: initial}}", "policy", "resize.initial: true"),
+            ("policy: {vertical: {evict: true}}", "policy.vertical", "needs mode in-place"),
             ("resize: {initial: true}", "resize", "needs enabled: true"),
             ("resize: {enabled: true, initial: true}", "resize", "serving.secure.enabled"),
             ("cycle: {interval: 30s}", "cycle.interval", "1 minute"),

@@ -1,0 +1,85 @@
+"""`eviction`: whether a pod goes whose node cannot grant its size, so that its successor is made with it. Pure.
+
+Off by default (`vertical.evict`), late, one pod of a workload after the other, never its only ready one. Whether its
+PodDisruptionBudgets let it go is for the API server to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
+from forecaster.domain.amounts import duration_text
+from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from forecaster.actuators.resize import ResizablePod, ResizeWrite
+    from forecaster.domain.workload import WorkloadId
+
+STUCK = frozenset({ResizeStatus.DEFERRED, ResizeStatus.INFEASIBLE})
+AGAIN = timedelta(minutes=10)
+"""From one try to the next, where a budget kept the pod."""
+MOST = 5
+"""Pods that one cycle evicts."""
+
+
+def _never(_: WorkloadId) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionTerms:
+    """What an eviction depends on beside the pod."""
+
+    allowed: Callable[[WorkloadId], bool] = _never
+    """By its policy."""
+    ready: Mapping[WorkloadId, int] = field(default_factory=dict)
+    """Ready pods of a workload."""
+    tried: Mapping[tuple[str, ...], datetime] = field(default_factory=dict)
+    """When a pod was tried to be evicted last."""
+
+    def concern(self, one: ResizablePod) -> bool:
+        """Whether this pod may have to go."""
+        return one.status in STUCK and self.allowed(one.workload)
+
+
+def waits(
+    one: ResizablePod,
+    since: datetime,
+    watched: Sequence[ResizablePod],
+    now: datetime,
+    after: timedelta,
+    terms: EvictionTerms,
+) -> str:
+    """Why a pod that does not get its size is not evicted yet; empty where it is."""
+    if one.resized is None or now - one.resized.at < after:
+        return f"evicted {duration_text(after)} after its size was changed"
+    if any(each.workload == one.workload and each is not one and (each.deleted or not each.ready) for each in watched):
+        return "another pod of its workload is on its way"
+    if terms.ready.get(one.workload, 0) <= 1:
+        return "it is the only ready pod of its workload, so it is not evicted"
+    tried = terms.tried.get(one.key)
+    if tried is not None and now - tried < AGAIN:
+        return f"not evicted, tried again at {tried + AGAIN:%H:%M} UTC"
+    return ""
+
+
+def one_each(writes: Iterable[ResizeWrite]) -> tuple[list[ResizeWrite], list[WriteRefusal]]:
+    """The writes with one eviction of a workload, and `MOST` in all; the others wait for the next cycle."""
+    kept: list[ResizeWrite] = []
+    waiting: list[WriteRefusal] = []
+    gone: set[WorkloadId] = set()
+    for write in writes:
+        if write.change is not Change.EVICT:
+            kept.append(write)
+        elif write.pod.workload in gone or len(gone) == MOST:
+            why = f"{write.pod} waits with its eviction for the next cycle"
+            waiting.append(WriteRefusal(write.pod, RefusalReason.RATE_LIMIT, why))
+        else:
+            gone.add(write.pod.workload)
+            kept.append(write)
+    return kept, waiting
