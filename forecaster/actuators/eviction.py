@@ -49,7 +49,6 @@ class EvictionTerms:
 
 def waits(
     one: ResizablePod,
-    since: datetime,
     watched: Sequence[ResizablePod],
     now: datetime,
     after: timedelta,
