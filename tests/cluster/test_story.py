@@ -1,7 +1,9 @@
 """The whole story: installed from deploy/, observing, publishing, raising floors, and gone without a trace.
 
 A hundred recorded demands, each on two Deployments with the same HPA, on a real control plane with the real HPA
-controller; half of the HPAs are given `forecaster.dev/mode: floor`. `-s` shows what became of both.
+controller; half of the HPAs are given `forecaster.dev/mode: floor`. Then once more with Helm: thirty of the demands are
+those of two more Deployments without an HPA; one is scaled, of the other the pods are resized. `-s` shows what became
+of them.
 """
 
 from __future__ import annotations
@@ -9,17 +11,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from deploy.generate.kustomized import DEPLOY
+from forecaster.actuators.resizes import LABEL as RESIZED
+from forecaster.actuators.scales import BEFORE as COUNT_BEFORE
+from forecaster.actuators.scales import LABEL as SCALED
 from forecaster.app import telemetry
+from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.serve import build_service, state_directory, table_path
+from forecaster.config.files import fingerprint
 from forecaster.config.settings import load
 from forecaster.domain.window import MINUTE, last_multiple
 from tests.support.control_plane.binaries import CORE, why_not
@@ -29,9 +38,23 @@ from tests.support.control_plane.objects import node
 from tests.support.control_plane.plane import ControlPlane
 from tests.support.exporters import NAMESPACE as SHOP
 from tests.support.exporters import SCRAPE
+from tests.support.packaging import helm, tool
 from tests.support.played_time import PlayedTime
 from tests.support.prometheus import RealPrometheus, fill, find_binaries
-from tests.support.twin_fleet import ARMS, Carried, PodMetrics, TwinExporters, TwinFleet, recorded_demand
+from tests.support.twin_fleet import (
+    ALONE,
+    ARMS,
+    MOST,
+    UTILIZATION,
+    Carried,
+    PodMetrics,
+    TwinExporters,
+    TwinFleet,
+    app_of,
+    arm_of,
+    recorded_demand,
+    requested_by,
+)
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -45,15 +68,19 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
 
 START = DEPLOY / "start"
 PAIRS = 100
+WITHOUT_HPA = 30
 BEGINS = 8955
 """The minute of the recording at which it begins: an hour in which the HPA alone falls short more than in most."""
 NODES = 20
 """Of 64 cores: of two a pod."""
-PLAYED = 20
+PLAYED = 15
 """Minutes with floors."""
 PLAYED_AGO = timedelta(hours=8)
 """In the past of the real clock: no table is of the future."""
 READING = {"get", "list", "watch"}
+BOUNDS = {"min_replicas": 1, "max_replicas": MOST, "cpu_utilization": UTILIZATION}
+SCALES = {"match": {"name": "scale-*"}, "policy": {"mode": "scale", "horizontal": BOUNDS}}
+RESIZES = {"match": {"name": "sized-*"}, "policy": {"vertical": {"mode": "in-place"}}}
 
 
 @dataclass
@@ -67,6 +94,10 @@ class Story:
     before: dict[str, Document]
     deployed: Deployed | None = None
     service: Service | None = None
+    mounted: Path | None = None
+    """Its settings, as a kubelet mounts them."""
+    installed: datetime | None = None
+    """When it was, the last time."""
 
     @property
     def plane(self) -> ControlPlane:
@@ -81,32 +112,54 @@ class Story:
         self.deployed.run_certificates()
         return self.deployed
 
+    def install_with_helm(self, *components: str) -> None:
+        """As the README says, with Helm alone, and these components."""
+        self.installed = datetime.now(UTC)
+        chosen = [f"--set=components.{name}=true" for name in components]
+        values = f"--values={START / 'values.yaml'}"
+        self.helm("install", "forecaster", str(DEPLOY / "chart"), "--create-namespace", values, *chosen)
+        for resource in ("horizontalpodautoscalers.autoscaling", "deployments.apps", "pods"):
+            self.plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
+
+    def helm(self, *arguments: str) -> None:
+        """One call of Helm in our namespace."""
+        done = helm(*arguments, f"--kubeconfig={self.plane.kubeconfig}", f"--namespace={NAMESPACE}")
+        assert done.returncode == 0, done.stderr
+
     @contextmanager
-    def computing(self, mode: str) -> Iterator[None]:
+    def computing(self, mode: str, **here: Any) -> Iterator[None]:
         """The computing process with the settings of the ConfigMap, by the played clock."""
-        settings = load(self._settings(mode))
+        self.mounted = self._settings(mode, here)
+        settings = load(self.mounted)
         with ExitStack() as parts:
-            kept = state_directory(settings.state)
-            self.service = build_service(settings, kept, telemetry.logger(), parts, clock=self.clock)
+            kept, log = state_directory(settings.state), telemetry.logger()
+            self.service = build_service(settings, kept, log, parts, clock=self.clock)
+            files = SettingsFiles(partial(fingerprint, self.mounted), partial(load, self.mounted), dict)
+            self.service.reload = SettingsReload(files, settings, log)
             yield
+
+    def state(self, *overrides: object) -> None:
+        """Edit the ConfigMap; the next cycle takes it over."""
+        assert self.mounted
+        (self.mounted / "99-overrides.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
 
     def minutes(self, count: int) -> dict[str, Carried]:
         """So many minutes with a cycle in each; what became of the demand, by arm."""
         assert self.service
-        sums = dict.fromkeys(ARMS, Carried(0.0, 0.0, 0.0))
+        sums = dict.fromkeys((*ARMS, *ALONE), Carried(0.0, 0.0, 0.0))
         for _ in range(count):
             self.fleet.minute += 1
             for _ in range(MINUTE // SCRAPE):
                 found = self.fleet.half_minute()
-                sums = {arm: Carried(*map(sum, zip(sums[arm], found[arm], strict=True))) for arm in ARMS}
+                sums = {arm: Carried(*map(sum, zip(sums[arm], found[arm], strict=True))) for arm in sums}
             self.clock.set(self.fleet.at + self.service.settings.delay)
             self.service.tick()
         return sums
 
-    def _settings(self, mode: str) -> Path:
+    def _settings(self, mode: str, given: dict[str, object]) -> Path:
         deployment = self.plane.api.read("Deployment", "forecaster", NAMESPACE)["spec"]["template"]["spec"]
         (volume,) = [each["configMap"] for each in deployment["volumes"] if "configMap" in each]
-        mounted = self.folder / f"settings-{mode}"
+        mounted = self.folder / f"settings-{len(list(self.folder.glob('settings-*')))}"
         mounted.mkdir()
         for name, text in self.plane.api.read("ConfigMap", volume["name"], NAMESPACE)["data"].items():
             (mounted / name).write_text(text)
@@ -117,7 +170,9 @@ class Story:
             "state": {"directory": str(state_directory_of(self.folder))},
             "kubernetes": {"live": "off"},  # confirmed by the real clock, which is eight hours ahead
             "acting": {"kubeconfig": str(self.plane.account("forecaster", NAMESPACE))},
-            "policy": {"mode": mode, "horizontal": {"gate": False}},  # no three days to prove itself
+            # No three days to prove itself; live facts time pods by the real clock.
+            "policy": {"mode": mode, "horizontal": {"gate": False, "lead_time": "3m"}},
+            **given,
         }
         (mounted / "99-here.yaml").write_text(yaml.safe_dump(here))
         return mounted
@@ -127,6 +182,16 @@ class Story:
         path = f"/apis/autoscaling/v2/namespaces/{SHOP}/horizontalpodautoscalers"
         found: list[Document] = self.plane.api.get(path)["items"]
         return found
+
+    def pods(self, arm: str) -> list[Document]:
+        """Of all workloads of an arm."""
+        found = self.plane.api.get(f"/api/v1/namespaces/{SHOP}/pods")["items"]
+        return [pod for pod in found if arm_of(app_of(pod)) == arm]
+
+    def deployments(self, arm: str) -> list[Document]:
+        """All of an arm."""
+        found = self.plane.api.get(f"/apis/apps/v1/namespaces/{SHOP}/deployments")["items"]
+        return [one for one in found if arm_of(one["metadata"]["name"]) == arm]
 
     def release(self) -> str:
         """`forecaster release` with the rights of the service, as `kubectl exec` in its pod runs it."""
@@ -163,7 +228,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         for number in range(2, NODES):
             plane.api.create(node(f"kwok-{number}"))
         metrics.register(plane)
-        fleet = TwinFleet(plane, metrics, recorded_demand(PAIRS), start, BEGINS, exporters)
+        fleet = TwinFleet(plane, metrics, recorded_demand(PAIRS), start, BEGINS, exporters, WITHOUT_HPA)
         fill(folder / "data", fleet.history(), binaries)
         fleet.create()
         with prometheus:
@@ -183,12 +248,31 @@ def test_from_the_first_apply_to_the_last_delete(story: Story) -> None:
     at_rest_as_before(story)
 
 
+def test_counts_and_sizes_are_installed_with_helm_and_gone_without_a_trace(story: Story) -> None:
+    tool("helm")
+    own = sized(story)
+    story.install_with_helm("scale", "vertical")
+    live = {"kubeconfig": str(story.plane.account("forecaster", NAMESPACE))}
+    with story.computing("observe", kubernetes=live):
+        story.state(SCALES)
+        scaled(story)
+        story.state(SCALES, RESIZES)
+        resized(story, own)
+        lines = story.release().splitlines()
+    assert {line.split(" ")[0] for line in lines} == {"Deployment", "Pod"}
+    assert sized(story) == own
+    story.plane.kubectl("delete", "apiservice", EXTERNAL)
+    story.helm("uninstall", "forecaster")
+    story.plane.kubectl("delete", "namespace", NAMESPACE)
+    at_rest_as_before(story)
+
+
 def observed(story: Story) -> None:
     """Recommendations for every workload, and nothing but reading of theirs."""
     story.minutes(2)
     assert story.service
     assert story.service.report
-    assert story.service.report.verdicts.total() == 2 * PAIRS
+    assert story.service.report.verdicts.total() == 2 * PAIRS + 2 * WITHOUT_HPA
     asked = [one for one in story.plane.audited("forecaster") if one["verb"] not in READING]
     assert {one["objectRef"]["resource"] for one in asked} <= {"leases", "tokenreviews", "subjectaccessreviews"}
 
@@ -221,19 +305,68 @@ def floored(story: Story) -> None:
     assert found["floor"].pod_seconds < 1.3 * found["plain"].pod_seconds
 
 
+def scaled(story: Story) -> None:
+    """The count is ahead of the load, where the same load on as many pods as ever falls short."""
+    found = story.minutes(10)
+    ours = [one for one in story.deployments("scale") if one["metadata"].get("labels", {}).get(SCALED) == "scaled"]
+    print(account_of(found), f"{len(ours)} counts are ours at the end")  # noqa: T201
+    assert ours
+    assert all(1 <= one["spec"]["replicas"] <= MOST for one in ours)
+    assert found["scale"].unserved < 0.5 * found["sized"].unserved
+    assert_left_alone(story, {"deployments"})
+
+
+def resized(story: Story, own: dict[str, Document]) -> None:
+    """Pods get their sizes one after the other, are the same pods, and their nodes have granted it."""
+    story.minutes(6)
+    ours = [pod for pod in story.pods("sized") if RESIZED in pod["metadata"].get("labels", {})]
+    print(f"{len(ours)} of {len(own)} pods have another size:", sorted({requested_by(pod) for pod in ours}))  # noqa: T201
+    assert len(ours) >= WITHOUT_HPA / 2
+    now = sized(story)
+    assert all(now[uid]["resources"] != own[uid]["resources"] for uid in (pod["metadata"]["uid"] for pod in ours))
+    assert {pod["metadata"]["uid"] for pod in story.pods("sized")} == own.keys()
+    assert_left_alone(story, {"deployments", "pods"})
+
+
+def assert_left_alone(story: Story, ours: set[str]) -> None:
+    """Nothing but these was written, and of these nothing of a workload with an HPA."""
+    assert story.installed
+    written = defaultdict(set)
+    for one in story.plane.audited("forecaster"):
+        since = datetime.fromisoformat(one["requestReceivedTimestamp"]) >= story.installed
+        if since and one["verb"] not in READING and one["responseStatus"]["code"] < 300:
+            written[one["objectRef"]["resource"]].add(one["objectRef"].get("name", ""))
+    assert written.keys() - {"events", "leases", "tokenreviews", "subjectaccessreviews"} <= ours
+    names = [name for resource in ours for name in written[resource]]
+    assert {arm_of(name) for name in names} <= {"scale", "sized"}
+
+
+def sized(story: Story) -> dict[str, Document]:
+    """What of the pods to resize is their owners', by uid."""
+    return {
+        pod["metadata"]["uid"]: {
+            "resources": [one["resources"] for one in pod["spec"]["containers"]],
+            "labels": pod["metadata"]["labels"],
+            "annotations": pod["metadata"]["annotations"],
+        }
+        for pod in story.pods("sized")
+    }
+
+
 def counts_in(objects: dict[str, Document]) -> dict[str, int]:
     """Of the Deployments, which are the HPAs' own: within their tolerance of a tenth they stay where they came from."""
     return {key: one["spec"]["replicas"] for key, one in objects.items() if key.startswith("Deployment ")}
 
 
 def without_counts(objects: dict[str, Document]) -> dict[str, Document]:
-    """The same objects, for all but counts."""
+    """The same objects, for all but counts, and the mark that a Deployment's controller copies to its ReplicaSet."""
     found = json.loads(json.dumps(objects))
     for one in found.values():
         if one["kind"] in {"Deployment", "ReplicaSet"}:
             del one["spec"]["replicas"]
-            for kept in ("desired", "max"):
-                one["metadata"].get("annotations", {}).pop(f"deployment.kubernetes.io/{kept}-replicas", None)
+            copied = [COUNT_BEFORE] if one["kind"] == "ReplicaSet" else []
+            for kept in ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", *copied):
+                one["metadata"].get("annotations", {}).pop(kept, None)
     return found  # type: ignore[no-any-return]
 
 
@@ -268,5 +401,6 @@ def at_rest_as_before(story: Story) -> None:
     before, now = counts_in(story.before), counts_in(after)
     assert before.keys() == now.keys()
     assert all(abs(now[name] - count) <= max(1, 0.1 * count) for name, count in before.items())
-    managers = {field["manager"] for one in story.hpas() for field in one["metadata"]["managedFields"]}
-    assert "forecaster" not in managers
+    assert all(now[name] == count for name, count in before.items() if "/scale-" in name or "/sized-" in name)
+    left = [*story.hpas(), *(one for arm in ALONE for one in (*story.deployments(arm), *story.pods(arm)))]
+    assert "forecaster" not in {field["manager"] for one in left for field in one["metadata"]["managedFields"]}

@@ -32,7 +32,7 @@ SCRAPE = timedelta(seconds=30)
 """The value of a series that a scrape did not find again (Prometheus: model/value, StaleNaN)."""
 GIB = 2.0**30
 REQUEST = 0.5
-"""Cores, of each pod."""
+"""Cores, of each pod that nothing else is said of."""
 
 
 class ScrapedPod(NamedTuple):
@@ -42,6 +42,8 @@ class ScrapedPod(NamedTuple):
     replicaset: str
     cores: float
     ready: bool = True
+    request: float = REQUEST
+    """Cores."""
 
 
 class ScrapedWorkload(NamedTuple):
@@ -87,7 +89,7 @@ def state_of_pod(pod: ScrapedPod) -> Iterator[tuple[Labels, float]]:
     yield _series("kube_pod_status_phase", 1, pod=pod.name, phase="Running")
     yield _series("kube_pod_status_ready", float(pod.ready), pod=pod.name, condition="true")
     yield _series("kube_pod_container_info", 1, image="app", **app)
-    yield _series("kube_pod_container_resource_requests", REQUEST, resource="cpu", **app)
+    yield _series("kube_pod_container_resource_requests", pod.request, resource="cpu", **app)
     yield _series("kube_pod_container_resource_limits", 4 * GIB, resource="memory", **app)
 
 

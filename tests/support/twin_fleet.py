@@ -1,5 +1,7 @@
 """Twins on a real control plane: two Deployments with the same recorded demand and the same HPA, one in a trial.
 
+Some of the demands are also those of Deployments without an HPA: one is left for mode scale, one has pods to resize.
+
 Time is played in half-minutes. Pods are those of the API server and scaled by the real HPA controller, which reads
 their CPU from `metrics.k8s.io`; a pod is ready so long after it was made as its start-up takes. Samples lie in a real
 Prometheus. What the ready pods do not carry is counted.
@@ -10,13 +12,16 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 
+from forecaster.domain.quantity import parse_quantity
 from forecaster.domain.signal import CPU
 from forecaster.sources.recorded import load_recording
 from tests.support.control_plane.authority import Authority
@@ -37,10 +42,14 @@ if TYPE_CHECKING:
     from tests.support.exporters import Labels
 
 ARMS = ("floor", "plain")
+"""With an HPA."""
+ALONE = ("scale", "sized")
+"""Without one."""
 REQUEST = 0.5
 """Cores of a pod: what it carries."""
 UTILIZATION = 0.7
 MOST = 20
+MEMORY_LIMIT = "4Gi"
 START_UP = timedelta(minutes=2)
 """From the creation of a pod until it serves."""
 HISTORY = timedelta(hours=26)
@@ -146,7 +155,9 @@ class TwinExporters(Exporters):
             yield from self.hpa_of(one.name)
 
     def hpa_of(self, name: str) -> Iterator[tuple[Labels, float]]:
-        """What kube-state-metrics says of an HPA on CPU utilization."""
+        """What kube-state-metrics says of an HPA on CPU utilization, where there is one."""
+        if arm_of(name) not in ARMS:
+            return
         hpa, prefix = {"namespace": NAMESPACE, "horizontalpodautoscaler": name}, "kube_horizontalpodautoscaler"
         reads = {"metric_name": "cpu", "metric_target_type": "utilization"}
         for suffix, value, labels in (
@@ -168,6 +179,8 @@ class TwinFleet:
     at: datetime
     minute: int
     exporters: TwinExporters
+    alone: int = 0
+    """How many of the demands are those of workloads without an HPA, too."""
     made: dict[str, datetime] = field(default_factory=dict)
     """When each pod was first seen."""
     ready: set[str] = field(default_factory=set)
@@ -175,7 +188,13 @@ class TwinFleet:
     @property
     def names(self) -> list[tuple[str, int]]:
         """Each workload with its row of the demand."""
-        return [(f"{arm}-{pair:03d}", pair) for arm in ARMS for pair in range(len(self.demand))]
+        counts = dict.fromkeys(ARMS, len(self.demand)) | dict.fromkeys(ALONE, self.alone)
+        return [(f"{arm}-{pair:03d}", pair) for arm, count in counts.items() for pair in range(count)]
+
+    @property
+    def scaled_by_hpas(self) -> list[str]:
+        """The workloads with an HPA."""
+        return [name for name, _ in self.names if arm_of(name) in ARMS]
 
     def create(self) -> None:
         """Deployments that fit the demand of now, with their HPAs."""
@@ -183,17 +202,17 @@ class TwinFleet:
         api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), what="the account of the namespace")
         for name, pair in self.names:
-            fits = int(np.ceil(round(self.demand[pair, self.minute] / (REQUEST * UTILIZATION), 6)))
-            one = deployment(name, max(1, fits), annotations=NEVER_BY_ITSELF)
+            one = deployment(name, self._fits(pair), annotations=NEVER_BY_ITSELF)
             (container,) = one["spec"]["template"]["spec"]["containers"]
             container["resources"]["requests"]["cpu"] = f"{REQUEST * 1000:.0f}m"
+            container["resources"]["limits"] = {"memory": MEMORY_LIMIT}
             api.create(one, NAMESPACE)
         pods = self._settled()
         self.made = dict.fromkeys(names_of(pods), self.at - START_UP)
         self._start_pods(pods)
         self._use(pods)
-        for name, _ in self.names:
-            api.create(autoscaler(name, name.split("-")[0]), NAMESPACE)
+        for name in self.scaled_by_hpas:
+            api.create(autoscaler(name, arm_of(name)), NAMESPACE)
 
     def half_minute(self) -> dict[str, Carried]:
         """The next one: pods become ready, use CPU and are scraped, and the HPA controller has looked; by arm."""
@@ -206,12 +225,12 @@ class TwinFleet:
         self.exporters.least = self._least()
         self.exporters.scrape(self._scraped(pods, shares), self.at)
         self.until_looked_at()
-        return {arm: self._carried(arm, pods) for arm in ARMS}
+        return {arm: self._carried(arm, pods) for arm in (*ARMS, *ALONE)}
 
     def until_looked_at(self) -> None:
         """Every HPA has read what its pods use now; what it makes of it is there when the next pods are counted."""
         self.metrics.asked.clear()
-        wait_until(lambda: len(self.metrics.asked) >= len(self.names), what="a round of the HPA controller")
+        wait_until(lambda: len(self.metrics.asked) >= len(self.scaled_by_hpas), what="a round of the HPA controller")
 
     def until_at_rest(self) -> None:
         """The HPAs change nothing any more while demand stays what it is."""
@@ -229,16 +248,27 @@ class TwinFleet:
         raise AssertionError("the HPAs do not come to rest")
 
     def history(self) -> Iterator[Span]:
-        """What Prometheus has of the hours before: one pod of each workload used it all."""
+        """What Prometheus has of the hours before: one pod of each workload used it all.
+
+        Where pods are to be resized it is as many as there are now, and their memory is known.
+        """
         steps = int(HISTORY / HISTORY_STEP)
         times = self.at.timestamp() - np.arange(steps, -1, -1) * HISTORY_STEP.total_seconds()
         for name, pair in self.names:
-            used = self.demand[pair, self.minute - steps : self.minute + 1]
-            pod = ScrapedPod(f"{name}-before-0", f"{name}-before", 0.0)
-            yield Span(_head(next(usage_of(pod, 0.0))[0]), times, np.cumsum(used) * HISTORY_STEP.total_seconds())
-            told = [*state_of_pod(pod), *self.exporters.hpa_of(name), *_owned(name, pod.replicaset)]
+            count = self._fits(pair) if arm_of(name) == "sized" else 1
+            used = self.demand[pair, self.minute - steps : self.minute + 1] / count
+            pods = [ScrapedPod(f"{name}-before-{number}", f"{name}-before", 0.0) for number in range(count)]
+            told = [*self.exporters.hpa_of(name), *_owned(name, pods[0].replicaset)]
+            for pod in pods:
+                (cpu, _), memory = usage_of(pod, 0.0)
+                yield Span(_head(cpu), times, np.cumsum(used) * HISTORY_STEP.total_seconds())
+                told += [*state_of_pod(pod), *([memory] if arm_of(name) == "sized" else [])]
             for labels, value in told:
                 yield Span(_head(labels), times[::4], np.full(len(times[::4]), value))
+
+    def _fits(self, pair: int) -> int:
+        """Pods for the demand of now."""
+        return max(1, int(np.ceil(round(self.demand[pair, self.minute] / (REQUEST * UTILIZATION), 6))))
 
     def _settled(self) -> list[Document]:
         """The pods, once there are as many as are asked for."""
@@ -283,6 +313,8 @@ class TwinFleet:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/status"
         body = {"status": {"phase": "Running", "startTime": now, "conditions": told}}
         answer = self.plane.api.ask("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            return  # an HPA has taken it meanwhile
         assert answer.is_success, answer.text
         self.ready.add(name)
 
@@ -310,19 +342,18 @@ class TwinFleet:
         for pod in pods:
             name = pod["metadata"]["name"]
             owner = pod["metadata"]["ownerReferences"][0]["name"]
-            by_app[app_of(pod)].append(ScrapedPod(name, owner, shares.get(name, 0.0), self._is_ready(name)))
+            scraped = ScrapedPod(name, owner, shares.get(name, 0.0), self._is_ready(name), requested_by(pod))
+            by_app[app_of(pod)].append(scraped)
         return [ScrapedWorkload(name, len(found), found) for name, found in by_app.items()]
 
     def _carried(self, arm: str, pods: Sequence[Document]) -> Carried:
         """Of the half-minute that was just played."""
-        seconds, now = SCRAPE.total_seconds(), self._now()
-        ready = np.zeros(len(now))
-        for pod in pods:
-            found, _, pair = app_of(pod).partition("-")
-            ready[int(pair)] += found == arm and self._is_ready(pod["metadata"]["name"])
-        there = sum(app_of(pod).startswith(arm) for pod in pods)
-        unserved = np.maximum(now - ready * REQUEST, 0.0).sum()
-        return Carried(float(now.sum() * seconds), float(unserved * seconds), there * seconds)
+        seconds = SCRAPE.total_seconds()
+        demand = {name: self.demand[pair, self.minute] for name, pair in self.names if arm_of(name) == arm}
+        here = [pod for pod in pods if app_of(pod) in demand]
+        ready = Counter(app_of(pod) for pod in here if self._is_ready(pod["metadata"]["name"]))
+        unserved = sum(max(0.0, cores - ready[name] * REQUEST) for name, cores in demand.items())
+        return Carried(float(sum(demand.values()) * seconds), float(unserved * seconds), len(here) * seconds)
 
 
 def _owned(name: str, replicaset: str) -> Iterator[tuple[Labels, float]]:
@@ -339,6 +370,17 @@ def _owned(name: str, replicaset: str) -> Iterator[tuple[Labels, float]]:
 def _head(labels: Labels) -> str:
     (_, name), *rest = labels
     return head(name, dict(rest))
+
+
+def arm_of(name: str) -> str:
+    """What the workload of that name is for."""
+    return name.partition("-")[0]
+
+
+def requested_by(pod: Document) -> float:
+    """Cores."""
+    (container,) = pod["spec"]["containers"]
+    return parse_quantity(container["resources"]["requests"]["cpu"]).milli / 1000
 
 
 def app_of(pod: Document) -> str:

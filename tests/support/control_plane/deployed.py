@@ -36,17 +36,18 @@ EXTERNAL = "v1beta1.external.metrics.k8s.io"
 
 
 class Deployed:
-    """`deploy/base`, or another kustomization, in a cluster."""
+    """`deploy/base`, another kustomization, or what was installed before by other means (None), in a cluster."""
 
     def __init__(
-        self, cluster: ControlPlane, folder: Path, *, table: Path, kustomization: Path = ROOT / "deploy" / "base"
+        self, cluster: ControlPlane, folder: Path, *, table: Path, kustomization: Path | None = ROOT / "deploy" / "base"
     ) -> None:
         self.cluster = cluster
         self.folder = folder
         self.table = table
         self.stale_after_seconds: float | None = 12 * 3600.0
         """Recorded days are played in the past of the real clock: a table of the future is not served."""
-        cluster.kubectl("apply", "-k", str(kustomization))
+        if kustomization:
+            cluster.kubectl("apply", "-k", str(kustomization))
         self._until_bound()
         self.address = Address(self._cluster_ip(), 443)
         _skip_where_forbidden(self.address)
