@@ -1,0 +1,56 @@
+"""Node pools beside the cycles: made anew now and then, refused with a reason."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from forecaster.cycle.node_pools import MOST_PAIRS, NodePools
+from forecaster.errors import SourceUnavailable
+from forecaster.vertical.admission.cluster import Cluster
+from tests.support.builders import NOON, workload
+from tests.support.cluster_rules import node
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+HOUR = timedelta(hours=1)
+UNUSED: Any = None
+
+
+class Clusters:
+    """Counts how often it was asked."""
+
+    def __init__(self, found: Cluster | None) -> None:
+        self.found, self.asked = found, 0
+
+    def __call__(self, _now: datetime) -> Cluster:
+        self.asked += 1
+        if self.found is None:
+            raise SourceUnavailable("prometheus: no answer")
+        return self.found
+
+
+def refusal(found: Cluster | None, workloads: int = 1) -> str:
+    pools = NodePools(Clusters(found), HOUR)
+    pools.renew([workload("web")] * workloads, UNUSED, UNUSED, UNUSED, NOON)
+    assert pools.latest is None
+    return pools.refused
+
+
+def test_why_there_are_none_is_said() -> None:
+    assert refusal(None) == "the nodes could not be read: prometheus: no answer"
+    assert "kube-state-metrics" in refusal(Cluster())
+
+
+def test_more_than_a_cycle_has_time_for_is_left_to_a_process_of_its_own() -> None:
+    nodes = tuple(node(f"n{i}") for i in range(10))
+    assert "forecaster nodes --serve" in refusal(Cluster(nodes=nodes), MOST_PAIRS // 10 + 1)
+
+
+def test_nodes_are_asked_for_once_in_a_while_also_where_they_were_refused() -> None:
+    clusters = Clusters(None)
+    pools = NodePools(clusters, HOUR)
+    for minutes in (0, 1, 59, 60):
+        pools.renew([], UNUSED, UNUSED, UNUSED, NOON + timedelta(minutes=minutes))
+    assert clusters.asked == 2
