@@ -168,8 +168,12 @@ def tell_a_status(plane: ControlPlane) -> None:
         policy = {"apiVersion": API_VERSION, "kind": DEFAULTS, "metadata": {"name": "rights"}, "spec": {}}
         plane.kubectl("apply", "-f-", given=yaml.safe_dump(policy))
         wait_until(lambda: bool(replica.cluster.policies().defaults), what="the watch of the object")
-        replica.cycle("rights")
-        wait_until(lambda: ("patch", "predictivepolicies") in statuses_of(plane), what="its status")
+
+        def told() -> bool:
+            replica.cycle("rights")
+            return ("patch", "predictivepolicies") in statuses_of(plane)
+
+        wait_until(told, what="its status")
         plane.kubectl("delete", "predictivepolicy", "rights")
 
 
