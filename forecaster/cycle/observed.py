@@ -197,7 +197,7 @@ class Observed:
         Raises:
             msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was taken over.
         """
-        known = msgspec.json.decode(kept, type=PersistedObservations)
+        known = _decoded(kept)
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         fleet, state = _restored_columns(known)
@@ -207,6 +207,13 @@ class Observed:
         self.coverage = restored_coverage(known.coverage)
         self.capacities.restore(known.capacities)
         self.fleet, self.state = fleet, state
+
+
+def _decoded(kept: bytes) -> PersistedObservations:
+    try:
+        return msgspec.json.decode(kept, type=PersistedObservations)
+    except UnicodeDecodeError as error:
+        raise msgspec.ValidationError(f"it is no text: {error}") from error
 
 
 def _restored_columns(known: PersistedObservations) -> tuple[Fleet, State]:
