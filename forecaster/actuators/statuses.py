@@ -233,7 +233,7 @@ def status_there(one: AutoscalerResource) -> AutoscalerStatus:
     """The status that an object has; an empty one where it has none, or one of another version."""
     try:
         return msgspec.json.decode(one.status, type=AutoscalerStatus)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return AutoscalerStatus()
 
 

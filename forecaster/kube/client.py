@@ -151,7 +151,7 @@ class ApiClient:
             raise ApiError(f"{request}: {answer.status}{refusal_message(answer.body)}{self._note}", answer.status)
         try:
             return decoder_of(kind).decode(answer.body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(f"{request}: the answer is not understood ({error})") from error
 
     def _exchange(self, request: RawRequest) -> RawAnswer:
@@ -264,6 +264,6 @@ def refusal_message(body: bytes) -> str:
     """What the API server says about a refusal, as ` MESSAGE`; empty where it says nothing."""
     try:
         message = decoder_of(ApiStatus).decode(body).message
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
     return f" {message[:MESSAGE_MAX]}" if message else ""

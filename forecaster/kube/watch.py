@@ -173,7 +173,7 @@ class Progress(Generic[T]):
         """The objects of a page. After the last page `listing` is over. Raises ApiError."""
         try:
             page = self._pages.decode(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(f"{self.collection.path}: a page is not understood ({error})") from error
         self._more = page.metadata.more
         self.version = "" if self._more else page.metadata.resource_version
@@ -194,7 +194,7 @@ class Progress(Generic[T]):
                 failure = decoder_of(WatchFailure).decode(event.object)
                 raise ApiError(f"{self.collection.path}: {failure.code} {failure.message}", failure.code)
             found = self._objects.decode(event.object)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(f"{self.collection.path}: an event is not understood ({error})", HTTPStatus.GONE) from error
         self.version = found.metadata.resource_version
         return ObjectChange(found, gone=event.type == "DELETED")

@@ -186,7 +186,7 @@ def read_header(file: TableBytes) -> tuple[TableHeader, int]:
         raise StoreError("it is damaged: the checksum of the header differs")
     try:
         return _decoder.decode(raw), PREFIX.size + size
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"its header is not understood: {error}") from error
 
 

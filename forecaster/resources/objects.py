@@ -86,7 +86,7 @@ def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
     try:
         spec = _wire.decode(one.spec)
         reference = msgspec.convert(spec.pop("scaleTargetRef", {}), TargetReference)
-    except msgspec.DecodeError as error:  # of another version; the schema of ours keeps it out
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # of another version; the schema of ours keeps it out
         spec, reference, fault = {}, TargetReference(), f"{origin}: its spec is not understood: {error}"
     target = WorkloadId(meta.namespace, reference.kind, reference.name)
     layer = Layer(origin, in_settings(spec))
@@ -101,7 +101,7 @@ def policy_of_resource(one: CustomResource) -> PolicyResource:
     try:
         spec = _wire.decode(one.spec)
         selector = PolicySelector.model_validate(spec.pop("match", {}))
-    except (msgspec.DecodeError, ValidationError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, ValidationError) as error:
         fault = f"{origin}: its spec is not understood: {error}"
     meta, layer = one.metadata, Layer(origin, in_settings(spec))
     status = one.status.copy()  # alone: it would keep the whole page that it came with

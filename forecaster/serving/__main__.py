@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 def _options(text: str) -> ServingOptions:
     try:
         return msgspec.json.decode(text, type=ServingOptions)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 

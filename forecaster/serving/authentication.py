@@ -89,7 +89,7 @@ def _list(data: Mapping[str, str], key: str) -> list[str]:
     text = data.get(key, "")
     try:
         found = msgspec.json.decode(text or "[]", type=list[str] | None) or []
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{key} of extension-apiserver-authentication is no list of names: {error}") from error
     return [name for name in found if name]
 

@@ -89,7 +89,7 @@ class NewPodAdmission:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{PATH} takes POST")
         try:
             asked = msgspec.json.decode(body, type=AskedReview).request
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return failure(HTTPStatus.BAD_REQUEST, f"not an AdmissionReview of admission.k8s.io/v1: {error}")
         found = self._admitted(asked)
         if not asked.dry_run:

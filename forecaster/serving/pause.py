@@ -119,5 +119,5 @@ async def asked_pause(request: Request) -> tuple[str, bool]:
             break
     try:
         return state["user"], msgspec.json.decode(body[: MOST_BYTES + 1], type=PauseAsked).paused
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), 'Send {"paused": true} or false.') from error

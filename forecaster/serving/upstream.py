@@ -110,7 +110,7 @@ def _resources(answer: RawAnswer) -> tuple[ApiResource, ...]:
         return ()
     try:
         listed = msgspec.json.decode(answer.body, type=_ResourceList).resources
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return ()
     names = (one.get("name") for one in listed)
     return tuple(ApiResource(name, "ExternalMetricValueList") for name in names if isinstance(name, str) and name)

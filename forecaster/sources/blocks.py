@@ -110,7 +110,7 @@ def _numbers(text: bytes) -> NDArray[np.float64]:
     bare = text.translate(None, b'[]" \t\r\n')
     try:
         numbers = _decode_numbers(b"[%b]" % bare)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return _any_numbers(bare)
     return np.fromiter(numbers, np.float64, len(numbers))
 

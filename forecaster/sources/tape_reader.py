@@ -188,7 +188,7 @@ def _frame(file: BufferedReader, path: Path) -> tuple[Head, bytes] | None:
         return None
     try:
         return msgspec.json.decode(head, type=Head), zlib.decompress(body)
-    except (msgspec.DecodeError, zlib.error) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, zlib.error) as error:
         raise SourceRefused(f"tape {path}: damaged ({error})") from error
 
 

@@ -134,7 +134,10 @@ def _parts(ring: HistoryRing) -> Iterator[memoryview]:
 def _read(file: BufferedReader, history: HistoryStore) -> dict[str, Rings]:
     content = _Content(file)
     headers = _headers(content)
-    stored = {(header.signal, header.step_seconds): _ring(header, content, history) for header in headers}
+    try:
+        stored = {(header.signal, header.step_seconds): _ring(header, content, history) for header in headers}
+    except (ArithmeticError, TypeError, ValueError) as error:  # the checksum stands behind what it is about
+        raise StoreError(f"it is damaged: {error}") from error
     content.check()
     return {
         signal: Rings(
@@ -176,7 +179,7 @@ def _headers(content: _Content) -> list[RingHeader]:
         raise StoreError("it is not a snapshot of this version")
     try:
         return _decoder.decode(content.take(size))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"it is damaged: {error}") from error
 
 
