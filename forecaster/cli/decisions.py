@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from forecaster.config.settings import Settings
+    from forecaster.config.settings import Settings, StateSettings
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
+    from forecaster.store.ledger import SqlLedger
 
 AFTER = timedelta(minutes=30)
 """How far `why-not` looks for what came."""
@@ -165,13 +166,11 @@ def history(
     They are read from the database of --config, in which the service keeps them.
     """
     from forecaster.app.clock import current
-    from forecaster.app.serve import database_address
     from forecaster.report.decided import print_recorded
-    from forecaster.store.ledger import SqlLedger
 
     settings = settings_of(config, None, None)
     span = duration_of("--length", length)
-    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+    ledger = recorded_ledger(settings.state)
     try:
         ids = sorted(chosen(ledger.newest(), workload))
         since = current() - span
@@ -181,6 +180,23 @@ def history(
     finally:
         ledger.close()
     print_recorded([(id_, one) for _, id_, one in found], length, output)
+
+
+def recorded_ledger(state: StateSettings) -> SqlLedger:
+    """The database in which the service keeps decisions; none is made where there is none.
+
+    Raises:
+        StoreError: there is no such file.
+    """
+    from forecaster.app.serve import database_address
+    from forecaster.errors import StoreError
+    from forecaster.store.ledger import SqlLedger
+
+    address = database_address(state)
+    file = address.removeprefix("sqlite:///")
+    if file != address and not Path(file).exists():
+        raise StoreError(f"no decisions are recorded in {file}; --config names the settings of the service that does")
+    return SqlLedger(address, keep=state.keep)
 
 
 def diff(

@@ -290,4 +290,4 @@ def _root(error: BaseException) -> str:
     """The innermost reason, without the objects and addresses that the layers above wrap around it."""
     while isinstance(deeper := error.__cause__ or error.__context__, (OSError, HTTPError)):
         error = deeper
-    return _cut(str(error)) or type(error).__name__
+    return _cut(getattr(error, "strerror", None) or str(error)) or type(error).__name__

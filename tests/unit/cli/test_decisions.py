@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from forecaster.app.clock import current, instant
 from forecaster.cli import app
 from forecaster.domain.decision import Reason
-from forecaster.errors import ConfigError, UnknownName
+from forecaster.errors import ConfigError, StoreError, UnknownName
 from forecaster.report.schemas import schema_of
 from forecaster.store.ledger import SqlLedger
 from tests.support.recommendations import recommendation, workload_id
@@ -61,6 +61,15 @@ def test_its_document_is_of_its_schema(config: Path) -> None:
 
 def test_says_when_nothing_changed(config: Path) -> None:
     assert history(config, "--length", "5m").stdout == "Nothing changed within 5m.\n"
+
+
+def test_where_nothing_was_recorded_nothing_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(f"state: {{directory: {tmp_path / 'state'}}}")
+    error = history(file).exception
+    assert isinstance(error, StoreError)
+    assert "no decisions are recorded in" in str(error)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_table_has_a_line_for_each(config: Path) -> None:
