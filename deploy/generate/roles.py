@@ -31,8 +31,7 @@ def of_modes() -> Iterator[tuple[str, list[str]]]:
     """The rights of each mode that is a component of its own."""
     for mode in dict.fromkeys(one.mode for one in RIGHTS if one.mode not in IN_THE_BASE):
         service = roles(f"{SERVICE}-{mode}", SERVICE, (mode,))
-        others = [*roles(RELEASE, RELEASE, (mode,)), *roles(f"{CERTIFICATES}-{mode}", CERTIFICATES, (mode,))]
-        yield f"components/{mode}/rights.yaml", [*service, *others]
+        yield f"components/{mode}/rights.yaml", [*service, *roles(RELEASE, RELEASE, (mode,))]
 
 
 def account(name: str) -> str:

@@ -164,7 +164,7 @@ RIGHTS = (
         "the API server does not trust the certificate", names=API_SERVICES,
     ),
     Right(
-        CERTIFICATES, "initial", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", ("get", "patch"),
+        CERTIFICATES, "publish", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", ("get", "patch"),
         "the API server does not ask about new pods", names=(WEBHOOK,),
     ),
 )  # fmt: skip

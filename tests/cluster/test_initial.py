@@ -57,12 +57,6 @@ def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
     table = publish(table_path(folder), at=datetime.now(UTC), mode="publish")
     made = Deployed(control_plane, folder, table=table, kustomization=folder)
-    control_plane.until_allowed(
-        f"{NAMESPACE}/forecaster-certificates",
-        "patch",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        name="forecaster-initial",
-    )
     control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "pods")
     assert "MutatingWebhookConfiguration forecaster-initial: trusts our authority" in made.run_certificates()
     control_plane.api.delete("APIService", EXTERNAL)

@@ -99,8 +99,6 @@ def with_all_rights(plane: ControlPlane, folder: Path) -> None:
     overlay = {key: [within(part, str(folder)) for part in value] for key, value in parts.items()}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | overlay))
-    # A Job cannot be changed: an overlay that gives it other arguments waits until it is gone.
-    plane.kubectl("delete", "job", "forecaster-certificates", f"--namespace={NAMESPACE}")
     plane.kubectl("apply", "-k", str(folder))
     for right in RIGHTS:
         for verb in right.verbs:

@@ -147,6 +147,7 @@ class Deployed:
         for verb in ("get", "patch"):
             may(job, verb, "secrets", namespace=NAMESPACE, name="forecaster-certificates")
             may(job, verb, "apiservices.apiregistration.k8s.io", name=EXTERNAL)
+            may(job, verb, "mutatingwebhookconfigurations.admissionregistration.k8s.io", name="forecaster-initial")
         may(
             "kube-system/horizontal-pod-autoscaler",
             "list",
