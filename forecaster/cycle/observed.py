@@ -118,7 +118,8 @@ class PersistedColumn(msgspec.Struct, frozen=True):
 class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     """What outlives the process."""
 
-    version: int = VERSION
+    version: int = 0
+    """Not `VERSION`: a default is not written, and a program of another version would read its own."""
     lead_times: tuple[PersistedStartUps, ...] = ()
     pods: tuple[PersistedStartUps, ...] = ()
     images: dict[str, PersistedStartUps] = {}
@@ -179,6 +180,7 @@ class Observed:
     def kept(self) -> bytes:
         """As JSON."""
         told = PersistedObservations(
+            version=VERSION,
             lead_times=self.lead_times.persisted(),  # type: ignore[arg-type]  # encoded already
             pods=self.lead_times.persisted_pods(),  # type: ignore[arg-type]  # encoded already
             images=self.lead_times.persisted_images(),  # type: ignore[arg-type]  # encoded already

@@ -1,0 +1,98 @@
+"""Files of the first release are read by the present code, and files of a later one are refused in words."""
+
+from __future__ import annotations
+
+import sqlite3
+import tarfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.cycle.observed import VERSION, Observed
+from forecaster.domain.signal import CPU
+from forecaster.errors import StoreError
+from forecaster.publish.reader import TableReader
+from forecaster.store.history import HistorySettings, HistoryStore
+from forecaster.store.ledger import SqlLedger
+from forecaster.store.snapshot import MAGIC, Snapshots
+from forecaster.store.state import CHECKSUM, ObservedFile
+from tests.support.builders import NOON, after, workload_id
+from tests.support.composed import composed, published, recorded_cluster, table_path, tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.composed import Cluster
+
+FIRST = Path(__file__).parents[2] / "data" / "state-0.1.0.tar.gz"
+"""The state directory of 0.1.0 after three cycles before `NOON`, of the two workloads of `recorded_cluster`."""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    with tarfile.open(FIRST) as archive:
+        archive.extractall(tmp_path / "state", filter="data")
+    return tmp_path / "state"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with recorded_cluster() as running:
+        yield running
+
+
+def test_a_service_goes_on_from_the_state_of_the_first_release(
+    cluster: Cluster, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with composed(cluster, state) as service:
+        restored = service.cycle.decider.observed.state.rows
+        tick(service, after(1))
+    said = capsys.readouterr().out
+    assert restored == 2
+    assert "not_restored" not in said, said
+    table = published(state)
+    assert {entry.name: table.view(entry).replicas.recommended is not None for entry in table.entries} == {
+        "web": True,
+        "cart": True,
+    }
+
+
+def test_decisions_of_the_first_release_are_remembered(state: Path) -> None:
+    ledger = SqlLedger(f"sqlite:///{state / 'ledger.sqlite'}", keep=after(60 * 24) - NOON)
+    try:
+        assert ledger.decisions_of(workload_id("web"), after(-60))
+    finally:
+        ledger.close()
+
+
+class TestALaterRelease:
+    def test_has_another_snapshot(self, state: Path) -> None:
+        file = state / "history.snapshot"
+        file.write_bytes(file.read_bytes().replace(MAGIC, b"fcRings9", 1))
+        with pytest.raises(StoreError, match="not a snapshot of this version; starting without it"):
+            Snapshots(file, HistoryStore((CPU,), HistorySettings(), now=NOON)).load()
+
+    def test_has_another_state(self, state: Path) -> None:
+        file = state / "observed.json"
+        later = file.read_bytes()[CHECKSUM.size :].replace(b'"version":%d' % VERSION, b'"version":99', 1)
+        file.write_bytes(CHECKSUM.pack(zlib.crc32(later)) + later)
+        with pytest.raises(StoreError, match=f"version 99, and not {VERSION}.*judging anew"):
+            ObservedFile(file, Observed()).load()
+
+    def test_has_another_table(self, state: Path) -> None:
+        file = table_path(state)
+        file.write_bytes(b"fcTable9" + file.read_bytes()[8:])
+        reader = TableReader(file, lambda: after(3))
+        reader.refresh()
+        assert "not a table of this version" in reader.fault
+
+    def test_has_another_database(self, state: Path) -> None:
+        with sqlite3.connect(state / "ledger.sqlite") as connection:
+            connection.execute("UPDATE alembic_version SET version_num = 'later'")
+        connection.close()
+        ledger = SqlLedger(f"sqlite:///{state / 'ledger.sqlite'}", keep=after(60 * 24) - NOON)
+        with pytest.raises(StoreError, match="later"):
+            ledger.newest()
+        ledger.close()
