@@ -7,7 +7,6 @@ import re
 import resource
 import signal
 import socket
-import subprocess
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -91,18 +90,16 @@ def disk_full(world: World, _luck: random.Random) -> Iterator[None]:
 
 
 @contextmanager
-def disk_read_only(world: World, _luck: random.Random) -> Iterator[None]:
-    """Of the replica whose database is elsewhere: the kernel refuses it while a file is open for writing."""
-    place = world.replicas[0].state
-    remount = ["mount", "-o"]
-    wait_until(
-        lambda: subprocess.run([*remount, "remount,ro", place], check=False, stderr=subprocess.DEVNULL).returncode == 0,
-        what="a disk that is read-only",
-    )
+def nothing_written(world: World, _luck: random.Random) -> Iterator[None]:
+    """No file of the leader may grow by a byte, nor a new one be written."""
+    pid = world.leader.pid
+    with suppress(ProcessLookupError):
+        limited(pid, resource.RLIMIT_FSIZE, 0)
     try:
         yield
     finally:
-        subprocess.run([*remount, "remount,rw", place], check=True)
+        with suppress(ProcessLookupError):
+            limited(pid, resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
 
 
 def clock_wrong(by: timedelta) -> Fault:
@@ -464,7 +461,7 @@ OTHERS: dict[str, Fault] = {
     "serving process of the leader killed": serving_killed(leader_of),
     "serving process of the follower killed": serving_killed(follower_of),
     "serving process stopped by SIGSTOP": frozen(lambda world: world.leader.serving_pid),
-    "disk read-only": disk_read_only,
+    "no file may be written": nothing_written,
     "names of hosts not found": no_names,
     "serving certificate expired": certificate_expired,
     "half-open connections": half_open,
@@ -489,5 +486,5 @@ OTHERS: dict[str, Fault] = {
     "token refused": token_refused,
     "writes paused": paused,
 }
-ON_DISKS = {"disk full", "disk read-only"}
+ON_DISKS = {"disk full"}
 OF_DATABASE = {"database restarts", "database hangs"}
