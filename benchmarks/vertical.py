@@ -17,7 +17,7 @@ import pandas as pd
 
 from benchmarks.record import record, result_path
 from benchmarks.vertical_picture import drawn
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_compare import SizeOutcome, size_frontier, size_outcomes
 from forecaster.replay.size_replay import POINTS, Load, Resource, synthetic_memory, weekly_peak
 from forecaster.vertical.recommenders.vpa import VpaPanel

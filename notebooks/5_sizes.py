@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from forecaster.app.notebook import checked_yaml, load
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_compare import backtested_sizes, ours, size_outcomes
 from forecaster.replay.size_replay import measured_load
 from models.pictures import dress, figure_of, key_of_lines, model_look

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from forecaster.config.faults import faults_of
-from forecaster.config.settings import Settings, changed_paths
+from forecaster.config.settings import Settings
 from forecaster.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from forecaster.app.telemetry import Log
 
@@ -105,3 +105,19 @@ def checked(running: Settings, fresh: Settings) -> Settings:
         return Settings.model_validate(sections)
     except ValidationError as error:
         raise ConfigError("settings, without those that need a restart", faults_of(error)) from error
+
+
+def changed_paths(before: Settings, after: Settings) -> list[str]:
+    """The paths of the settings in which they differ, as `serving.port`."""
+    return [*_changed(before, after, "")]
+
+
+def _changed(before: BaseModel, after: BaseModel, within: str) -> Iterator[str]:
+    for name in type(before).model_fields:
+        one, other = getattr(before, name), getattr(after, name)
+        if one == other:
+            continue
+        if isinstance(one, BaseModel) and type(one) is type(other):
+            yield from _changed(one, other, f"{within}{name}.")
+        else:
+            yield within + name

@@ -229,9 +229,7 @@ def build_service(
     writers = cluster_writers(settings, log, parts, live, election, table.path)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
-    if live:
-        receivers["live"] = live
-    receivers |= remote_writers(settings, parts) | writers.receivers
+    receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
     receivers |= pictures(settings, table.path, kept.history, paths)
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures

@@ -25,7 +25,7 @@ from forecaster.report.formats import Output
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.replay.size_compare import SizeOutcome
     from forecaster.replay.size_replay import Load
     from forecaster.report.progress import ShownProgress

@@ -12,7 +12,7 @@ from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from forecaster.config.settings import StateSettings
-    from forecaster.report.moved import Moved
+    from forecaster.report.moved import MovedView
 
 app = typer.Typer(
     help="The database of decisions and scores.",
@@ -66,16 +66,16 @@ def move(
     print_moved(_moved(old, new), output)
 
 
-def _moved(source: str, target: str) -> Moved:
+def _moved(source: str, target: str) -> MovedView:
     from contextlib import closing
 
-    from forecaster.report.moved import Moved
+    from forecaster.report.moved import MovedView
     from forecaster.report.progress import shown_progress
     from forecaster.store.database import Database
     from forecaster.store.move import move as moved
 
     with shown_progress("store move") as shown, closing(Database(source)) as old, closing(Database(target)) as new:
-        return Moved(str(old), str(new), moved(old, new, shown.began))
+        return MovedView(str(old), str(new), moved(old, new, shown.began))
 
 
 def _address(settings: StateSettings) -> str:

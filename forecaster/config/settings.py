@@ -396,19 +396,3 @@ def with_spelling(fault: Fault, within: str = "") -> Fault:
     near = [f"{section}.{one}".lstrip(".") for one in nearest(name, [path.rpartition(".")[2] for path in beside])]
     near = near or [path for path, _ in setting_paths() if path.startswith("policy.") and path.endswith(f".{name}")]
     return replace(fault, allowed=f"{UNKNOWN_SETTING}; did you mean {' or '.join(near)}?") if near else fault
-
-
-def changed_paths(before: Settings, after: Settings) -> list[str]:
-    """The paths of the settings in which they differ, as `serving.port`."""
-    return [*_changed(before, after, "")]
-
-
-def _changed(before: BaseModel, after: BaseModel, within: str) -> Iterator[str]:
-    for name in type(before).model_fields:
-        one, other = getattr(before, name), getattr(after, name)
-        if one == other:
-            continue
-        if isinstance(one, BaseModel) and type(one) is type(other):
-            yield from _changed(one, other, f"{within}{name}.")
-        else:
-            yield within + name

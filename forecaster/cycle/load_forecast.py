@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
+    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.horizontal.targets import PodTarget

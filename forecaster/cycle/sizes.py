@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.containers import Containers
     from forecaster.cycle.load_forecast import PodLoads
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, WorkloadId
     from forecaster.ports import Histories
     from forecaster.vertical.sizing.load_forecast import PodLoad

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
@@ -15,7 +15,7 @@ from forecaster.domain.quantity import QuantityError, parse_quantity, right_spel
 class Section(BaseModel):
     """A frozen record that refuses keys it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 _DURATION_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
@@ -88,3 +88,5 @@ _QUANTITY = WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pa
 Amount = Annotated[float, BeforeValidator(parse_amount), _QUANTITY]
 """A number in the unit that its setting names; as text with the suffixes of Kubernetes."""
 Bytes = Annotated[float, BeforeValidator(parse_bytes), _QUANTITY]
+Positive = Annotated[Duration, Field(gt=timedelta(0))]
+Ratio = Annotated[float, Field(gt=0, le=1)]

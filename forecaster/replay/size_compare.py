@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.replay.size_replay import POINTS, STEP_SECONDS, SizeAccount, Sizer, SizeSummary, replay_sizes
 from forecaster.replay.sizers import Krr, Ours, Vpa

@@ -18,7 +18,7 @@ from forecaster.vertical.sizing.panel import ContainerPanel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.replay.size_compare import LoadForecasts
     from forecaster.replay.size_replay import HeldSizes, Resource
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.assumptions import Prices
     from forecaster.replay.comparison import Comparison, WorkloadComparison

@@ -14,7 +14,7 @@ class Amounts(TypedDict):
     memory_limit_bytes: int | None
 
 
-class Block(TypedDict):
+class SizedView(TypedDict):
     """`resources` of a container as a manifest spells them."""
 
     requests: dict[str, str]
@@ -123,7 +123,7 @@ class AdviceDocument(TypedDict):
     message: str
     now: Amounts | None
     recommended: Amounts | None
-    containers: dict[str, Block] | None
+    containers: dict[str, SizedView] | None
     risks: list[ContainerRisk]
     hpa_targets: list[HpaTarget]
     admission: Admission

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         AdviceDocument,
         AdvicesDocument,
         Amounts,
-        Block,
         Bytes,
         ContainerRisk,
         FreeReplicas,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         JointDocument,
         MonthlyCost,
         RiskDocument,
+        SizedView,
         SizePlanDocument,
         Sum,
         Totals,
@@ -172,7 +172,7 @@ def _cents(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
-def _block(values: Any) -> Block:
+def _block(values: Any) -> SizedView:
     return {"requests": texts(values.requests), "limits": texts(values.limits)}
 
 

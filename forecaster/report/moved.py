@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from forecaster.report.formats import Output
 
 
-class Moved(msgspec.Struct, frozen=True):
+class MovedView(msgspec.Struct, frozen=True):
     """Both databases, and what each of them holds now."""
 
     source: str
@@ -22,7 +22,7 @@ class Moved(msgspec.Struct, frozen=True):
     tables: list[MovedTable]
 
 
-def print_moved(moved: Moved, output: Output) -> None:
+def print_moved(moved: MovedView, output: Output) -> None:
     """Print it; a row is a table."""
     shown = Printable(
         table=lambda wide: _print(moved, wide=wide),
@@ -33,7 +33,7 @@ def print_moved(moved: Moved, output: Output) -> None:
     print_as(output, shown)
 
 
-def _print(moved: Moved, *, wide: bool) -> None:
+def _print(moved: MovedView, *, wide: bool) -> None:
     columns = [
         PrintedColumn("TABLE", [one.table for one in moved.tables]),
         PrintedColumn("ROWS", [str(one.rows) for one in moved.tables], right=True),

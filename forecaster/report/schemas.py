@@ -10,7 +10,7 @@ from forecaster.cycle.node_document import NodesView
 from forecaster.report.advice_document import AdvicesDocument
 from forecaster.report.checks import ChecksView
 from forecaster.report.decided import DiffView, HistoryView
-from forecaster.report.moved import Moved
+from forecaster.report.moved import MovedView
 from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
 from forecaster.report.replay_view import ComparisonView
@@ -31,7 +31,7 @@ DOCUMENTS: dict[str, type] = {
     "recommend": AdvicesDocument,
     "replay": ComparisonView,
     "report": WeekView,
-    "store move": Moved,
+    "store move": MovedView,
     "tune": TuningView,
 }
 """By command."""

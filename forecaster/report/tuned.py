@@ -53,7 +53,7 @@ class ProposalView(msgspec.Struct, frozen=True):
     hpa_target_share: float
 
 
-class RefusedView(msgspec.Struct, frozen=True):
+class UntunedView(msgspec.Struct, frozen=True):
     """A workload without a proposal."""
 
     namespace: str
@@ -68,7 +68,7 @@ class TuningView(msgspec.Struct, frozen=True):
     begin: datetime
     until: datetime
     proposals: list[ProposalView]
-    refused: list[RefusedView]
+    refused: list[UntunedView]
 
 
 def tuned_view(tuning: Tuning) -> TuningView:
@@ -77,7 +77,7 @@ def tuned_view(tuning: Tuning) -> TuningView:
         tuning.begin,
         tuning.until,
         [_proposal(one) for one in tuning.proposals],
-        [RefusedView(*id_, reason) for id_, reason in tuning.refused.items()],
+        [UntunedView(*id_, reason) for id_, reason in tuning.refused.items()],
     )
 
 

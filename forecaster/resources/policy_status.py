@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from forecaster.domain.layers import leaves
 from forecaster.domain.policies import NO_LABELS, matches
 from forecaster.kube.objects import Wire
-from forecaster.resources.status import Condition, Finding, condition_after, described
+from forecaster.resources.status import Condition, ConditionState, condition_after, described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,24 +64,24 @@ def policy_status(one: PolicyResource, fleet: Selected, before: PolicyStatus, no
     return PolicyStatus(one.generation, len(mine), (ready,))
 
 
-def _ready(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> Finding:
+def _ready(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> ConditionState:
     """Whether what it states is in force for the workloads that it selects."""
     if one.fault:
-        return Finding("False", "PolicyRefused", one.fault)
+        return ConditionState("False", "PolicyRefused", one.fault)
     if not mine:
         unknown = bool(one.selector.labels) and not fleet.labels
         why = "; labels of workloads are not known without live facts" if unknown else ""
-        return Finding("False", "MatchesNothing", f"It selects no workload{why}.")
+        return ConditionState("False", "MatchesNothing", f"It selects no workload{why}.")
     refused = {id_: whys[one.layer.origin] for id_ in mine if one.layer.origin in (whys := fleet.refused.get(id_, {}))}
     if refused:
         first = min(refused)
         why = f"It is left out of {_workloads(len(refused))}, {first} among them: {refused[first]}."
-        return Finding("False", "PolicyRefused", why)
+        return ConditionState("False", "PolicyRefused", why)
     over = list(_stated_otherwise(one, mine, fleet))
     if over:
         more = f"; and {len(over) - SHOWN} more" if len(over) > SHOWN else ""
-        return Finding("True", "PartlyOverridden", f"Stated otherwise: {'; '.join(over[:SHOWN])}{more}.")
-    return Finding("True", "PolicyInForce", "It is in force, as far as owners of workloads state nothing else.")
+        return ConditionState("True", "PartlyOverridden", f"Stated otherwise: {'; '.join(over[:SHOWN])}{more}.")
+    return ConditionState("True", "PolicyInForce", "It is in force, as far as owners of workloads state nothing else.")
 
 
 def _stated_otherwise(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> Iterator[str]:

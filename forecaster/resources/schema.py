@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.event import ScheduledEvent
-from forecaster.domain.policy import HorizontalPolicy, VerticalPolicy
+from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.spelling import camel
 
 if TYPE_CHECKING:

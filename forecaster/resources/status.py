@@ -80,7 +80,7 @@ class Decided:
     """Why nothing of the workload is written although its policy would have it: a word and a sentence."""
 
 
-class Finding(NamedTuple):
+class ConditionState(NamedTuple):
     """What one condition says."""
 
     status: str
@@ -115,48 +115,50 @@ def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatu
     )
 
 
-def _ready(one: AutoscalerResource, decided: Decided) -> Finding:
+def _ready(one: AutoscalerResource, decided: Decided) -> ConditionState:
     """Whether what it states is in force."""
     refused = [why for layer, why in decided.refused if layer == one.layer]
     if one.fault or refused:
-        return Finding("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
+        return ConditionState("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
     if decided.recommendation is None:
-        return Finding("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
+        return ConditionState("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
     if decided.refusal:
-        return Finding("False", _word(decided.refusal[0]), decided.refusal[1])
+        return ConditionState("False", _word(decided.refusal[0]), decided.refusal[1])
     others = [each for each in decided.origins if any(origin == one.layer.origin for _, origin in each.over)]
     if others:
         stands = "; ".join(f"{each.path} {each.value} by {each.origin}" for each in others)
-        return Finding("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
+        return ConditionState("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
     if (mode := decided.policy.mode) in decided.disabled:
-        return Finding("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
-    return Finding("True", "PolicyInForce", "Its policy is in force.")
+        return ConditionState("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
+    return ConditionState("True", "PolicyInForce", "Its policy is in force.")
 
 
-def _acting(decided: Decided) -> Finding:
+def _acting(decided: Decided) -> ConditionState:
     """Whether the forecast has its say."""
     found = decided.recommendation
     if found is None:
-        return Finding("Unknown", "TargetNotFound")
+        return ConditionState("Unknown", "TargetNotFound")
     if isinstance(found.replicas, Hold):
-        return Finding("False", _word(str(found.replicas.reason)), found.replicas.message)
+        return ConditionState("False", _word(str(found.replicas.reason)), found.replicas.message)
     if all(view.forecast is None for view in found.signals):
-        return Finding("False", "NoForecast", found.replicas.message)
+        return ConditionState("False", "NoForecast", found.replicas.message)
     if found.watched:
-        return Finding("False", "Watched", "The gate judges the forecast by this workload's own days first.")
-    return Finding("True", "ForecastActing", "The forecast may raise the count.")
+        return ConditionState("False", "Watched", "The gate judges the forecast by this workload's own days first.")
+    return ConditionState("True", "ForecastActing", "The forecast may raise the count.")
 
 
-def _limited(found: Recommendation | None) -> Finding:
+def _limited(found: Recommendation | None) -> ConditionState:
     """Whether a clamp changed the count, and the last that did."""
     clamps = [one for one in found.clamps if one.before != one.after] if found else []
     limits = [one for one in clamps if one.rule != "forecast"]
     if not limits:
-        return Finding("False", "WithinLimits", "No clamp changed the count.")
-    return Finding("True", _word(limits[-1].rule), limits[-1].why)
+        return ConditionState("False", "WithinLimits", "No clamp changed the count.")
+    return ConditionState("True", _word(limits[-1].rule), limits[-1].why)
 
 
-def condition_after(kind: str, found: Finding, generation: int, old: Condition | None, now: datetime) -> Condition:
+def condition_after(
+    kind: str, found: ConditionState, generation: int, old: Condition | None, now: datetime
+) -> Condition:
     """A condition; while its status stays, it is so since the instant of the `old` one."""
     same = old is not None and old.status == found.status and old.last_transition_time is not None
     since = old.last_transition_time if old is not None and same else now.replace(microsecond=0)

@@ -25,7 +25,6 @@ from forecaster.sources.live_objects import (
     WatchState,
     hpa_of_object,
     mean_resources,
-    misread,
     named_containers,
     owner_of_object,
     pod_of_object,
@@ -33,6 +32,7 @@ from forecaster.sources.live_objects import (
     workload_id,
     workload_of_object,
 )
+from forecaster.sources.live_targets import misread
 from forecaster.sources.stated import StatedBefore, StatedObjects, StatedPolicies
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping  # noqa: TC003  a field of a Struct
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,22 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND, OwnMetric, own_metric
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, WorkloadId
+from forecaster.domain.workload import NamedContainer, Resources, Target, WorkloadId
 from forecaster.hpa.manifest import spec_from_wire
-from forecaster.hpa.selectors import SelectorError, parse_selector, selector_text
+from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
-from forecaster.kube.objects import (
-    OURS,
-    HorizontalPodAutoscalerMeta,
-)
+from forecaster.kube.objects import OURS, HorizontalPodAutoscalerMeta
+from forecaster.sources.live_targets import targets_of_hpa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from forecaster.domain.workload import Autoscaler
-    from forecaster.hpa.spec import MetricSpec
     from forecaster.kube.objects import (
         ContainerObject,
         HorizontalPodAutoscaler,
@@ -343,59 +338,6 @@ def _summed(parts: tuple[Resources, ...]) -> Resources:
 def _sum(amounts: Sequence[float | None]) -> float | None:
     known = [one for one in amounts if one is not None]
     return sum(known) if known and len(known) == len(amounts) else None
-
-
-def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
-    """The targets of an HPA, in the order of the inventory: by metric and type.
-
-    A target on one of our metrics has the signal that its selector names. One that reads our number of another
-    workload is a metric like any other; its selector is a part of its name.
-    """
-    found = [target for metric in spec.metrics if (target := _target(metric, id_))]
-    return tuple(sorted(found, key=lambda one: (one.metric, one.type, one.container, one.signal)))
-
-
-def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
-    name, signal = _named(metric, id_)
-    stated = metric.target
-    if stated.average_utilization_percent is not None:
-        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100, metric.container, signal)
-    if stated.average_value_milli is not None:
-        return Target(name, TargetType.AVERAGE_VALUE, stated.average_value_milli / 1000, metric.container, signal)
-    if stated.value_milli is not None:
-        return Target(name, TargetType.VALUE, stated.value_milli / 1000, metric.container, signal)
-    return None
-
-
-def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
-    """The name of a metric, and of our demand the signal that its selector names."""
-    ours = own_metric(metric.name)
-    if ours is None or ours.metric != metric.name:  # KEDA's names say the signal; its selectors are about itself
-        return metric.name, ""
-    try:
-        requirements = parse_selector(metric.selector).requirements
-    except SelectorError:
-        requirements = ()
-    labels = {"namespace": id_.namespace, "kind": id_.kind, "workload": id_.name}
-    others = [one for one in requirements if one.key != "signal"]
-    described = metric.described_object
-    elsewhere = described is not None and (described.kind, described.name) != (id_.kind, id_.name)
-    if elsewhere or not all(one.matches(labels) for one in others):
-        return f"{metric.name}{{{metric.selector}}}", ""
-    named = [one.values for one in requirements if one.key == "signal" and one.operator == "in"]
-    return metric.name, next(iter(named[0])) if metric.name == DEMAND and named and len(named[0]) == 1 else ""
-
-
-def misread(targets: Sequence[Target], signals: Collection[str]) -> str:
-    """Why the targets of an HPA on our demand have no answer, and what to do; empty where they have one."""
-    demands = [one for one in targets if own_metric(one.metric) == OwnMetric(DEMAND)]
-    unknown = [one.signal for one in demands if one.signal and one.signal not in signals]
-    named = Counter(one.signal for one in demands)
-    if unknown:
-        return f"its selector names signal {unknown[0]}, which is not measured; there are {', '.join(sorted(signals))}"
-    if (named and max(named.values()) > 1) or (len(named) > 1 and "" in named):
-        return f"{len(demands)} targets of {DEMAND} of which a selector names no signal, or the same; name one in each"
-    return ""
 
 
 def named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:

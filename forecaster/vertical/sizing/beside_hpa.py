@@ -16,7 +16,7 @@ from forecaster.domain.workload import Target, TargetType
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Resources, Workload
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 

@@ -16,7 +16,7 @@ from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.vertical.sizing.days import PastDays
     from forecaster.vertical.sizing.distributions import Peaks
     from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns

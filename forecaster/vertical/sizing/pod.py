@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
     from datetime import timedelta
 
-    from forecaster.domain.policy import VerticalPolicy
+    from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
     from forecaster.vertical.sizing.beside_hpa import BesideHpa
     from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing

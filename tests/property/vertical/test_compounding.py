@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.decision import Resize
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, from_utilization
 from forecaster.vertical.sizing.containers import ContainerSizing, ContainerSpec, choose

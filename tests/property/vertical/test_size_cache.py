@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Target, TargetType
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import SizeCache, size

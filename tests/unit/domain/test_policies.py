@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies, matches
-from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector, VerticalPolicy
+from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import WorkloadId
 
 WEB = WorkloadId("shop", "Deployment", "web")

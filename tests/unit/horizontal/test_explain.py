@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Resources
 from forecaster.horizontal.explain import explanation
 from forecaster.horizontal.record import held

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_compare import ours, size_frontier, size_outcomes
 from forecaster.replay.size_replay import POINTS, HeldSizes, Load, replay_sizes, weekly_peak
 from forecaster.replay.sizers import Ours, Vpa

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from forecaster.domain.event import ScheduledEvent
-from forecaster.domain.policy import HorizontalPolicy, Policy, VerticalPolicy
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.definitions import definitions, definitions_text
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource
 from forecaster.resources.schema import RULES, schema_of

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources
 from forecaster.sources.cluster_objects import cluster_of

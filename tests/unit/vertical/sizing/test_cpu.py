@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.vertical.sizing.mechanism import Mechanism
 from forecaster.vertical.sizing.memory import OOM_RAISE, memory_sizes, oom_floor
 from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.policy import VerticalPolicy
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.vertical.sizing.containers import NO_SIZING, ContainerSizing
 from forecaster.vertical.sizing.mechanism import Mechanism
