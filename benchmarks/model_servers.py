@@ -15,9 +15,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from collections import deque
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -209,7 +212,10 @@ def main() -> None:
     parser.add_argument("--start-up", type=int, default=10, help="minutes until a pod serves")
     parser.add_argument("--write", action="store_true", help="into benchmarks/results")
     given = parser.parse_args()
-    found = {one.name: compared(one, given.start_up) for one in load(given.traces)}
+    series = list(load(given.traces))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        rows = pool.map(compared, series, repeat(given.start_up))
+        found = dict(zip((one.name for one in series), rows, strict=True))
     lines = ["| series | " + " | ".join(contestants(given.start_up)) + " |", "| --- |" + " --- |" * 3]
     for name, rows in found.items():
         cells = (f"{hours:.0f} h, {wait:.1f} s, {late:.1%}" for hours, wait, late in rows.values())

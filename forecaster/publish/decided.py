@@ -14,6 +14,7 @@ from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.codes import INCOMPLETE, SCALED
 from forecaster.horizontal.codes import KNOWN as SAMPLED
 from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
+from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
 from forecaster.publish.record import ABSTAIN, MODES, REASON_WORDS, recommended_count
 
@@ -154,6 +155,7 @@ def _nothing(at: float, signals: tuple[str, ...], policies: Sequence[Policy]) ->
         abstain=stated((ABSTAIN.index(policy.publish.abstain) for policy in each), np.int8),
         acting=np.zeros(rows, np.bool_),
         lowers=stated((policy.horizontal.scale_in_by_forecast for policy in each), np.bool_),
+        maximum=stated((policy.horizontal.max_replicas or MAX_INT32 for policy in each), np.int64),
         reactive=np.zeros(rows, np.int64),
         joined=np.zeros(rows, np.int64),
         count=np.zeros(rows, np.int64),

@@ -63,6 +63,8 @@ class DecidedColumns:
     """[row] whether the forecast has its say."""
     lowers: Flags
     """[row] whether the policy lets a forecast lower the count."""
+    maximum: Counts
+    """[row] that the policy itself states; a bound of the HPA alone is none here."""
     reactive: Counts
     """[row] by measured demand, before any clamp."""
     joined: Counts
@@ -228,9 +230,14 @@ _SLIVER = 1e-6
 
 
 def _restrained(demand: Floats, decided: DecidedColumns) -> Floats:
-    """The demand, no more than it takes for a count that a clamp lowered."""
-    cut = (decided.standing == DECIDED) & (decided.count < decided.joined)
-    return np.where(cut & (demand > decided.count * decided.pod), decided.count * decided.pod, demand)
+    """The demand, no more than it takes for a count that a clamp lowered, or that the policy allows at most.
+
+    More pods than those are kept while nothing is decided: that is no time to go down.
+    """
+    known = decided.standing == DECIDED
+    most = np.where(known, decided.maximum, np.maximum(decided.maximum, decided.current))
+    most = np.where(known & (decided.count < decided.joined), decided.count, most)
+    return np.where(demand > most * decided.pod, most * decided.pod, demand)
 
 
 def _floor(decided: DecidedColumns, known: Flags) -> Floats:
@@ -248,6 +255,7 @@ def _most(decided: DecidedColumns, known: Flags) -> Counts:
     wide = deciding & (decided.replicas > 0) & (decided.peak > 0.0) & (decided.high > decided.peak)
     ratio = np.where(wide, decided.high, 1.0) / np.where(wide, decided.peak, 1.0)
     most = np.ceil(np.where(wide, decided.replicas * np.minimum(ratio, _WIDEST), 0.0)).max(axis=0, initial=0.0)
+    most = np.minimum(most, decided.maximum)
     return np.where(known, np.maximum(decided.count, most.astype(np.int64)), decided.current)
 
 

@@ -69,7 +69,20 @@ def test_without_a_clamp_no_demand_is_below_what_is_measured_unless_the_policy_s
     restrained = decided.count < decided.joined
     for signal in range(len(decided.signals)):
         if not decided.lowers[0] and not restrained[0] and not np.isnan(decided.measured[signal, 0]):
-            assert offers.demand.value[signal, 0] >= decided.measured[signal, 0]
+            most = decided.maximum[0] * decided.pod[signal, 0]
+            assert offers.demand.value[signal, 0] >= np.fmin(decided.measured[signal, 0], most)
+
+
+@given(CASES)
+def test_no_number_asks_for_more_than_the_policy_allows_or_there_are_while_nothing_is_decided(case: Case) -> None:
+    decided = columns(case)
+    offers, most = offered(decided), int(decided.maximum[0])
+    kept = most if decided.standing[0] == DECIDED else max(most, int(decided.current[0]))
+    for signal in range(len(decided.signals)):
+        demand, pod = offers.demand.value[signal, 0], decided.pod[signal, 0]
+        assert np.isnan(demand) or np.isnan(pod) or demand <= kept * pod
+    assert np.isnan(offers.replicas.value[0]) or offers.replicas.value[0] <= most
+    assert np.isnan(offers.floor.value[0]) or offers.floor.value[0] <= most
 
 
 @given(CASES)
