@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 settings.register_profile("default", max_examples=200, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,6 +27,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def long(request: pytest.FixtureRequest) -> bool:
     """Whether the long profile is asked for."""
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """A log that a test configures ends with it: the stream that it writes to is closed then."""
+    before = logging.root.handlers[:]
+    yield
+    for handler in logging.root.handlers[:]:
+        if type(handler) is logging.StreamHandler and handler not in before:
+            logging.root.removeHandler(handler)
+            structlog.reset_defaults()
 
 
 @pytest.fixture(autouse=True)
