@@ -102,12 +102,18 @@ class Shards:
     _wanted: Mapping[PeakSpan, tuple[WorkloadId, ...]] = field(default_factory=dict)
 
     def follow(self, keys: tuple[WorkloadId, ...], wanted: Mapping[PeakSpan, Collection[WorkloadId]]) -> None:
-        """Have shards of the wanted ones of these rows; those with the same workloads as before keep their models."""
+        """Have shards of the wanted ones of these rows; those with the same workloads as before keep their models.
+
+        A workload that is not wanted for a while, because its target cannot be read, keeps its place: without it the
+        others of its shard would have no model until the next fit.
+        """
         asked = {span: tuple(ids) for span, ids in wanted.items()}
         if keys == self._known and asked == self._wanted:
             return
         row = {id_: i for i, id_ in enumerate(keys)}
-        here = [id_ for id_ in dict.fromkeys(chain.from_iterable(asked.values())) if id_ in row]
+        wanted_now = dict.fromkeys(chain.from_iterable(asked.values()))
+        stay = chain.from_iterable(shard.ids for shard in self.shards if mostly(shard.ids, wanted_now))
+        here = [id_ for id_ in dict.fromkeys((*wanted_now, *stay)) if id_ in row]
         before = {shard.ids: shard for shard in self.shards}
         groups = regrouped([shard.ids for shard in self.shards], here)
         self.shards = [before.get(ids) or Shard(ids, tuple(map(key_of, ids))) for ids in groups]
@@ -188,6 +194,11 @@ class Shards:
             if shard.fitted is None:
                 for one in answers.values():
                     one.silent(place, shard.failure or soon)
+
+
+def mostly(ids: Sequence[WorkloadId], wanted: Collection[WorkloadId]) -> bool:
+    """Whether half of these or more are wanted: a shard that is mostly idle is not worth its time."""
+    return 2 * sum(id_ in wanted for id_ in ids) >= len(ids)
 
 
 def regrouped(groups: Sequence[Sequence[WorkloadId]], ids: Iterable[WorkloadId]) -> list[tuple[WorkloadId, ...]]:

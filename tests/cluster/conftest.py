@@ -13,7 +13,7 @@ import pytest
 
 from forecaster.app.serve import table_path
 from tests.support.control_plane.binaries import CORE, why_not
-from tests.support.control_plane.deployed import Deployed
+from tests.support.control_plane.deployed import NAMESPACE, Deployed
 from tests.support.control_plane.plane import ControlPlane
 from tests.support.tables import publish
 from tests.support.waiting import wait_until
@@ -47,9 +47,19 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield running
 
 
+def unbind(plane: ControlPlane) -> None:
+    """Without the rights that components have, which earlier modules applied."""
+    for kind in ("clusterrolebinding", "rolebinding"):
+        found = plane.kubectl("get", kind, f"--namespace={NAMESPACE}", "--output=name").split()
+        ours = [name for name in found if name.partition("/")[2].startswith("forecaster")]
+        if ours:
+            plane.kubectl("delete", *ours, f"--namespace={NAMESPACE}")
+
+
 @pytest.fixture(scope="module")
 def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     """`deploy/base`, with a table of one workload, `shop/web`, and a certificate from its own Job's command."""
+    unbind(control_plane)
     folder = tmp_path_factory.mktemp("deployed")
     table = publish(table_path(folder), at=datetime.now(UTC), mode="publish")
     found = Deployed(control_plane, folder, table=table)

@@ -219,6 +219,23 @@ class TestRotation:
             counts.append(len(model.fits) - before)
         assert counts == [3, 3, 1]
 
+    def test_a_workload_that_is_not_wanted_for_a_while_takes_the_model_from_no_other(self) -> None:
+        counting = Counting()
+        one, seen = forecaster(counting), whole(window(3))
+        ids = seen.weeks.keys
+        one.peaks_by_span(CPU, seen, {SOON: ids}, NOON)
+        for wanted in (ids[:2], ids):
+            answers = one.peaks_by_span(CPU, seen, {SOON: wanted}, NOON + minutes(1), learn=False)[SOON]
+            assert all(isinstance(answers[id_], PeakForecast) for id_ in wanted)
+        assert counting.fits == [3]
+
+    def test_a_part_that_is_mostly_not_wanted_is_made_anew(self) -> None:
+        counting = Counting()
+        one, seen = forecaster(counting), whole(window(3))
+        one.peaks_by_span(CPU, seen, {SOON: seen.weeks.keys}, NOON)
+        one.peaks_by_span(CPU, seen, {SOON: seen.weeks.keys[:1]}, NOON + minutes(1))
+        assert counting.fits == [3, 1]
+
     def test_a_part_whose_workloads_changed_is_fitted_anew_and_the_others_are_kept(self) -> None:
         model = Counting()
         one = forecaster(model)
