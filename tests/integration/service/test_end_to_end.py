@@ -78,7 +78,7 @@ def test_the_service_answers_stops_in_order_and_starts_where_it_was(server: Real
     assert first["exit"] == 0
     assert (tmp_path / "history.snapshot").stat().st_size > 1_000_000
     assert drawn(first, "cpu") > 100
-    assert drawn(first, "recommended") == 1
+    assert drawn(first, "recommended") in {1, 2}, "the five minutes of the run, or both where it lasts into the next"
     again = run_until_ready(server.url, tmp_path)
     assert "snapshot_restored" in again["log"]
     assert drawn(again, "recommended") >= 1
