@@ -330,8 +330,8 @@ STORIES: Mapping[str, Callable[[Watch], None]] = {
 
 
 DAYS = 3
-"""Played at most, until one is safe. Beside other work on two cores, where real controllers fall behind the clock, a pod
-fewer was asked for in one of three days."""
+"""Played at most, until one is safe. Beside other work on two cores, where real controllers fall behind its clock,
+one in three was not: a pod fewer was asked for."""
 _safe: list[bool] = []
 
 

@@ -392,17 +392,21 @@ def uninstalled(story: Story) -> None:
     story.plane.kubectl("delete", "-k", str(START), "--ignore-not-found")
 
 
+def apart(before: dict[str, int], now: dict[str, int]) -> list[str]:
+    """An HPA rests wherever its tolerance of a tenth lets it, from above and from below, with a pod of rounding."""
+    return [name for name, count in before.items() if abs(now[name] - count) > 1 + 0.25 * count]
+
+
 def at_rest_as_before(story: Story) -> None:
     """The demand is what it was at the beginning, and so is everything else."""
     story.fleet.minute = BEGINS
     story.fleet.until_at_rest()
     after = everything(story.plane)
     assert differences(without_counts(story.before), without_counts(after)) == {}
-    before, now = counts_in(story.before), counts_in(after)
-    assert before.keys() == now.keys()
-    # An HPA rests wherever its tolerance of a tenth lets it, from above and from below, with a pod of rounding.
-    apart = {name: (count, now[name]) for name, count in before.items() if abs(now[name] - count) > 1 + 0.25 * count}
-    assert apart == {}
+    before = counts_in(story.before)
+    assert before.keys() == counts_in(after).keys()
+    wait_until(lambda: not apart(before, counts_in(everything(story.plane))), what="the counts of this demand")
+    now = counts_in(everything(story.plane))
     assert all(now[name] == count for name, count in before.items() if "/scale-" in name or "/sized-" in name)
     left = [*story.hpas(), *(one for arm in ALONE for one in (*story.deployments(arm), *story.pods(arm)))]
     assert "forecaster" not in {field["manager"] for one in left for field in one["metadata"]["managedFields"]}
