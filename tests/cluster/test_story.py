@@ -405,7 +405,12 @@ def at_rest_as_before(story: Story) -> None:
     assert differences(without_counts(story.before), without_counts(after)) == {}
     before = counts_in(story.before)
     assert before.keys() == counts_in(after).keys()
-    wait_until(lambda: not apart(before, counts_in(everything(story.plane))), what="the counts of this demand")
+
+    def rested() -> bool:
+        story.fleet.until_at_rest()
+        return not apart(before, counts_in(everything(story.plane)))
+
+    wait_until(rested, what="the counts of this demand")
     now = counts_in(everything(story.plane))
     assert all(now[name] == count for name, count in before.items() if "/scale-" in name or "/sized-" in name)
     left = [*story.hpas(), *(one for arm in ALONE for one in (*story.deployments(arm), *story.pods(arm)))]
