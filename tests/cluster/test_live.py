@@ -165,7 +165,7 @@ SYNCS = 4
 """Syncs of the HPA, a second each, in which a count has to stand."""
 TRIES = 4
 """The HPA may read in the very moment between a change and our knowing of it; it does so every second here."""
-AT_ONCE = 2.0
+AT_ONCE = 10.0
 """Seconds from a change to its being served."""
 SILENT = timedelta(minutes=4)
 TARGET = 0.5

@@ -74,7 +74,8 @@ def kind_of(plane: ControlPlane, group: str, version: str, kind: str, plural: st
         },
     }
     path = f"/apis/{group}/{version}"
-    assert plane.api.ask("POST", DEFINITIONS, definition).is_success
+    # One of this name that has just been deleted is still on its way out.
+    wait_until(lambda: plane.api.ask("POST", DEFINITIONS, definition).is_success, what=f"definition of {kind}")
     wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").is_success, what=f"kind {kind}")
     try:
         yield path
