@@ -62,13 +62,14 @@ def test_every_block_is_tried() -> None:
 
 
 @pytest.fixture(scope="module")
-def with_keda(control_plane: ControlPlane) -> ControlPlane:
+def with_keda(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """An API server that knows KEDA's kinds, and the namespace of the page."""
     if not (cache() / "keda-crds").is_dir():
         pytest.skip("no custom resources of KEDA: run .ci/keda")
     control_plane.install(cache() / "keda-crds")
     control_plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
-    return control_plane
+    yield control_plane
+    control_plane.uninstall(cache() / "keda-crds")
 
 
 class TestManifests:

@@ -34,6 +34,8 @@ def running_keda(cluster: ControlPlane) -> Iterator[None]:
         cluster.until_available()
         yield
     finally:
+        # While the operator is there to take its finalizers off.
+        cluster.uninstall(cache() / "keda-crds")
         cluster.api.delete("APIService", "v1beta1.external.metrics.k8s.io")
         for name in reversed(PROGRAMS):
             cluster.programs.stop(name)

@@ -120,6 +120,10 @@ class ControlPlane:
 
         wait_until(established, what="the custom resources")
 
+    def uninstall(self, definitions: Path) -> None:
+        """Takes back what `install` put there, with the objects of these kinds."""
+        self.kubectl("delete", "--ignore-not-found", "-f", str(definitions))
+
     def account(self, name: str, namespace: str) -> Path:
         """Client configuration with a token of a service account."""
         file = self.folder / f"{namespace}-{name}.kubeconfig"
