@@ -1,10 +1,10 @@
 """Servers of large models that start for ten minutes: ours, the HPA and a queue-length rule on recorded arrival rates.
 
-    python -m benchmarks.model_servers [../shared/traces] [--start-up MINUTES] [--write]
+    python -m benchmarks.model_servers [../shared/traces] [--start-up MINUTES] [--days DAYS] [--kept FILE] [--write]
 
 A closed loop: requests that find every pod full wait in one queue, and what waits is seen as demand by whatever scales.
 A pod runs 16 requests at a time, each for 20 s; each series is scaled so that its 99.5th percentile fills 20 pods. The
-last three days are played minute by minute after what came before them; rates between two samples are a straight line.
+last days (--days) are played minute by minute after what came before them; rates between two samples are a straight line.
 The HPA divides running and waiting requests by its target; the rule asks for a pod for so many waiting requests and,
 once none waits, goes back to its least (as KEDA does after its cooldown of 300 s, here with the HPA's stabilization).
 All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at equal pod-hours.
@@ -42,14 +42,16 @@ RUNS, SECONDS = 16.0, 20.0
 """Requests that a pod runs at a time, and how long each takes."""
 FULL_PODS, LEAST, MOST = 20, 1, 60
 PLAYED_DAYS = 3
+"""Without --days."""
 STABILIZATION = 5
 TOLERANCE = 0.1
 TARGETS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 OURS = (0.9, 0.8, 0.7)
-"""Around the reference: each point takes a minute for each series, because each sees a demand of its own."""
+"""Around the reference: each point takes most of a minute for each series and day, because each sees a demand of its own."""
 WAITING_A_POD = (1.0, 2.0, 5.0, 10.0, 20.0)
 LONG_SECONDS = 10.0
 """Of work in a queue that is long."""
+HPA = "the HPA on requests in flight"
 REFERENCE = 0.8
 """The target of the HPA at whose pod-hours all are compared."""
 
@@ -102,7 +104,7 @@ class Ours:
 
 
 class Played(NamedTuple):
-    """What became of the requests of three days."""
+    """What became of the requests of the days."""
 
     pod_hours: float
     wait: float
@@ -141,6 +143,10 @@ def played(arrivals: Floats, before: int, rule: Rule, start_up: int, start: int)
     return Played(hours, waited / requests, late / requests)
 
 
+Rows = dict[str, tuple[float, float, float]]
+"""By contestant: pod-hours, seconds of waiting, share that came late."""
+
+
 class Series(NamedTuple):
     """One recorded service."""
 
@@ -153,13 +159,13 @@ class Series(NamedTuple):
     """Epoch second of the first minute."""
 
 
-def load(traces: Path) -> Iterable[Series]:
+def load(traces: Path, days: int) -> Iterable[Series]:
     """The services of the family, scaled to fill the pods."""
     for one in json.loads((traces / "catalogue.json").read_text(encoding="utf-8")):
         if one["family"] == "llm_serving":
             table = pd.read_parquet(traces / one["file"], filters=[("series_id", "==", one["series_id"])])
             rates = table.set_index("timestamp")["value"].resample("1min").interpolate().dropna()
-            before = len(rates) - PLAYED_DAYS * 1440
+            before = len(rates) - days * 1440
             scale = FULL_PODS * RUNS / SECONDS / rates.iloc[before:].quantile(0.995)
             yield Series(one["series_id"], rates.to_numpy() * scale, before, int(rates.index[0].timestamp()))
 
@@ -179,7 +185,7 @@ def ours(target: float, start_up: int, cache: dict[str, Any]) -> Ours:
 def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
     """Each from lean to safe."""
     return {
-        "the HPA on requests in flight": [partial(Reactive, RUNS * share) for share in TARGETS],
+        HPA: [partial(Reactive, RUNS * share) for share in TARGETS],
         "a pod for so many waiting": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
         "ours": [partial(ours, share, start_up, {}) for share in OURS],
     }
@@ -193,42 +199,63 @@ def at_equal_hours(points: Sequence[Played], hours: float) -> tuple[float, float
     return wait, late
 
 
-def compared(series: Series, start_up: int) -> dict[str, tuple[float, float, float]]:
+def compared(series: Series, start_up: int) -> Rows:
     """Pod-hours that the reference spends, or that a curve spends at most, and what waits for them."""
     points = {
         name: [played(series.arrivals, series.before, make(), start_up, series.start) for make in makes]
         for name, makes in contestants(start_up).items()
     }
-    hours = points["the HPA on requests in flight"][TARGETS.index(REFERENCE)].pod_hours
+    hours = points[HPA][TARGETS.index(REFERENCE)].pod_hours
     return {
         name: (min(hours, max(one.pod_hours for one in found)), *at_equal_hours(found, hours))
         for name, found in points.items()
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("traces", nargs="?", type=Path, default=Path("../shared/traces"))
-    parser.add_argument("--start-up", type=int, default=10, help="minutes until a pod serves")
-    parser.add_argument("--write", action="store_true", help="into benchmarks/results")
-    given = parser.parse_args()
-    series = list(load(given.traces))
+def kept_or_compared(series: Sequence[Series], start_up: int, kept: Path | None) -> dict[str, Rows]:
+    """By series; `kept` has those of earlier runs, one a line, and takes each that is done."""
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept and kept.exists() else []
+    found = dict(json.loads(line) for line in lines)
+    left = [one for one in series if one.name not in found]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        rows = pool.map(compared, series, repeat(given.start_up))
-        found = dict(zip((one.name for one in series), rows, strict=True))
-    lines = ["| series | " + " | ".join(contestants(given.start_up)) + " |", "| --- |" + " --- |" * 3]
+        for one, rows in zip(left, pool.map(compared, left, repeat(start_up)), strict=True):
+            found[one.name] = rows
+            if kept:
+                with kept.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps([one.name, rows]) + "\n")
+    return found
+
+
+def table(found: dict[str, Rows], names: Iterable[str]) -> str:
+    """One line a series, and their mean."""
+    lines = ["| series | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(next(iter(found.values())))]
     for name, rows in found.items():
         cells = (f"{hours:.0f} h, {wait:.1f} s, {late:.1%}" for hours, wait, late in rows.values())
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     means = np.mean([list(rows.values()) for rows in found.values()], axis=0)
     lines.append("| mean | " + " | ".join(f"{h:.0f} h, {w:.1f} s, {share:.1%}" for h, w, share in means) + " |")
-    text = "\n".join(lines)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("traces", nargs="?", type=Path, default=Path("../shared/traces"))
+    parser.add_argument("--start-up", type=int, default=10, help="minutes until a pod serves")
+    parser.add_argument("--days", type=int, default=PLAYED_DAYS, help="how many of the last are played")
+    parser.add_argument("--kept", type=Path, help="series that are done, so that another run goes on behind them")
+    parser.add_argument("--write", action="store_true", help="into benchmarks/results")
+    given = parser.parse_args()
+    found = kept_or_compared(list(load(given.traces, given.days)), given.start_up, given.kept)
+    text = table(found, contestants(given.start_up))
     print(text)
     if given.write:
         title = f"Model servers that start for {given.start_up} minutes"
         explained = " ".join((__doc__ or "").split("\n\n")[2].split())
-        said = "Cells: pod-hours of three days, mean seconds in the queue, share of requests that came to a long queue."
-        record("model-servers", title, "python -m benchmarks.model_servers --write", f"{explained}\n\n{said}\n\n{text}")
+        said = (
+            "Cells: pod-hours, mean seconds in the queue, share of requests that came to a long queue (10 s of work)."
+        )
+        command = f"python -m benchmarks.model_servers --days {given.days} --start-up {given.start_up} --write"
+        record("model-servers", title, command, f"{explained}\n\n{said}\n\n{text}")
 
 
 if __name__ == "__main__":
