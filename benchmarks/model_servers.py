@@ -4,9 +4,10 @@
 
 A closed loop: requests that find every pod full wait in one queue, and what waits is seen as demand by whatever scales.
 A pod runs 16 requests at a time, each for 20 s; each series is scaled so that its 99.5th percentile fills 20 pods. The
-last days (--days) are played minute by minute after what came before them; rates between two samples are a straight line.
-The HPA divides running and waiting requests by its target; the rule asks for a pod for so many waiting requests and,
-once none waits, goes back to its least (as KEDA does after its cooldown of 300 s, here with the HPA's stabilization).
+last days (--days) are played minute by minute after what came before them, with straight lines between two samples.
+The HPA divides running and waiting requests by its target, and so does the HPA that KEDA makes of a trigger on both. KEDA on
+waiting requests asks for a pod for so many of them and, once none waits, goes back to its least after the HPA's
+stabilization. The queue-length rule adds a pod for so many that wait, and takes one away for each five minutes without.
 All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at equal pod-hours.
 """
 
@@ -47,7 +48,7 @@ STABILIZATION = 5
 TOLERANCE = 0.1
 TARGETS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 OURS = (0.9, 0.8, 0.7)
-"""Around the reference: each point takes most of a minute for each series and day, because each sees a demand of its own."""
+"""Around the reference: each point takes a minute for each series and day, because each sees a demand of its own."""
 WAITING_A_POD = (1.0, 2.0, 5.0, 10.0, 20.0)
 LONG_SECONDS = 10.0
 """Of work in a queue that is long."""
@@ -90,6 +91,23 @@ class Reactive:
         asked = min(max(asked, LEAST), MOST)
         self.latest.append(asked)
         return asked if asked >= pods else min(max(self.latest), pods)
+
+
+@dataclass(slots=True)
+class QueueLength:
+    """A pod more for so many that wait, one fewer after five minutes in which none did."""
+
+    each: float
+    calm: int = 0
+
+    def wanted(self, look: Look) -> int:
+        """Pods that were asked for and do not serve yet are taken off what the queue asks for."""
+        pods = look.ready + look.starting
+        self.calm = 0 if look.waiting else self.calm + 1
+        if self.calm >= STABILIZATION:
+            self.calm = 0
+            return max(pods - 1, LEAST)
+        return min(max(pods, look.ready + math.ceil(look.waiting / self.each)), MOST)
 
 
 @dataclass(slots=True)
@@ -186,7 +204,8 @@ def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
     """Each from lean to safe."""
     return {
         HPA: [partial(Reactive, RUNS * share) for share in TARGETS],
-        "a pod for so many waiting": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
+        "KEDA on waiting requests": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
+        "a queue-length rule": [partial(QueueLength, each) for each in WAITING_A_POD],
         "ours": [partial(ours, share, start_up, {}) for share in OURS],
     }
 
@@ -251,9 +270,7 @@ def main() -> None:
     if given.write:
         title = f"Model servers that start for {given.start_up} minutes"
         explained = " ".join((__doc__ or "").split("\n\n")[2].split())
-        said = (
-            "Cells: pod-hours, mean seconds in the queue, share of requests that came to a long queue (10 s of work)."
-        )
+        said = "Cells: pod-hours, mean seconds in the queue, share of requests that met more than 10 s of work."
         command = f"python -m benchmarks.model_servers --days {given.days} --start-up {given.start_up} --write"
         record("model-servers", title, command, f"{explained}\n\n{said}\n\n{text}")
 
