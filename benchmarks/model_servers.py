@@ -5,8 +5,8 @@
 A closed loop: requests that find every pod full wait in one queue, and what waits is seen as demand by whatever scales.
 A pod runs 16 requests at a time, each for 20 s; each series is scaled so that its 99.5th percentile fills 20 pods. The
 last days (--days) are played minute by minute after what came before them, with straight lines between two samples.
-The HPA divides running and waiting requests by its target, and so does the HPA that KEDA makes of a trigger on both. KEDA on
-waiting requests asks for a pod for so many of them and, once none waits, goes back to its least after the HPA's
+The HPA divides running and waiting requests by its target; so does the one that KEDA makes of a trigger on both. KEDA
+on waiting requests asks for a pod for so many of them and, once none waits, goes back to its least after the HPA's
 stabilization. The queue-length rule adds a pod for so many that wait, and takes one away for each five minutes without.
 All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at equal pod-hours.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getdoc
 from typing import Annotated
 
 import typer
@@ -16,30 +17,28 @@ def models(
 ) -> None:
     """List the forecasting models that `forecast.model` can name."""
     from forecaster.cli.replay_inputs import known_models
-    from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table
+    from forecaster.report.catalogue import ModelView, print_models
+    from forecaster.report.printed import print_text
     from models import CATALOGUE, create
 
     if name is not None:
         known_models([name])
-        typer.echo((type(create(name)).__doc__ or "").strip())
+    texts = {one: getdoc(type(create(one))) or "" for one in (CATALOGUE if name is None else [name])}
+    if name is not None and output is Output.TABLE:
+        print_text(*_lines(texts[name]))
         return
-    summaries = {one: (type(create(one)).__doc__ or "").strip().splitlines()[0] for one in CATALOGUE}
-    rows = [{"name": one, "summary": summary} for one, summary in summaries.items()]
-    result = Printable(
-        table=lambda wide: print_table(
-            [PrintedColumn("NAME", list(summaries)), PrintedColumn("SUMMARY", list(summaries.values()), words=True)],
-            wide=wide,
-        ),
-        document=lambda: {"models": rows},
-        rows=lambda: rows,
-        ids=lambda: summaries,
-    )
-    print_as(output, result)
+    print_models([ModelView(one, text.splitlines()[0]) for one, text in texts.items()], output)
+
+
+def _lines(text: str) -> list[str]:
+    """Paragraphs as one line each, so that they end where the terminal does; what is indented stays as it is."""
+    found = [one if one.startswith(" ") or "\n " in one else one.replace("\n", " ") for one in text.split("\n\n")]
+    return [line for one in found for line in (*one.split("\n"), "")][:-1]
 
 
 def schema(
     command: Annotated[
-        str | None, typer.Argument(metavar="[COMMAND]", help="Whose document; without it, a list.")
+        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="Whose document; without it, a list.")
     ] = None,
 ) -> None:
     """Print the JSON Schema of what a command prints with -o json."""
@@ -47,9 +46,10 @@ def schema(
     from forecaster.report.printed import print_json
     from forecaster.report.schemas import DOCUMENTS, schema_of
 
-    if command is None:
+    name = " ".join(command or ())
+    if not name:
         typer.echo("\n".join(DOCUMENTS))
-    elif command in DOCUMENTS:
-        print_json(schema_of(command))
+    elif name in DOCUMENTS:
+        print_json(schema_of(name))
     else:
-        raise UnknownName("document", command, DOCUMENTS)
+        raise UnknownName("document", name, DOCUMENTS)

@@ -134,12 +134,10 @@ def simulate(
     once.
     """
     from forecaster.cli.hpa_inputs import controller_with, look, specs_of
-    from forecaster.cli.hpa_report import json_lines, rows_of, table_lines
     from forecaster.hpa.reconcile import carry_on
+    from forecaster.report.passes import print_passes
 
     controller = controller_with(scale_to_zero=scale_to_zero)
     (spec,) = specs_of([hpa], controller)
     seen, now = look(spec, pods, metrics, replicas, usage or [], request or [], at)
-    rows = rows_of(carry_on(spec, seen, now, passes, controller))
-    for line in json_lines(rows) if output is SimulateOutput.JSON else table_lines(rows):
-        typer.echo(line)
+    print_passes(carry_on(spec, seen, now, passes, controller), output)

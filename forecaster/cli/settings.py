@@ -37,52 +37,43 @@ def settings(
     """Print all settings with their defaults, ranges and reasons as YAML; explain one; check a file.
 
     With --config the file is checked, and overrides that match no workload are told where Prometheus answers.
+    -o wide, json, csv and name list the settings that are in force, each with its origin.
     """
     from forecaster.config.settings import load
     from forecaster.config.text import explained_setting, schema_of_settings, settings_text
     from forecaster.report.printed import print_json
 
-    if key is not None:
-        typer.echo(explained_setting(key))
-    elif schema:
+    explained = None if key is None else explained_setting(key)
+    if schema:
         print_json(schema_of_settings())
-    elif origin:
-        _print_origins(config, prometheus, output)
+    elif origin or output is not Output.TABLE:
+        _print_in_force(config, _given(prometheus), output, key, stated=origin)
+    elif explained is not None:
+        typer.echo(explained)
     elif config is not None:
-        loaded = load(config, {"prometheus": {"url": prometheus}} if prometheus else {})
+        loaded = load(config, _given(prometheus))
         typer.echo(f"{config}: no fault found")
         _tell_idle(loaded)
     else:
         typer.echo(settings_text(), nl=False)
 
 
-def _print_origins(config: Path | None, prometheus: str | None, output: Output) -> None:
-    """The layers that were put over each other; what nothing says has its default."""
-    from forecaster.config.settings import layers, parse
-    from forecaster.config.text import origins
-    from forecaster.domain.layers import merged
-    from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table
+def _given(prometheus: str | None) -> dict[str, object]:
+    return {"prometheus": {"url": prometheus}} if prometheus else {}
 
-    each = layers(config, {"prometheus": {"url": prometheus}} if prometheus else {})
-    value: dict[str, object] = {}
-    for _, layer in each:
-        value = merged(value, layer)
-    parse(value, str(config or "environment and command line"))
-    found = origins(each)
-    result = Printable(
-        table=lambda wide: print_table(
-            [
-                PrintedColumn("SETTING", [one.path for one in found]),
-                PrintedColumn("VALUE", [one.value for one in found], words=True),
-                PrintedColumn("ORIGIN", [one.origin for one in found]),
-            ],
-            wide=wide,
-        ),
-        document=lambda: {"settings": [one._asdict() for one in found]},
-        rows=lambda: [one._asdict() for one in found],
-        ids=lambda: [one.path for one in found],
-    )
-    print_as(output, result)
+
+def _print_in_force(
+    config: Path | None, given: dict[str, object], output: Output, key: str | None, *, stated: bool
+) -> None:
+    """The settings with their origins; of `key` alone; only those that something states."""
+    from forecaster.config.settings import load
+    from forecaster.config.text import origins_of
+    from forecaster.publish.health import DEFAULT, settings_in_force
+    from forecaster.report.settings import print_settings
+
+    each = settings_in_force(load(config, given).model_dump(mode="json"), origins_of(config, given), longest=None)
+    chosen = [one for one in each if key is None or f"{one.path}.".startswith(f"{key}.")]
+    print_settings([one for one in chosen if not stated or one.origin != DEFAULT], output)
 
 
 def _tell_idle(loaded: Settings) -> None:

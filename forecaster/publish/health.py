@@ -203,10 +203,12 @@ LONGEST_VALUE = 200
 """Of a setting that is shown, in characters; queries are longer."""
 
 
-def settings_in_force(settings: Mapping[str, object], origins: Mapping[str, str]) -> tuple[SettingView, ...]:
+def settings_in_force(
+    settings: Mapping[str, object], origins: Mapping[str, str], longest: int | None = LONGEST_VALUE
+) -> tuple[SettingView, ...]:
     """All settings, those that something states first; `origins` by path, the default where there is none."""
     shown = shown_settings(settings)
-    found = (SettingView(path, value, _origin(path, origins)) for path, value in shown.items())
+    found = (SettingView(path, _cut(value, longest), _origin(path, origins)) for path, value in shown.items())
     return tuple(sorted(found, key=lambda one: (one.origin == DEFAULT, one.path)))
 
 
@@ -235,5 +237,8 @@ def shown_settings(settings: Mapping[str, object], before: str = "") -> dict[str
 
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = ADDRESS.sub(lambda address: shown_url(address[0]), text)
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+    return ADDRESS.sub(lambda address: shown_url(address[0]), text)
+
+
+def _cut(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"

@@ -73,10 +73,10 @@ class DemoOutcomeView(msgspec.Struct, frozen=True):
 
 
 class DemoView(msgspec.Struct, frozen=True):
-    """The last recommendations in the form of `once`, and the outcome."""
+    """The last recommendations in the form of `once`, and the outcome; null of one cycle alone (`--once`)."""
 
     recommendations: list[RecommendationView]
-    outcome: DemoOutcomeView
+    outcome: DemoOutcomeView | None = None
 
 
 def demo_view(

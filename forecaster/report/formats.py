@@ -31,7 +31,8 @@ class SimulateOutput(StrEnum):
 
     TABLE = "table"
     JSON = "json"
-    """One object a pass, each on a line."""
+    YAML = "yaml"
+    CSV = "csv"
 
 
 class TuneOutput(StrEnum):

@@ -8,12 +8,17 @@ import msgspec
 
 from forecaster.cycle.node_document import NodesView
 from forecaster.report.advice_document import AdvicesDocument
+from forecaster.report.catalogue import ModelsView
 from forecaster.report.checks import ChecksView
 from forecaster.report.decided import DiffView, HistoryView
+from forecaster.report.demo_view import DemoView
 from forecaster.report.moved import MovedView
+from forecaster.report.passes import SimulationView
 from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
 from forecaster.report.replay_view import ComparisonView
+from forecaster.report.settings import SettingsView
+from forecaster.report.sizes_backtest import SizesBacktestView
 from forecaster.report.tuned import TuningView
 from forecaster.report.week_view import WeekView
 
@@ -21,16 +26,21 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 DOCUMENTS: dict[str, type] = {
+    "backtest vertical": SizesBacktestView,
+    "demo": DemoView,
     "diff": DiffView,
     "doctor": ChecksView,
     "explain": ExplanationsDocument,
     "history": HistoryView,
+    "hpa simulate": SimulationView,
+    "models": ModelsView,
     "nodes": NodesView,
     "once": RecommendationsDocument,
     "outcome": OutcomeView,
     "recommend": AdvicesDocument,
     "replay": ComparisonView,
     "report": WeekView,
+    "settings": SettingsView,
     "store move": MovedView,
     "tune": TuningView,
 }

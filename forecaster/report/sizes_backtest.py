@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 
@@ -14,6 +17,28 @@ if TYPE_CHECKING:
     from forecaster.report.formats import Output
 
 COLUMNS = ("SLACK", "OVER LIMIT", "TIME OVER REQUEST", "CUT OFF", "CHANGES")
+
+
+class SizeOutcomeView(msgspec.Struct, frozen=True):
+    """What one setting of a recommender would have led to; of slack the mean of the containers' ratios."""
+
+    recommender: str
+    setting: str
+    slack: float | None
+    slack_of_total: float | None
+    over_limit: int
+    """Five-minute points at which more was wanted than the limit."""
+    over_request_share: float | None
+    over_limit_share: float | None
+    cut_share: float | None
+    changes: int
+
+
+class SizesBacktestView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """By resource, of those that have a day of usage for each pod; ratios, null where there is none."""
+
+    cpu: list[SizeOutcomeView] = []
+    memory: list[SizeOutcomeView] = []
 
 
 def print_backtest(
@@ -29,8 +54,10 @@ def print_backtest(
 
     result = Printable(
         table=table,
-        document=lambda: {name: [_record(one) for one in rows] for name, rows in found.items()},
-        rows=lambda: [{"resource": name, **_record(one)} for name, rows in found.items() for one in rows],
+        document=lambda: SizesBacktestView(**{name: [_view(one) for one in rows] for name, rows in found.items()}),
+        rows=lambda: [
+            {"resource": name, **msgspec.structs.asdict(_view(one))} for name, rows in found.items() for one in rows
+        ],
         ids=lambda: names,
     )
     print_as(output, result)
@@ -55,5 +82,6 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
     ]
 
 
-def _record(one: SizeOutcome) -> dict[str, object]:
-    return {"recommender": one.family, "setting": one.setting, **one.summary._asdict()}
+def _view(one: SizeOutcome) -> SizeOutcomeView:
+    known = {name: None if isnan(value) else value for name, value in one.summary._asdict().items()}
+    return SizeOutcomeView(one.family, one.setting, **known)

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from forecaster.cli import app
+from forecaster.report.schemas import schema_of
 
 
 def backtest(*arguments: str, code: int = 0) -> Result:
@@ -19,7 +21,9 @@ def test_the_policy_stands_beside_vpa_and_krr() -> None:
 
 
 def test_json_has_a_row_for_each_recommender() -> None:
-    rows = json.loads(backtest("data/reports", "-o", "json").output)["memory"]
+    document = json.loads(backtest("data/reports", "-o", "json").output)
+    assert list(Draft202012Validator(schema_of("backtest vertical")).iter_errors(document)) == []
+    rows = document["memory"]
     assert {row["recommender"] for row in rows} == {"forecaster", "VPA", "KRR"}
     assert all(row["slack"] > 0 for row in rows)
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from forecaster.cli.hpa import app
 from forecaster.cli.hpa_inputs import InputError
+from forecaster.report.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,30 +100,37 @@ def test_explain_without_samples_says_so(hpa: Path, tmp_path: Path) -> None:
 def test_simulate_prints_a_line_a_pass(hpa: Path) -> None:
     result = run("simulate", "--hpa", hpa, "--replicas", 1, "--usage", "cpu=5.2", "--passes", 3, "--at", STAMP)
     assert result.output.splitlines() == [
-        "pass  replicas  recommendation  stabilized  desired  conditions",
-        "   1         1              11          11        5  SucceededRescale ValidMetricFound ScaleUpLimit",
-        "   2         5              11          11       10  SucceededRescale ValidMetricFound ScaleUpLimit",
-        "   3        10              10          10       10  ReadyForNewScale ValidMetricFound DesiredWithinRange",
+        "PASS  REPLICAS  RECOMMENDED  STABILIZED  DESIRED  CONDITIONS",
+        "   1         1           11          11        5  SucceededRescale ValidMetricFound ScaleUpLimit",
+        "   2         5           11          11       10  SucceededRescale ValidMetricFound ScaleUpLimit",
+        "   3        10           10          10       10  ReadyForNewScale ValidMetricFound DesiredWithinRange",
     ]
 
 
-def test_simulate_prints_json_too(hpa: Path, tmp_path: Path) -> None:
+def test_simulate_fits_a_terminal(hpa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("simulate", "--hpa", hpa, "--replicas", 1, "--usage", "cpu=5.2", "--passes", 3).output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2].strip() == "ValidMetricFound ScaleUpLimit"
+
+
+def test_simulate_prints_documents_too(hpa: Path, tmp_path: Path) -> None:
     pods, metrics = files(tmp_path, 4, "1300m")
-    result = run("simulate", "--hpa", hpa, "--pods", pods, "--metrics", metrics, "-o", "json", "--passes", 2)
-    first, second = (json.loads(line) for line in result.output.splitlines())
-    assert (first["at"], first["replicas"], first["recommendation"], first["desired"]) == (
-        "2026-01-01T00:00:00+00:00",
-        4,
-        11,
-        8,
-    )
+    words = ("simulate", "--hpa", hpa, "--pods", pods, "--metrics", metrics, "--passes", 2)
+    document = json.loads(run(*words, "-o", "json").output)
+    assert list(Draft202012Validator(schema_of("hpa simulate")).iter_errors(document)) == []
+    first, second = document["passes"]
+    told = first["at"], first["pass"], first["replicas"], first["recommendation"], first["desired"]
+    assert told == ("2026-01-01T00:00:00Z", 1, 4, 11, 8)
     assert first["conditions"][2]["reason"] == "ScaleUpLimit"
-    assert (second["at"], second["replicas"]) == ("2026-01-01T00:00:15+00:00", 8)
+    assert (second["at"], second["replicas"]) == ("2026-01-01T00:00:15Z", 8)
+    assert yaml.safe_load(run(*words, "-o", "yaml").output)["passes"][0]["desired"] == 8
+    assert run(*words, "-o", "csv").output.splitlines()[1].endswith("ScaleUpLimit")
 
 
 def test_a_pass_that_stops_early_shows_dashes(hpa: Path) -> None:
     result = run("simulate", "--hpa", hpa, "--replicas", 30, "--usage", "cpu=5.2")
-    assert result.output.splitlines()[1] == "   1        30               -           -       20  SucceededRescale"
+    assert result.output.splitlines()[1] == "   1        30            -           -       20  SucceededRescale"
 
 
 def test_the_gate_lets_minimum_zero_pass(tmp_path: Path) -> None:
