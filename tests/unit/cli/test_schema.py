@@ -105,7 +105,7 @@ def test_what_looks_back_is_of_its_schema() -> None:
 
 
 ELSEWHERE = {"backtest vertical", "history", "hpa simulate", "nodes", "store move", "tune"}
-"""Held beside what they need: `test_backtest`, `test_decisions`, `test_hpa`, `test_recommend`, `test_move`, `test_tuning`."""
+"""Held by the tests of these commands, beside what they need."""
 
 
 def test_every_document_has_a_schema_that_a_test_holds() -> None:
