@@ -73,17 +73,17 @@ def _pass_view(number: int, step: SimulatedPass) -> PassView:
 
 
 def _columns(passes: Sequence[PassView]) -> list[PrintedColumn]:
-    counts = {
-        "PASS": [one.number for one in passes],
-        "REPLICAS": [one.replicas for one in passes],
-        "RECOMMENDED": [one.recommendation for one in passes],
-        "STABILIZED": [one.stabilized for one in passes],
-        "DESIRED": [one.desired for one in passes],
-    }
+    counts: tuple[tuple[str, list[int | None]], ...] = (
+        ("PASS", [one.number for one in passes]),
+        ("REPLICAS", [one.replicas for one in passes]),
+        ("RECOMMENDED", [one.recommendation for one in passes]),
+        ("STABILIZED", [one.stabilized for one in passes]),
+        ("DESIRED", [one.desired for one in passes]),
+    )
     return [
         *(
             PrintedColumn(head, ["-" if count is None else str(count) for count in each], right=True)
-            for head, each in counts.items()
+            for head, each in counts
         ),
         PrintedColumn("CONDITIONS", [_reasons(one) for one in passes], words=True),
     ]

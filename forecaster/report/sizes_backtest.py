@@ -83,5 +83,6 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
 
 
 def _view(one: SizeOutcome) -> SizeOutcomeView:
-    known = {name: None if isnan(value) else value for name, value in one.summary._asdict().items()}
-    return SizeOutcomeView(one.family, one.setting, **known)
+    amounts = one.summary._asdict()
+    known = {name: None if isnan(value) else value for name, value in amounts.items()}
+    return msgspec.convert({"recommender": one.family, "setting": one.setting, **known}, SizeOutcomeView)
