@@ -171,10 +171,12 @@ class Completeness:
         highest, known = _upper(block.made_of.per_pod), self.usual[block.signal]
         others = float(np.median(list(known.values()))) if known else 0.0
         before = np.fromiter((known.get(id_, others) for id_ in block.ids), np.float64, len(block.ids))
-        usual = np.fmax(highest, FADING * before if block.end == now else before)
+        usual = np.fmax(highest, before)
         if len(known) > 2 * len(block.ids) + SPARE_ROWS:
             known.clear()
-        known.update(zip(block.ids, usual.tolist(), strict=True))
+        # It fades for the next minute: in this one, a tenth less than usual is not hidden by it.
+        fading = np.fmax(highest, FADING * before) if block.end == now else usual
+        known.update(zip(block.ids, fading.tolist(), strict=True))
         return np.where(usual > 0.0, usual, np.nan)
 
     def _away(self, block: Block) -> NDArray[np.bool_]:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
+from tests.support.builders import policy
 from tests.support.exposition import World
 from tests.support.fakes import CycleOnFakes, kept, named
 from tests.support.prometheus import RealPrometheus, fill
@@ -72,8 +74,10 @@ def with_hpa(cluster: World, ready: NDArray[np.float64]) -> None:
     cluster.gauge("kube_horizontalpodautoscaler_spec_target_metric", 60, **target, **hpa)
 
 
-def pod(cluster: World, name: str, cores: NDArray[np.float64], ready: NDArray[np.bool_]) -> None:
-    """A pod that is there where its usage [scrape] is a number."""
+def pod(
+    cluster: World, name: str, cores: NDArray[np.float64], ready: NDArray[np.bool_], *, unseen: object = False
+) -> None:
+    """A pod that is there where its usage [scrape] is a number; cAdvisor has no samples of it where it is unseen."""
     there = np.where(np.isnan(cores), np.nan, 1.0)
     who = {"namespace": "shop", "pod": name}
     app = who | {"container": "app"}
@@ -83,7 +87,8 @@ def pod(cluster: World, name: str, cores: NDArray[np.float64], ready: NDArray[np
     cluster.levels("kube_pod_status_phase", there, phase="Running", **who)
     cluster.levels("kube_pod_status_ready", np.where(ready, there, 0.0 * there), condition="true", **who)
     cluster.levels("kube_pod_container_resource_requests", 0.5 * there, resource="cpu", **app)
-    cluster.total("container_cpu_usage_seconds_total", cores, id=f"/kubepods/{name}/app", **app)
+    seen = np.where(unseen, np.nan, cores)
+    cluster.total("container_cpu_usage_seconds_total", seen, id=f"/kubepods/{name}/app", **app)
     cluster.levels("container_memory_working_set_bytes", 1000.0 * there, id=f"/kubepods/{name}/app", **app)
 
 
@@ -124,6 +129,20 @@ def scaled_out(cluster: World) -> None:
     with_hpa(cluster, np.where(minute < READY, 10.0, 20.0))
 
 
+def losing(cluster: World, pods: int) -> None:
+    """Ten pods with three cores in all, of which so many have no samples from minute 11 on."""
+    minute = (cluster.times - NOON.timestamp()) / 60
+    for number in range(10):
+        silent = (number < pods) & (minute >= READY)
+        pod(cluster, f"web-{number}", np.full(cluster.scrapes, 0.3), minute > -1, unseen=silent)
+    with_hpa(cluster, np.full(cluster.scrapes, 10.0))
+
+
+LOST = (1, 2, 3, 5)
+AT_ONCE = Policies(policy(tolerance=0.0, scale_down_stabilization=timedelta(), gate=False))
+"""A pod less is asked for in the minute in which a sum is a pod's worth less."""
+
+
 def scraped(name: str, **away: tuple[float, float]) -> World:
     """Twenty minutes, scraped every quarter of a minute."""
     return World(name, START.timestamp(), interval=15.0, scrapes=80, **away)
@@ -139,6 +158,10 @@ def worlds() -> Iterator[World]:
     for build in (rollout, crash_loop, scaled_out):
         world = scraped(build.__name__)
         build(world)
+        yield world
+    for pods in LOST:
+        world = World(f"losing-{pods}", START.timestamp(), interval=30.0, scrapes=40)
+        losing(world, pods)
         yield world
 
 
@@ -231,6 +254,18 @@ class TestPodsWithoutSamples:
             stage.cycle.run(at(minute))
         window = stage.history.window(CPU, MINUTE)
         assert np.isnan(window.values[:, -6:]).all()
+
+
+class TestSamplesThatEnd:
+    @pytest.mark.parametrize("pods", LOST)
+    def test_the_count_does_not_fall_while_windows_run_empty(
+        self, cycles: Callable[[str], CycleOnFakes], pods: int
+    ) -> None:
+        """Of two pods of ten it is a tenth of the sum at first, which would ask for nine pods."""
+        stage = cycles(f"losing-{pods}")
+        stage.cycle.policies = AT_ONCE
+        counts = {minute: named(stage.cycle.run(at(minute)), "web").wanted_replicas for minute in range(6, 16)}
+        assert set(counts.values()) == {10}, counts
 
 
 class TestStart:
