@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from forecaster.domain.amounts import duration_text
+from forecaster.domain.faults import allowed
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import overlap
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.errors import Fault, nearest
+from forecaster.errors import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,16 +21,14 @@ if TYPE_CHECKING:
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
 """Names of settings whose value is not repeated, also where somebody invents such a name."""
 LONGEST = 80
-UNKNOWN_SETTING = "no such setting"
-TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 
 
 def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
     """What pydantic found, one fault each, without the values of whole sections."""
     found = []
-    for one in error.errors(include_url=False, include_context=False):
+    for one in error.errors(include_url=False):
         path = _path((*where, *one["loc"]))
-        found.append(Fault(path, _shown(path, one.get("input")), _sentence(one["type"], one["msg"], one.get("input"))))
+        found.append(Fault(path, _shown(path, one.get("input")), allowed(one)))
     return found
 
 
@@ -100,23 +97,3 @@ def _shown(path: str, value: object) -> object:
     if isinstance(value, str) and len(value) > LONGEST:
         return value[:LONGEST] + "…"
     return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"
-
-
-QUOTED = re.compile(r"'([^']*)'")
-
-
-def _sentence(kind: str, message: str, value: object) -> str:
-    if kind == "extra_forbidden":
-        return f"{UNKNOWN_SETTING}; see docs/configure.md for those there are"
-    if kind == "literal_error":
-        there = QUOTED.findall(message)
-        near = nearest(value, there, 1) if isinstance(value, str) else []
-        return f"must be one of {', '.join(there)}" + (f"; did you mean {near[0]}?" if near else "")
-    told = TIMEDELTA.sub(_spoken, message).removeprefix("Value error, ")
-    return told.replace("Input should be", "must be", 1)
-
-
-def _spoken(written: re.Match[str]) -> str:
-    """Bounds of durations come as Python writes them."""
-    parts = (part.split("=") for part in written[1].split(", ") if part)
-    return duration_text(timedelta(**{name: int(amount) for name, amount in parts}))

@@ -38,8 +38,9 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
-from forecaster.config.faults import UNKNOWN_SETTING, faults_of, faults_of_overrides
+from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
+from forecaster.domain.faults import UNKNOWN_SETTING
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import textwrap
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from forecaster.config.faults import SECRET
 from forecaster.config.settings import PREFIX, Settings, layers, setting_paths
-from forecaster.domain.amounts import duration_text
-from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN
+from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ def explained_setting(path: str) -> str:
         return "\n".join([*lines, *(f"  {name:<26} {text}".rstrip() for name, text in heads.items())])
     allowed = _allowed(path, schema_of_settings())
     lines = [
-        f"{path}: {_as_json(_default(field))}",
+        f"{path}: {_as_json(plain_default(field))}",
         *_wrapped(field.description or ""),
         *([f"  Allowed: {allowed}"] if allowed else []),
         f"  From the environment: {PREFIX}{path.upper().replace('.', '__')}",
@@ -106,16 +104,13 @@ def setting_rows() -> Iterator[SettingRow]:
         kind = field.annotation
         if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
             section, _, name = path.rpartition(".")
-            yield SettingRow(section, name, _as_json(_default(field)), field.description or "", _allowed(path, schema))
+            yield SettingRow(
+                section, name, _as_json(plain_default(field)), field.description or "", _allowed(path, schema)
+            )
 
 
 def _as_json(value: object) -> str:
-    return json.dumps(TypeAdapter(Any).dump_python(value, mode="json"), ensure_ascii=False)
-
-
-def _default(field: FieldInfo) -> object:
-    value = field.get_default(call_default_factory=True)
-    return duration_text(value) if isinstance(value, timedelta) else value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _wrapped(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from forecaster.domain.faults import sentences
 from forecaster.domain.layers import NOTHING_STATED, Layer, merged
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, Signals
@@ -170,14 +171,8 @@ class Policies:
         try:
             policy = Policy.model_validate(value)
         except ValidationError as error:
-            return "; ".join(fault_sentence(one["loc"], one["msg"]) for one in error.errors(include_url=False))
+            return "; ".join(sentences(error))
         return policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
-
-
-def fault_sentence(path: Iterable[int | str], message: str) -> str:
-    """What is wrong with one setting, by its path."""
-    where = ".".join(str(part) for part in path)
-    return f"{where}: {message.removeprefix('Value error, ')}".removeprefix(": ")
 
 
 NO_LABELS: Mapping[str, str] = MappingProxyType({})

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, WithJsonSchema
 
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
+from forecaster.domain.quantity import Quantity, QuantityError, QuantityFormat, parse_quantity, right_spelling
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 
 class Section(BaseModel):
@@ -39,13 +42,35 @@ def parse_duration(value: object) -> object:
     if text == "0":
         return timedelta(0)
     if not _WHOLE_DURATION.fullmatch(text):
-        raise ValueError("must be a duration like 90s, 5m, 1h30m or 14d")
+        meant = right_duration(text)
+        raise ValueError("must be a duration like 90s, 5m, 1h30m or 14d" + (f"; write {meant}" if meant else ""))
     try:
         return timedelta(
             seconds=sum(float(amount) * _DURATION_UNITS[unit] for amount, unit in _DURATION_PART.findall(text))
         )
     except OverflowError:
         raise ValueError("must be a duration of less than 2.7 million years") from None
+
+
+_LOOSE_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
+_WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h", "day": "d"}
+_WORDS |= {one: one for one in _DURATION_UNITS}
+
+
+def right_duration(text: str) -> str:
+    """What a text that is no duration was probably meant to be; empty where that cannot be told.
+
+    >>> right_duration("4 minutes"), right_duration("1H"), right_duration("4"), right_duration("soon")
+    ('4m', '1h', '4m or 4s', '')
+    """
+    match = _LOOSE_DURATION.fullmatch(text.strip())
+    if match is None:
+        return ""
+    if not match[2]:
+        return f"{match[1]}m or {match[1]}s"
+    word = match[2].lower()
+    unit = _WORDS.get(word) or _WORDS.get(word.removesuffix("s"))
+    return f"{match[1]}{unit}" if unit else ""
 
 
 Duration = Annotated[
@@ -83,10 +108,31 @@ def parse_bytes(value: object) -> object:
     return amount
 
 
+def bytes_text(value: float) -> str | float:
+    """A quantity such as `16Mi`; parts of a byte, of which there are none, stay a number."""
+    return str(Quantity(int(value) * _NANO, QuantityFormat.BINARY_SI)) if value == int(value) else value
+
+
+def cores_text(value: float) -> str | float:
+    """A quantity such as `10m`; a number where no quantity is read as the same."""
+    text = str(Quantity(round(value * _NANO)))
+    return text if parse_amount(text) == value else value
+
+
+_NANO = 10**9
 QUANTITY_PATTERN = r"^[+-]?[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?$"
 _QUANTITY = WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": QUANTITY_PATTERN}]})
 Amount = Annotated[float, BeforeValidator(parse_amount), _QUANTITY]
 """A number in the unit that its setting names; as text with the suffixes of Kubernetes."""
-Bytes = Annotated[float, BeforeValidator(parse_bytes), _QUANTITY]
+Bytes = Annotated[float, BeforeValidator(parse_bytes), _QUANTITY, PlainSerializer(bytes_text, when_used="json")]
+Cores = Annotated[float, BeforeValidator(parse_amount), _QUANTITY, PlainSerializer(cores_text, when_used="json")]
+"""As manifests have them where they are printed."""
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
+
+
+def plain_default(field: FieldInfo) -> Any:
+    """The default of a setting as JSON has it: durations and quantities as text."""
+    value = field.get_default(call_default_factory=True)
+    kind: Any = Annotated[(field.annotation, Field(), *field.metadata)]
+    return TypeAdapter(kind).dump_python(value, mode="json", warnings=False)

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from forecaster.domain.settings import Amount, Bytes, Positive, Ratio, Section
+from forecaster.domain.settings import Bytes, Cores, Positive, Ratio, Section
 
 
 class VerticalPolicy(Section):
@@ -88,8 +88,8 @@ class VerticalPolicy(Section):
         description="Where an HPA acts on utilization of a request: keep the request, or change it together with the "
         "HPA's target, so that it still acts at the same load per pod.",
     )
-    min_cpu: Amount = Field(0.01, gt=0, description="Smallest CPU request, cores; or as `10m`.")
-    min_memory: Bytes = Field(16 * 2**20, gt=0, description="Smallest memory request, bytes; or as `16Mi`.")
+    min_cpu: Cores = Field(0.01, gt=0, description="Smallest CPU request, as `10m` or in cores.")
+    min_memory: Bytes = Field(16 * 2**20, gt=0, description="Smallest memory request, as `16Mi` or in bytes.")
 
     @model_validator(mode="after")
     def _evicted_for_a_size(self) -> Self:

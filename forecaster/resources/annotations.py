@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from forecaster.domain.faults import allowed
 from forecaster.domain.layers import Layer
-from forecaster.domain.policies import fault_sentence
 from forecaster.domain.policy import Policy
 from forecaster.errors import nearest
 from forecaster.kube.objects import OURS
@@ -83,7 +83,7 @@ def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
     try:
         Policy.model_validate(nested)
     except ValidationError as error:
-        fault = "; ".join(fault_sentence((), one["msg"]) for one in error.errors(include_url=False))
+        fault = "; ".join(allowed(one) for one in error.errors(include_url=False))
         if path != ("mode",):
             return fault
         text = "observe"

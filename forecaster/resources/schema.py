@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy
-from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN
+from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.spelling import camel
 
@@ -94,7 +94,7 @@ def _field(field: FieldInfo, part: Schema, *, filled: bool) -> Schema:
     inner, default = _section_of(field.annotation), field.get_default(call_default_factory=True)
     if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
         return schema_of(field.annotation)
-    described = {"description": _described(field, "" if filled else _text(default))}
+    described = {"description": _described(field, "" if filled else _text(plain_default(field)))}
     if inner is not None:
         items = schema_of(inner, filled=True)
         return {"type": "array", **described, "maxItems": MOST_ITEMS, "items": items}
@@ -192,8 +192,6 @@ def _described(field: FieldInfo, default: str) -> str:
 
 def _text(default: object) -> str:
     match default:
-        case timedelta():
-            return duration_text(default)
         case str() | bool() | int() | float():
             return default if isinstance(default, str) else json.dumps(default)
         case _:

@@ -65,7 +65,7 @@ class TestFaults:
             ("cycle: {interval: 7m}", "cycle.interval", "divide an hour"),
             ("forecast: {model: oracle}", "forecast.model", "ridge"),
             ("policy: {min_history: 5h}", "policy.min_history", "3 hours"),
-            ("policy: {horizontal: {lead_time: 13h}}", "policy.horizontal.lead_time", "less than or equal to 12h"),
+            ("policy: {horizontal: {lead_time: 13h}}", "policy.horizontal.lead_time", "at most 12h"),
             ("policy: {max_sample_age: yesterday}", "policy.max_sample_age", "1h30m"),
             ("policy: {max_sample_age: 99999999999d}", "policy.max_sample_age", "must be a duration"),
             ("state: {database: a, database_file: b}", "state.database_file", "either"),

@@ -35,7 +35,7 @@ def test_every_setting_says_what_it_means() -> None:
 
 def test_a_setting_explains_itself_as_a_field_of_kubectl_does() -> None:
     lines = explained_setting("policy.vertical.min_memory").splitlines()
-    assert lines[0] == "policy.vertical.min_memory: 16777216"
+    assert lines[0] == 'policy.vertical.min_memory: "16Mi"'
     assert "  Allowed: number or a quantity such as 250m or 64Mi" in lines
     assert max(map(len, lines)) <= 80
 

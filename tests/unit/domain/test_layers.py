@@ -72,13 +72,15 @@ class TestRefusal:
         assert (found.of(WEB).mode, found.of(WEB).horizontal.min_replicas) == ("observe", 5)
         ((layer, why),) = found.refused(WEB)
         assert layer.origin == "autoscaler"
-        assert why.startswith("horizontal.max_replicas: ")
+        assert why == "horizontal.max_replicas is '2': must not be below min_replicas 5"
         assert [layer.origin for layer in found.effective_layers(WEB)] == ["PredictivePolicy all", "overrides[0]"]
 
     def test_of_a_layer_with_a_setting_that_there_is_not_as_a_newer_definition_has_nothing_counts(self) -> None:
         found = policies(autoscaler={"mode": "publish", "colour": "red"})
         assert found.of(WEB).mode == "observe"
-        assert [why for _, why in found.refused(WEB)] == ["colour: Extra inputs are not permitted"]
+        assert [why for _, why in found.refused(WEB)] == [
+            "colour is 'red': no such setting; see docs/configure.md for those there are"
+        ]
 
     def test_nothing_is_refused_where_all_fits(self) -> None:
         assert policies(autoscaler=level(0.8)).refused(WEB) == []

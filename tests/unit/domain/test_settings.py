@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.settings import parse_amount, parse_bytes, parse_duration
+from forecaster.domain.settings import bytes_text, cores_text, parse_amount, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,29 @@ def test_other_text_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"), [("5", "5m or 5s"), ("5 minutes", "5m"), ("2HRS", "2h"), ("1.5 Day", "1.5d")]
+)
+def test_what_was_probably_meant_is_told(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"; write {meant}$"):
+        parse_duration(text)
+
+
 def test_a_number_without_a_unit_is_answered_with_both_spellings() -> None:
     with pytest.raises(ValueError, match="3m for minutes, 3s for seconds"):
         parse_duration(3)
     assert parse_duration(0) == timedelta(0)
+
+
+@given(st.floats(0.001, 2**40))
+def test_amounts_are_written_as_kubernetes_does_and_read_back_as_they_were(value: float) -> None:
+    assert parse_amount(cores_text(value)) == value
+    assert parse_bytes(bytes_text(float(int(value)))) == int(value)
+
+
+def test_whole_quantities_are_short() -> None:
+    assert [cores_text(one) for one in (0.01, 0.25, 2.0)] == ["10m", "250m", "2"]
+    assert [bytes_text(one) for one in (2.0**24, 1.5 * 2**30, 1000.0)] == ["16Mi", "1536Mi", "1k"]
 
 
 @pytest.mark.parametrize(("text", "value"), [("64Mi", 2**26), ("100m", 0.1), ("1.5", 1.5), ("1e3", 1000.0), (7, 7)])
