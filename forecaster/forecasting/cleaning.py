@@ -6,7 +6,7 @@ anew each time, because what comes next tells what they were.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -75,8 +75,11 @@ class Settled(NamedTuple):
     @classmethod
     def stacked(cls, parts: Sequence[Settled]) -> Settled | None:
         """That of all workloads; None where it ends at different columns."""
-        if any(one.open != parts[0].open for one in parts):
-            return None
+        return None if any(one.open != parts[0].open for one in parts) else cls.of(parts)
+
+    @classmethod
+    def of(cls, parts: Sequence[Settled]) -> Settled:
+        """That of all workloads, which ends at the same column."""
         first = np.cumsum([0, *(len(one.traits.level) for one in parts)])
         traits = Traits(*map(np.concatenate, zip(*(one.traits for one in parts), strict=True)))
         row = np.concatenate([one.kept.row + begin for one, begin in zip(parts, first[:-1], strict=True)])
@@ -105,6 +108,29 @@ class Cleaning:
     """Part of the last week's known columns, by reason; only of workloads of which there is some."""
     remarks: Mapping[WorkloadId, str]
     """Remarks about the workloads that have a demand other than their usage."""
+
+    def part(self, rows: Bins, ids: Sequence[WorkloadId]) -> Cleaning:
+        """That of some workloads, and where they are among all."""
+        some = frozenset(ids)
+        return replace(
+            self,
+            settled=self.settled.part(rows),
+            starts=self.starts[rows],
+            masked={id_: shares for id_, shares in self.masked.items() if id_ in some},
+            remarks={id_: remark for id_, remark in self.remarks.items() if id_ in some},
+        )
+
+    def joined(self, other: Cleaning) -> Cleaning:
+        """That of both. Older columns end where they end for both, and no start is counted twice."""
+        first = min(self.settled.open, other.settled.open)
+        both = [one.settled._replace(open=first) for one in (self, other)]
+        return Cleaning(
+            Settled.of(both),
+            np.concatenate([self.starts, other.starts]),
+            max(self.looked, other.looked),
+            {**self.masked, **other.masked},
+            {**self.remarks, **other.remarks},
+        )
 
 
 class NewestDemand(NamedTuple):

@@ -12,7 +12,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
 from forecaster.forecasting.paths import PATH_LEVELS, STEPS, Paths
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.forecasting.shards import Shards
+from forecaster.forecasting.shards import Shard, Shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -110,7 +110,7 @@ class Forecaster:
         for done, shard in enumerate(due):
             if not has_time():
                 return len(due) - done
-            shards.learn(history, [shard], now)
+            shards.learn(history, shard, now)
         return 0
 
     def masked(self) -> list[MaskedShare]:
@@ -140,7 +140,7 @@ class Forecaster:
         said = shards.paths(history, paths.due(signal, shards.shards), STEPS, PATH_LEVELS)
         paths.take(signal, said, begin=history.end, now=now)
 
-    def _due(self, shards: Shards, now: datetime) -> list[int]:
+    def _due(self, shards: Shards, now: datetime) -> list[Shard]:
         """Shards to fit now: those without a model, or the oldest ones, as far as other signals left some to renew."""
         waiting = shards.waiting()
         if waiting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,35 @@ class Shard:
             return self.fitted.update(panel).forecast(steps, levels)
         return None
 
+    @property
+    def divisible(self) -> models.Stacks | None:
+        """Its model, where each workload can take its own part of it along."""
+        fitted = self.fitted
+        if fitted is None or not isinstance(fitted, models.Stacks):
+            return None
+        return fitted if fitted.stacked(()) is not None else None
+
+    def with_only(self, ids: tuple[WorkloadId, ...]) -> Shard:
+        """That of some of its workloads, with what was learned of them; anew where others are among them."""
+        if ids == self.ids:
+            return self
+        whole, rows = self.divisible, rows_within(self.ids, ids)
+        if whole is None or rows is None:
+            return Shard.of(ids)
+        cleaning = self.cleaning.part(rows, ids) if self.cleaning else None
+        return replace(Shard.of(ids), fitted=whole.part(rows), fitted_at=self.fitted_at, cleaning=cleaning)
+
+    def with_next(self, other: Shard) -> Shard:
+        """Both as one, to be fitted; what pods use to start is still known."""
+        cleaning = self.cleaning.joined(other.cleaning) if self.cleaning and other.cleaning else None
+        rows = np.concatenate([self.rows, other.rows])
+        return Shard(self.ids + other.ids, self.keys + other.keys, rows, cleaning=cleaning)
+
+    @classmethod
+    def of(cls, ids: tuple[WorkloadId, ...]) -> Shard:
+        """One that has no model yet."""
+        return cls(ids, tuple(map(key_of, ids)))
+
     @contextmanager
     def boundary(self) -> Iterator[None]:
         """An error within is the failure of this shard, which has no model any more."""
@@ -86,9 +115,10 @@ class Shard:
 
 @dataclass(slots=True)
 class Shards:
-    """All shards of one signal. A shard that has other workloads than before loses its model.
+    """All shards of one signal. What was learned of a workload stays when others of its shard go or come.
 
-    The rows of the answers are the workloads of all shards, one after the other.
+    Newcomers have a shard of their own until the one before it is fitted anew. Of a model that knows no parts nothing
+    stays when a workload goes. The rows of the answers are the workloads of all shards, one after the other.
     """
 
     model: models.Model
@@ -114,19 +144,22 @@ class Shards:
         wanted_now = dict.fromkeys(chain.from_iterable(asked.values()))
         stay = chain.from_iterable(shard.ids for shard in self.shards if mostly(shard.ids, wanted_now))
         here = [id_ for id_ in dict.fromkeys((*wanted_now, *stay)) if id_ in row]
-        before = {shard.ids: shard for shard in self.shards}
-        groups = regrouped([shard.ids for shard in self.shards], here)
-        self.shards = [before.get(ids) or Shard(ids, tuple(map(key_of, ids))) for ids in groups]
+        self.shards = regrouped(self.shards, here)
         for shard in self.shards:
             shard.rows = np.fromiter((row[id_] for id_ in shard.ids), np.intp, len(shard.ids))
-        self.ids = tuple(chain.from_iterable(groups))
+        self.ids = tuple(chain.from_iterable(shard.ids for shard in self.shards))
         self.spans = {span: SpanRows.of(ids, self.ids) for span, ids in asked.items()}
         self._known, self._wanted = keys, asked
 
-    def learn(self, history: FreshHistory, due: list[int], now: datetime) -> None:
-        """Fit these shards anew."""
-        for i in due:
-            self.shards[i].learn(self.model, history, now)
+    def learn(self, history: FreshHistory, due: Shard, now: datetime) -> None:
+        """Fit a shard anew, with those after it that fit into one; nothing where it has become part of another."""
+        place = next((i for i, shard in enumerate(self.shards) if shard is due), None)
+        if place is None:
+            return
+        while len(self.shards) > place + 1 and len(due.ids) + len(self.shards[place + 1].ids) <= ROWS:
+            due = due.with_next(self.shards[place + 1])
+            self.shards[place : place + 2] = [due]
+        due.learn(self.model, history, now)
 
     def peaks(
         self, history: FreshHistory, windows: Mapping[PeakSpan, models.StepWindow], now: datetime
@@ -175,14 +208,14 @@ class Shards:
             if forecast is not None:
                 yield shard, forecast
 
-    def waiting(self) -> list[int]:
+    def waiting(self) -> list[Shard]:
         """Shards that have a model to be fitted at once."""
-        return [i for i, shard in enumerate(self.shards) if shard.fitted_at is None]
+        return [shard for shard in self.shards if shard.fitted_at is None]
 
-    def oldest(self, before: datetime, most: int = 1) -> list[int]:
+    def oldest(self, before: datetime, most: int = 1) -> list[Shard]:
         """The shards with the oldest models of those fitted at `before` or earlier, at most so many."""
-        old = [(shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at]
-        return [i for at, i in sorted(old)[: max(0, most)] if at <= before]
+        old = sorted((shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at)
+        return [self.shards[i] for at, i in old[: max(0, most)] if at <= before]
 
     def _say_why_not(self, answers: Mapping[models.StepWindow, ModelAnswers]) -> None:
         """Write down why the shards without a model said nothing."""
@@ -201,14 +234,22 @@ def mostly(ids: Sequence[WorkloadId], wanted: Collection[WorkloadId]) -> bool:
     return 2 * sum(id_ in wanted for id_ in ids) >= len(ids)
 
 
-def regrouped(groups: Sequence[Sequence[WorkloadId]], ids: Iterable[WorkloadId]) -> list[tuple[WorkloadId, ...]]:
-    """These workloads in groups of `ROWS` at most, few of them changed: a new one fills the place of one that left."""
+def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]:
+    """Shards of these workloads, `ROWS` at most in each; those that come join one that has no model yet."""
     wanted = dict.fromkeys(ids)
-    stay = [[id_ for id_ in group if id_ in wanted] for group in groups]
+    stay = [[id_ for id_ in shard.ids if id_ in wanted] for shard in shards]
     placed = set(chain.from_iterable(stay))
     coming = (id_ for id_ in wanted if id_ not in placed)
-    for group in stay:
-        group.extend(islice(coming, ROWS - len(group)))
-    while group := list(islice(coming, ROWS)):
-        stay.append(group)
-    return [tuple(group) for group in stay if group]
+    for shard, group in zip(shards, stay, strict=True):
+        if shard.fitted is None:
+            group.extend(islice(coming, ROWS - len(group)))
+    found = [shard.with_only(tuple(group)) for shard, group in zip(shards, stay, strict=True) if group]
+    while new := tuple(islice(coming, ROWS)):
+        found.append(Shard.of(new))
+    return found
+
+
+def rows_within(ids: Sequence[WorkloadId], some: Sequence[WorkloadId]) -> Bins | None:
+    """Where some workloads are among these; None where one of them is not."""
+    row = {id_: i for i, id_ in enumerate(ids)}
+    return np.array([row[id_] for id_ in some], np.intp) if row.keys() >= set(some) else None

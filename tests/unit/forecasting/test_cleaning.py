@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -51,6 +52,11 @@ def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
     weeks = Window((WEB.id,), end - (len(values) - 1) * FIVE_MINUTES, FIVE_MINUTES, values[None].astype(np.float32))
     recent = np.repeat(weeks.values[:, -36:], 5, axis=1)
     return weeks, Window((WEB.id,), end - 179 * MINUTE, MINUTE, recent)
+
+
+def group_of(seen: FreshHistory) -> ShardHistory:
+    assert seen.around
+    return ShardHistory((WEB.id,), np.array([0]), seen, seen.around)
 
 
 def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:
@@ -125,16 +131,32 @@ def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
     seen, later = days(8), 3 * DAY // 2
     noon = slice(-DAY - 20, -DAY + 20)
     seen.usage[noon], seen.pods[noon] = np.minimum(seen.usage[noon], 2.0), 2.0
-    group = [ShardHistory((WEB.id,), np.array([0]), one, one.around) for one in (shown(seen, later), shown(seen))]
+    group = [group_of(shown(seen, later)), group_of(shown(seen))]
     in_steps = cleaned_weeks(group[0], None)[1].settled
     at_once = cleaned_since(group[1], in_steps).values
     for passed in range(later, -1, -1):
-        one = shown(seen, passed)
-        values, _, in_steps = cleaned_since(ShardHistory((WEB.id,), np.array([0]), one, one.around), in_steps)
+        values, _, in_steps = cleaned_since(group_of(shown(seen, passed)), in_steps)
     whole, _ = cleaned_weeks(group[1], None)
     assert values == pytest.approx(whole, rel=0.02)
     assert at_once == pytest.approx(whole, rel=0.02)
     assert group[1].end - in_steps.open <= SETTLE
+
+
+def test_two_shards_that_become_one_are_cleaned_as_each_was() -> None:
+    """The older columns of one end later: these are open for both, and what came of pods' starts stays."""
+    seen = days(10)
+    seen.usage[-3 * DAY : -3 * DAY + 100] = 0.5 * seen.usage[-3 * DAY : -3 * DAY + 100]
+    seen.pods[-3 * DAY : -3 * DAY + 100] = 1.0
+    now, before = shown(seen), shown(seen, 2 * SETTLE)
+    _, new = cleaned_weeks(group_of(now), None)
+    _, old = cleaned_weeks(group_of(before), None)
+    both = new.joined(replace(old, starts=np.full_like(old.starts, 0.7)))
+    assert both.settled.open == old.settled.open
+    assert both.looked == new.looked
+    part = both.part(np.array([1]), (WEB.id,))
+    assert (part.starts == 0.7).all()
+    expected = cleaned_since(group_of(now), old.settled).values
+    np.testing.assert_allclose(cleaned_since(group_of(now), part.settled).values, expected)
 
 
 def test_the_shares_and_reasons_are_told_and_explained() -> None:
