@@ -27,7 +27,8 @@ from forecaster.cycle.workload_facts import what_if_facts
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
 from forecaster.replay.setup import Setup
-from forecaster.replay.what_if import LEADS, NO_CHANGE, WhatIf, WhatIfChange, override_of, settings_of
+from forecaster.replay.sliders import LEADS, NO_CHANGE, Slider, WhatIfChange, sliders_of, with_value
+from forecaster.replay.what_if import WhatIf, override_of, settings_of
 from models import Calendar
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 NICE = 5
 LONGEST_LEAD = 3600.0
 """Of what is looked back at, in seconds."""
+QUIET_SECONDS = 0.2
+"""Without a question, after which the next ones are made ready: none waits for that while a slider moves."""
 KEPT = 4
 """Workloads that are made ready: a reader looks at one."""
 KEPT_FOR = timedelta(minutes=5)
@@ -84,6 +87,8 @@ class WhatIfView(msgspec.Struct, frozen=True):
     demand: list[float | None]
     runs: dict[str, StrategyView]
     settings: dict[str, float | bool | None]
+    sliders: dict[str, Slider]
+    """Least and most value, and the step; by the names of settings."""
     leads: list[float]
     acting: bool
     """Whether the forecast has its say at present, where the policy asks for a gate."""
@@ -151,8 +156,8 @@ class WhatIfAnswers:
 
     def _view(self, question: Question, began: float) -> WhatIfView:
         ready, change = self._prepared(question), change_of(question.changes)
-        _, present = ready.before()
-        changed = present if change == NO_CHANGE else ready.what_if.changed(change)
+        ready.before()
+        changed = ready.what_if.changed(change)
         return view_of(ready, change, changed, time.process_time() - began)
 
     def _past(self, question: Question) -> PastView:
@@ -201,14 +206,10 @@ def change_of(given: Mapping[str, float | bool]) -> WhatIfChange:
     unknown = sorted(set(given) - set(WhatIfChange._fields))
     if unknown:
         raise ValueError(f"{unknown[0]} is no setting that can be tried; they are {', '.join(WhatIfChange._fields)}")
-    values: dict[str, object] = dict(given)
-    for name in ("stabilization", "lead_time"):
-        if name in values:
-            values[name] = timedelta(seconds=float(given[name]))
-    for name in ("min_replicas", "max_replicas"):
-        if name in values:
-            values[name] = int(given[name])
-    return WhatIfChange(**values)  # type: ignore[arg-type]  # numbers, which the policy checks
+    change = NO_CHANGE
+    for name, value in given.items():
+        change = with_value(change, name, value)
+    return change
 
 
 def view_of(ready: PreparedWorkload, change: WhatIfChange, changed: RunResult, seconds: float) -> WhatIfView:
@@ -217,7 +218,7 @@ def view_of(ready: PreparedWorkload, change: WhatIfChange, changed: RunResult, s
     setup, measured = what_if.setup, what_if.measurements
     if not isinstance(setup, Setup):
         raise TypeError("a workload without a setup was replayed")
-    signal = setup.capacity.signal
+    signal, settings = setup.capacity.signal, settings_of(what_if)
     demand = measured.past(signal, 1, measured.minutes)[:, 0].tolist()
     return WhatIfView(
         begin=measured.begin,
@@ -227,7 +228,8 @@ def view_of(ready: PreparedWorkload, change: WhatIfChange, changed: RunResult, s
         pod=setup.capacity.amount,
         demand=[None if one != one else float(f"{one:.4g}") for one in demand],  # noqa: PLR0124  NaN
         runs={"hpa": _strategy(alone), "now": _strategy(present), "changed": _strategy(changed)},
-        settings=dict(settings_of(what_if)),
+        settings=dict(settings),
+        sliders=sliders_of(settings),
         leads=[lead.total_seconds() for lead in LEADS],
         acting=what_if.facts.gate.standing.value == "acting",
         targets=", ".join(map(str, setup.targets)),
@@ -273,8 +275,9 @@ def main() -> int:
     while line := read.readline():
         sys.stdout.buffer.write(answers.answer(line))
         sys.stdout.buffer.flush()
-        while not select.select([0], [], [], 0)[0] and answers.prepare():
-            pass
+        quiet = QUIET_SECONDS
+        while not select.select([0], [], [], quiet)[0] and answers.prepare():
+            quiet = 0.0
     return 0
 
 

@@ -1,14 +1,16 @@
 """What if: the last hours of one workload under another policy, replayed again for every change of a setting.
 
-The engine is that of every replay, and so are decisions, pods and HPA; forecasts are made once for each span and kept.
+The engine is that of every replay, and so are decisions, pods and HPA. Forecasts are made once for each span and kept;
+what the next movement of a slider leads to is replayed before it is asked for.
 The recommended count is the floor of the HPA, as mode `floor` has it.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,11 +27,12 @@ from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
 from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_or_reason
+from forecaster.replay.sliders import LEADS, NO_CHANGE, WhatIfChange, beside
 from forecaster.replay.strategies import at_share, with_horizontal
 from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
@@ -39,11 +42,11 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Measurements, Traces
 
 LENGTH = timedelta(hours=3)
-"""What is replayed: the hours that history keeps by the minute, and few enough that a change takes 0.08 s of CPU."""
+"""What is replayed: the hours that history keeps by the minute, and few enough that a replay takes 0.07 s of CPU."""
 EVERY = 5
 """Minutes from one forecast to the next, as history has them beyond its latest hours."""
-LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
-"""Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
+MOST_KEPT = 1000
+"""Replayed changes, of 5 kB each; a reader who stands still has some 300 beside the present one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,36 +62,6 @@ class WhatIfFacts:
     gate: Gate = field(default_factory=Gate)
 
 
-class WhatIfChange(NamedTuple):
-    """Other values of some settings; None leaves one as it is. The share is that of the HPA's targets, its owner's."""
-
-    quantile: float | None = None
-    tolerance: float | None = None
-    stabilization: timedelta | None = None
-    min_replicas: int | None = None
-    max_replicas: int | None = None
-    lead_time: timedelta | None = None
-    target_share: float = 1.0
-    gate: bool | None = None
-
-    @property
-    def policy_fields(self) -> dict[str, object]:
-        """By the names that they have in a policy."""
-        named = {
-            "quantile": self.quantile,
-            "tolerance": self.tolerance,
-            "scale_down_stabilization": self.stabilization,
-            "min_replicas": self.min_replicas,
-            "max_replicas": self.max_replicas,
-            "lead_time": self.lead_time,
-            "gate": self.gate,
-        }
-        return {name: value for name, value in named.items() if value is not None}
-
-
-NO_CHANGE = WhatIfChange()
-
-
 class WhatIf:
     """The replay of one workload, made ready for changes."""
 
@@ -98,34 +71,75 @@ class WhatIf:
         self.measurements: Measurements = measurements_of(facts.traces, end - LENGTH, LENGTH // MINUTE)
         self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,))
         self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
+        self._by_yesterday: dict[PeakSpan, ReplayForecasts] = {}
+        """With yesterday's load in place of the model, where a gate has that."""
         self.present = _stated(facts.policy, lead_time(facts.policy.horizontal).value)
         """The policy with the lead time that is in force, measured or not."""
         self.setup = self._setup(facts.workload, self.present)
         """What is replayed, or why nothing can be."""
+        self.replayed: dict[WhatIfChange, RunResult] = {}
+        self._last = NO_CHANGE
+        self._beside: WhatIfChange | None = None
+        """The change beside which all others were replayed."""
 
     def alone(self) -> RunResult:
         """What the HPA would have done alone."""
-        return self._replayed(self._run(self.facts.workload, self._replayable(self.setup)))
+        run = self._run(self.facts.workload, self._replayable(self.setup))
+        return replay_runs([run], self.measurements, tracks=True)[0]
 
     def changed(self, change: WhatIfChange = NO_CHANGE) -> RunResult:
         """What would have come of the change; without one, of the present policy.
 
+        What was not replayed yet is replayed with all positions of the slider that leads to it.
+
         Raises:
             ValueError: a value is out of range, or values contradict each other.
         """
+        if change not in self.replayed:
+            moved = [
+                name for name, one, before in zip(change._fields, change, self._last, strict=True) if one != before
+            ]
+            self._replay(change, self._changed_run(change), moved)
+        self._last = change
+        return self.replayed[change]
+
+    def prepare(self) -> bool:
+        """Do one thing that the next question needs: all replays beside the last change, then forecasts of `LEADS`.
+
+        Gives whether there was anything left.
+        """
+        if not isinstance(self.setup, Setup):
+            return False
+        if self._beside != self._last:
+            self._beside = self._last
+            self._replay(self._last, self._changed_run(self._last), self._last._fields)
+            return True
+        missing = [span for span in map(self._span, LEADS) if span not in self.forecasts]
+        if not missing:
+            return False
+        self._forecast(missing[0])
+        if len(missing) == 1:
+            self._beside = None  # now also those that differ in the lead time can be replayed
+        return True
+
+    def _replay(self, change: WhatIfChange, run: Run, moved: Iterable[str]) -> None:
+        """Replay the change, and with it what sliders lead to that settings would take."""
+        runs = {change: run}
+        for other in beside(change, moved, settings_of(self)):
+            ahead = other.lead_time is None or self._span(other.lead_time) in self.forecasts
+            if ahead and other not in runs and other not in self.replayed:
+                with suppress(ValueError):
+                    runs[other] = self._changed_run(other)
+        if len(self.replayed) + len(runs) > MOST_KEPT:
+            self.replayed.clear()
+        results = replay_runs([*runs.values()], self.measurements, tracks=True)
+        self.replayed.update(zip(runs, results, strict=True))
+
+    def _changed_run(self, change: WhatIfChange) -> Run:
         policy = changed_policy(self.present, change)
         workload = with_bounds(with_targets_at(self.facts.workload, change.target_share), change)
         setup = self._replayable(self._setup(workload, policy))
-        return self._replayed(self._run(workload, setup, at_share(policy, change.target_share)))
-
-    def prepare(self) -> bool:
-        """Forecast for one more of `LEADS`; whether there was one left."""
-        for lead in LEADS if isinstance(self.setup, Setup) else ():
-            span = PeakSpan(lead, self.present.horizontal.window)
-            if span not in self.forecasts:
-                self._forecast(span)
-                return True
-        return False
+        return self._run(workload, setup, at_share(policy, change.target_share))
 
     def _setup(self, workload: Workload, policy: Policy) -> Setup | str:
         return setup_or_reason(0, workload, policy, self.measurements, self._assumed)
@@ -135,20 +149,25 @@ class WhatIf:
             raise ValueError(setup)  # noqa: TRY004  it is the value that is at fault
         return setup
 
-    def _replayed(self, run: Run) -> RunResult:
-        return replay_runs([run], self.measurements, tracks=True)[0]
-
     def _run(self, workload: Workload, setup: Setup, policy: Policy | None = None) -> Run:
         replicas = self.facts.traces.pods_at(0, self.measurements.begin)
         if policy is None:
             return Run(0, workload, setup, replicas)
-        span = PeakSpan(lead_time(policy.horizontal).value, policy.horizontal.window)
+        span = self._span(lead_time(policy.horizontal).value)
         acting = np.full(self.measurements.minutes, self.facts.gate.standing is Standing.ACTING)
         forecasts = self._forecast(span)
         if policy.horizontal.gate and acting.any() and self.facts.gate.forecaster is GateForecaster.SEASONAL:
-            gates = DailyGates(self.measurements, self._assumed, self.facts.model)
-            forecasts = with_seasonal(forecasts, {0: (GateSince(0, self.facts.gate),)}, gates)
+            forecasts = self._seasonal(span, forecasts)
         return Run(0, workload, setup, replicas, policy, forecasts, acting=acting)
+
+    def _seasonal(self, span: PeakSpan, forecasts: ReplayForecasts) -> ReplayForecasts:
+        if span not in self._by_yesterday:
+            gates = DailyGates(self.measurements, self._assumed, self.facts.model)
+            self._by_yesterday[span] = with_seasonal(forecasts, {0: (GateSince(0, self.facts.gate),)}, gates)
+        return self._by_yesterday[span]
+
+    def _span(self, lead: timedelta) -> PeakSpan:
+        return PeakSpan(lead, self.present.horizontal.window)
 
     def _forecast(self, span: PeakSpan) -> ReplayForecasts:
         if span not in self.forecasts:

@@ -29,8 +29,8 @@ ANSWER_SECONDS = 10.0
 IDLE_SECONDS = 120.0
 """Without a question; it holds some 60 MB."""
 LONGEST_ANSWER = 2**20
-PER_SECOND, AT_ONCE = 12.0, 24.0
-"""Questions of one caller, on average and in a burst: a slider moves ten times a second."""
+PER_SECOND, AT_ONCE = 25.0, 50.0
+"""Questions of one caller, on average and in a burst: a page asks twenty times a second while a slider moves."""
 CALLERS_KEPT = 1000
 CHANGES_MOST = 16
 NAME = re.compile(r"[a-z][a-z0-9_]{0,23}", re.ASCII)

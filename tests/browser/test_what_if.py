@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 ANSWER_MS = 200
+CPU_MS = 20
+"""Of what was replayed with the first position of a slider."""
 FIRST_MS = 20_000
 SLIDER = "input[name={}]"
 SET = "(one, value) => { one.value = value; one.dispatchEvent(new Event('input')); }"
@@ -60,8 +63,8 @@ def test_a_slider_is_answered_while_it_moves_and_its_policy_can_be_copied(browse
         page.uncheck("#what-if .check input")
         page.wait_for_selector("#what-if-yaml:text('gate: false')")
         took = [moved(page, "quantile", value) for value in ("0.93", "0.95", "0.97", "0.98", "0.99")]
-        assert min(one.cpu for one in took) <= ANSWER_MS
-        assert min(one.wall for one in took) <= ANSWER_MS or os.getloadavg()[0] > (os.cpu_count() or 1)
+        assert median(one.cpu for one in took) <= CPU_MS
+        assert median(one.wall for one in took) <= ANSWER_MS or os.getloadavg()[0] > (os.cpu_count() or 1)
         assert "quantile: 0.99" in page.inner_text("#what-if-yaml")
         assert "gate: false" in page.inner_text("#what-if-yaml")
         assert inked(page, "#what-if-chart canvas") > 2000

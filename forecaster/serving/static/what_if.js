@@ -7,20 +7,22 @@ import { DASH, count, duration, percent, signed } from "./format.js";
 
 const MINUTE = 60000;
 const AGAIN_MS = 400;
+const EVERY_MS = 50;
 const SLIDERS = [
-  { name: "quantile", title: "Quantile of the peak", min: 0.5, max: 0.99, step: 0.01, say: (value) => percent(value) },
-  { name: "target_share", title: "Target of the HPA", min: 0.5, max: 1.5, step: 0.05, say: (value) => value === 1 ? "as it is" : `× ${value.toFixed(2)}` },
+  { name: "quantile", title: "Quantile of the peak", say: (value) => percent(value) },
+  { name: "target_share", title: "Target of the HPA", say: (value) => value === 1 ? "as it is" : `× ${value.toFixed(2)}` },
   { name: "lead_time", title: "Lead time", say: duration },
-  { name: "stabilization", title: "Stabilization window", min: 0, max: 3600, step: 60, say: duration },
-  { name: "tolerance", title: "Tolerance", min: 0, max: 0.5, step: 0.01, say: (value) => percent(value) },
-  { name: "min_replicas", title: "Least replicas", min: 1, step: 1, say: count },
-  { name: "max_replicas", title: "Most replicas", min: 1, step: 1, say: count },
+  { name: "stabilization", title: "Stabilization window", say: duration },
+  { name: "tolerance", title: "Tolerance", say: (value) => percent(value) },
+  { name: "min_replicas", title: "Least replicas", say: count },
+  { name: "max_replicas", title: "Most replicas", say: count },
 ];
 const NAMES = { hpa: "HPA alone", now: "Setting of now", changed: "Changed" };
 
 let path = "";
 let changes = {};
-let asked = null;
+let moved = 0;
+let asking = false;
 let waiting = false;
 
 /** Makes the card of a workload ready; nothing is replayed before the reader asks for it. */
@@ -32,7 +34,7 @@ export function offer(of, offered, refused) {
   button.hidden = !offered;
   byId("what-if-said").textContent = offered ? "" : `Not here: ${refused}.`;
   byId("what-if-body").hidden = true;
-  button.onclick = () => { button.disabled = true; byId("what-if-said").textContent = "Preparing …"; ask(); };
+  button.onclick = () => { button.disabled = true; byId("what-if-said").textContent = "Preparing …"; moved = performance.now(); ask(); };
   const copy = byId("what-if-copy");
   copy.onclick = async () => {
     await navigator.clipboard.writeText(byId("what-if-yaml").textContent).then(() => { copy.textContent = "Copied"; }, () => getSelection().selectAllChildren(byId("what-if-yaml")));
@@ -41,17 +43,19 @@ export function offer(of, offered, refused) {
 
 /** Asks for the present changes; while an answer is awaited, only the newest question is kept. */
 async function ask() {
-  if (asked) { waiting = true; return; }
-  const [of, query] = [path, new URLSearchParams(Object.entries(changes).map(([name, value]) => [name, String(value)]))];
-  asked = performance.now();
+  if (asking) { waiting = true; return; }
+  asking = true;
+  const [of, from, query] = [path, moved, new URLSearchParams(Object.entries(changes).map(([name, value]) => [name, String(value)]))];
+  const again = new Promise((ended) => { setTimeout(ended, EVERY_MS); });
   try {
     const found = await get(`dashboard/what-if/${of}?${query}`);
-    if (of === path) tell(found);
+    if (of === path) tell(found, from);
   } catch (error) {
     if (error instanceof Refused && of === path) refused(error);
     else if (!(error instanceof Left)) throw error;
   } finally {
-    asked = null;
+    await again;
+    asking = false;
   }
   if (waiting && of === path) { waiting = false; ask(); }
 }
@@ -62,34 +66,34 @@ function refused(error) {
   byId("what-if-said").textContent = error.message;
 }
 
-function tell(found) {
-  const took = performance.now() - asked;
+/** Shows an answer; `from` is when the slider came to where it was asked of. */
+function tell(found, from) {
   byId("what-if-open").hidden = true;
   byId("what-if-body").hidden = false;
   if (!byId("what-if-sliders").childElementCount) sliders(found);
-  Object.assign(byId("what-if").dataset, { milliseconds: took.toFixed(0), cpu: found.milliseconds });
   byId("what-if-said").textContent = found.settings.gate && !found.acting && changes.gate === undefined
     ? "Its forecast is only watched: neither setting heeds it. Untick the gate to see what it would do."
-    : `${duration((Date.parse(found.until) - Date.parse(found.begin)) / 1000)} until the last cycle, replayed in ${found.milliseconds.toFixed(0)} ms with the recommended count as the HPA's floor (${found.targets}).`;
+    : `${duration((Date.parse(found.until) - Date.parse(found.begin)) / 1000)} until the last cycle, replayed with the recommended count as the HPA's floor (${found.targets}).`;
   byId("what-if-yaml").textContent = found.yaml;
   accounts(found.runs);
   draw(found);
+  Object.assign(byId("what-if").dataset, { milliseconds: (performance.now() - from).toFixed(0), cpu: found.milliseconds });
 }
 
-function sliders({ settings, leads }) {
-  const rows = SLIDERS.filter(({ name }) => settings[name] !== null).map((one) => slider(one, settings, leads));
+function sliders({ settings, sliders: ranges, leads }) {
+  const rows = SLIDERS.filter(({ name }) => settings[name] !== null).map((one) => slider(one, settings[one.name], ranges[one.name], leads));
   const gate = element("input", { type: "checkbox", ...(settings.gate ? { checked: "" } : {}) });
   gate.addEventListener("change", () => set("gate", gate.checked, settings.gate));
   const reset = element("button", { type: "button", class: "action" }, "As it is now");
-  reset.addEventListener("click", () => { changes = {}; byId("what-if-sliders").replaceChildren(); ask(); });
+  reset.addEventListener("click", () => { changes = {}; moved = performance.now(); byId("what-if-sliders").replaceChildren(); ask(); });
   byId("what-if-sliders").replaceChildren(...rows, element("label", { class: "check" }, gate, "The forecast must earn its say (gate)"), reset);
 }
 
-function slider({ name, title, min, max, step, say }, settings, leads) {
-  const now = settings[name];
-  const values = name === "lead_time" ? [...new Set([...leads, now])].sort((a, b) => a - b) : null;
-  const most = max ?? Math.max(10, 2 * now);
-  const range = values ? { min: 0, max: values.length - 1, step: 1, value: values.indexOf(now) } : { min: Math.min(min, now), max: Math.max(most, now), step, value: now };
+/** A slider over a range of values, or, without one, over the lead times there are. */
+function slider({ name, title, say }, now, found, leads) {
+  const values = found ? null : [...new Set([...leads, now])].sort((a, b) => a - b);
+  const [min, max, step] = found ?? [0, values.length - 1, 1];
+  const range = { min, max, step, value: values ? values.indexOf(now) : now };
   const input = element("input", { type: "range", name, ...range });
   const shown = element("output", {}, say(now));
   input.addEventListener("input", () => {
@@ -102,6 +106,7 @@ function slider({ name, title, min, max, step, say }, settings, leads) {
 }
 
 function set(name, value, now) {
+  moved = performance.now();
   if (value === now) delete changes[name]; else changes[name] = value;
   ask();
 }

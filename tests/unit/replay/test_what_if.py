@@ -13,8 +13,9 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay import Assumptions, Traces, compare
+from forecaster.replay.sliders import WhatIfChange
 from forecaster.replay.strategies import HPA, gated_with
-from forecaster.replay.what_if import LENGTH, WhatIf, WhatIfChange, WhatIfFacts, override_of
+from forecaster.replay.what_if import LENGTH, WhatIf, WhatIfFacts, override_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
 HOURS = 72
@@ -29,6 +30,16 @@ def facts(*, standing: Standing = Standing.ACTING, alone: bool = False, **horizo
     traces = Traces((one,), NOON - minutes(HOURS * 60 - 1), {CPU: cores[None], PODS: np.full((1, HOURS * 60), 6.0)})
     policy = Policy.model_validate({"horizontal": {"lead_time": "3m", **horizontal}})
     return WhatIfFacts(one, policy, traces, NAIVE, gate=Gate(standing))
+
+
+@pytest.fixture(scope="module")
+def prepared() -> WhatIf:
+    """At rest beside the present policy."""
+    what_if = WhatIf(facts(standing=Standing.OBSERVE))
+    what_if.changed()
+    while what_if.prepare():
+        pass
+    return what_if
 
 
 def test_the_present_setting_is_what_a_replay_makes_of_it() -> None:
@@ -113,10 +124,41 @@ def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
     what_if, prepared = WhatIf(facts()), 0
     while what_if.prepare():
         prepared += 1
-    assert prepared == 12
+    assert prepared == 1 + 11 + 1  # all that a slider leads to, the other leads, and what these lead to
     before = what_if.forecasts.copy()
-    what_if.changed(WhatIfChange(lead_time=minutes(10)))
+    what_if.changed(WhatIfChange(lead_time=minutes(10), quantile=0.9))
     assert what_if.forecasts == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        WhatIfChange(quantile=0.97),
+        WhatIfChange(stabilization=minutes(17)),
+        WhatIfChange(max_replicas=8),
+        WhatIfChange(lead_time=minutes(8)),
+        WhatIfChange(target_share=0.65),
+        WhatIfChange(gate=False),
+    ],
+    ids=lambda change: next(iter(change.policy_fields), "target_share"),
+)
+def test_what_a_slider_leads_to_is_replayed_before_and_is_the_same(prepared: WhatIf, change: WhatIfChange) -> None:
+    found, alone = prepared.replayed[change], WhatIf(facts(standing=Standing.OBSERVE)).changed(change)
+    assert found.account == alone.account
+    assert found.track.ready.tolist() == alone.track.ready.tolist()
+
+
+def test_the_first_position_of_a_slider_brings_the_others(prepared: WhatIf) -> None:
+    prepared.changed(WhatIfChange(gate=False, quantile=0.9))
+    assert WhatIfChange(gate=False, quantile=0.91) in prepared.replayed
+
+
+def test_what_is_kept_of_a_restless_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forecaster.replay.what_if.MOST_KEPT", 60)
+    what_if = WhatIf(facts())
+    for share in (0.61, 0.72, 0.83):
+        what_if.changed(WhatIfChange(target_share=share, quantile=share))
+        assert len(what_if.replayed) <= 2 * 60
 
 
 def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.serving.rest import ProblemError
-from forecaster.serving.what_if import AT_ONCE, CallerLimit, WhatIfProcess, changes_of
+from forecaster.serving.what_if import AT_ONCE, PER_SECOND, CallerLimit, WhatIfProcess, changes_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -111,7 +111,7 @@ def test_each_caller_has_a_limit_of_its_own() -> None:
     assert [limit.allows("me") for _ in range(int(AT_ONCE) + 1)] == [True] * int(AT_ONCE) + [False]
     assert limit.allows("you")
     now = 1.0
-    assert sum(limit.allows("me") for _ in range(20)) == 12
+    assert sum(limit.allows("me") for _ in range(int(AT_ONCE))) == PER_SECOND
 
 
 def test_callers_are_forgotten() -> None:
