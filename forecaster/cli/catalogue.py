@@ -11,8 +11,25 @@ from forecaster.cli.options import OutputForm
 from forecaster.report.formats import Output
 
 
+def model_names(incomplete: str) -> list[str]:
+    """For the shell's completion."""
+    from models import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
+def document_names(incomplete: str) -> list[str]:
+    """For the shell's completion; of a command of two words the first."""
+    from forecaster.report.schemas import DOCUMENTS
+
+    return [name for name in DOCUMENTS if name.startswith(incomplete)]
+
+
 def models(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="All that one of them says of itself.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="All that one of them says of itself.", autocompletion=model_names),
+    ] = None,
     output: OutputForm = Output.TABLE,
 ) -> None:
     """List the forecasting models that `forecast.model` can name."""
@@ -38,7 +55,10 @@ def _lines(text: str) -> list[str]:
 
 def schema(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="Whose document; without it, a list.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[COMMAND]...", help="Whose document; without it, a list.", autocompletion=document_names
+        ),
     ] = None,
 ) -> None:
     """Print the JSON Schema of what a command prints with -o json."""

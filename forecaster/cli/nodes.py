@@ -64,6 +64,8 @@ def nodes(
     seen.tell_faults()
     print_nodes(ahead, output, image or "")
     finished(shown)
+    if not ahead.pools:
+        raise typer.Exit(1)
 
 
 def _serve(

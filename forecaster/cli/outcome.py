@@ -30,6 +30,8 @@ def outcome(given: SpanOptions, output: OutputForm = Output.TABLE) -> None:
 
     The history is asked of Prometheus, the decisions are read from the database of --config.
     """
+    from forecaster.cli.decisions import recorded_ledger
+    from forecaster.cli.options import settings_of
     from forecaster.cli.replay_inputs import inputs_of
     from forecaster.replay.realised import outcome_of
     from forecaster.report.progress import shown_progress
@@ -37,6 +39,7 @@ def outcome(given: SpanOptions, output: OutputForm = Output.TABLE) -> None:
 
     with shown_progress("outcome") as shown:
         shown.began("history", 0.1)
+        recorded_ledger(settings_of(given.config, given.prometheus, None).state).close()  # before the work
         inputs = inputs_of(ReplayOptions(**asdict(given), from_prometheus=True, no_cache=True))
         shown.began("decisions", 0.5)
         decisions = decisions_of(inputs.settings.state, [one.id for one in inputs.traces.workloads], inputs.begin)
@@ -57,11 +60,10 @@ def decisions_of(
     Raises:
         StoreError: the database cannot be read.
     """
-    from forecaster.app.serve import database_address
+    from forecaster.cli.decisions import recorded_ledger
     from forecaster.replay.realised import DecidedCount
-    from forecaster.store.ledger import SqlLedger
 
-    ledger = SqlLedger(database_address(settings), keep=settings.keep)
+    ledger = recorded_ledger(settings)
     try:
         kept = {id_: ledger.decisions_of(id_, begin - BEFORE) for id_ in workloads}
     finally:

@@ -6,26 +6,28 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from forecaster.domain.workload import Resources
 
 
 UNKNOWN = "–"
+WHOLE_CORES = 10
+"""From here on CPU is told in cores."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def amount(value: float | None, unit: str) -> str:
     """An amount in this unit; a dash where it is not known.
 
-    >>> amount(0.25, "cores"), amount(3 * 2**30, "bytes"), amount(12.5, "requests/s"), amount(40.0, "messages")
-    ('250m', '3Gi', '12.5/s', '40 messages')
+    >>> amount(0.25, "cores"), amount(12, "cores"), amount(3 * 2**30, "bytes"), amount(12.5, "requests/s")
+    ('250m', '12 cores', '3Gi', '12.5/s')
     """
     match unit:
         case _ if value is None:
             return UNKNOWN
         case "cores":
-            return cores(value)
+            return cores(value) if value < WHOLE_CORES else f"{cores(value)} cores"
         case "bytes":
             return memory(value)
         case "requests/s":
@@ -34,14 +36,27 @@ def amount(value: float | None, unit: str) -> str:
             return f"{_digits(value, 4)} {unit}".rstrip()
 
 
+def alike(values: Sequence[float], unit: str) -> list[str]:
+    """Amounts that stand side by side: of CPU all of them in millicores or all in cores.
+
+    >>> alike([9.663, 10.011], "cores"), alike([10.2, 12], "cores")
+    (['9663m', '10011m'], ['10.2 cores', '12 cores'])
+    """
+    if unit == "cores" and min(values) < WHOLE_CORES:
+        return [f"{value * 1000:.0f}m" for value in values]
+    return [amount(value, unit) for value in values]
+
+
 def resource_amount(value: float | None, resource: str) -> str:
-    """An amount of CPU in cores or of memory in bytes."""
-    return amount(value, "bytes" if resource == "memory" else "cores")
+    """An amount of CPU in cores or of memory in bytes, as manifests have it."""
+    if value is None:
+        return UNKNOWN
+    return memory(value) if resource == "memory" else cores(value)
 
 
 def cores(value: float) -> str:
     """CPU, in millicores below ten cores as manifests have it."""
-    return f"{value * 1000:.0f}m" if value < 10 else _digits(value, 3)  # noqa: PLR2004
+    return f"{value * 1000:.0f}m" if value < WHOLE_CORES else _digits(value, 3)
 
 
 def memory(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import amount, duration_text, pod
+from forecaster.domain.amounts import alike, amount, duration_text, pod
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, SignalView
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def _lead_time(one: Recommendation) -> Iterator[str]:
 
 def _ahead(ahead: PeakForecast, unit: str) -> str:
     between = f"{ahead.begin:%H:%M} and {ahead.until:%H:%M}"
-    interval = f"{amount(ahead.low, unit)} to {amount(ahead.high, unit)}, median {amount(ahead.median, unit)}"
-    peak = f"p{ahead.quantile * 100:g} of the peak between {between} is {amount(ahead.peak, unit)}"
-    return f"{peak} ({interval}; {ahead.model})"
+    peak, low, high, median = alike((ahead.peak, ahead.low, ahead.high, ahead.median), unit)
+    quantile = f"p{ahead.quantile * 100:g} of the peak between {between} is {peak}"
+    return f"{quantile} ({low} to {high}, median {median}; {ahead.model})"
 
 
 def _clamp(i: int, clamp: Clamp) -> str:

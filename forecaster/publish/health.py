@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
@@ -236,7 +237,7 @@ def shown_settings(settings: Mapping[str, object], before: str = "") -> dict[str
 
 
 def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return ADDRESS.sub(lambda address: shown_url(address[0]), text)
 
 

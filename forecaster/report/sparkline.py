@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.amounts import amount
+from forecaster.domain.amounts import alike
 from forecaster.domain.window import FIVE_MINUTES
 
 if TYPE_CHECKING:
@@ -49,5 +49,5 @@ def spoken_half_day(history: Histories, id_: WorkloadId, signal: str, unit: str)
     values = half_day(history, id_, signal)
     if not np.isfinite(values).any():
         return ""
-    low, high = (amount(float(one), unit) for one in (np.nanmin(values), np.nanmax(values)))
+    low, high = alike((float(np.nanmin(values)), float(np.nanmax(values))), unit)
     return f"{signal}, the last {len(values) // 12} h: {sparkline(values, 36)} {low} to {high}"

@@ -253,8 +253,14 @@ class TestMistakes:
         assert missing.err.rstrip().endswith("is not allowed; there is no such file")
 
     def test_a_prometheus_that_does_not_answer_names_the_doctor(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("outcome", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config))
+        told = terminal.types_exactly(
+            "replay", "--from-prometheus", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config)
+        )
         assert (told.code, "`forecaster doctor` tries" in told.err) == (1, True)
+
+    def test_an_outcome_without_a_ledger_is_told_before_the_history_is_read(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("outcome", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config))
+        assert (told.code, "no decisions are recorded in" in told.err) == (1, True)
 
 
 class TestExplain:

@@ -99,7 +99,7 @@ class TestCommand:
         assert complaint in said.replace("\n", " ").replace("│ ", "")
 
     def test_nodes_without_any_says_what_to_do(self) -> None:
-        assert "give --objects" in run("nodes", "--demo").output
+        assert "give --objects" in run("nodes", "--demo", code=1).output
 
     def test_headroom_pods_run_what_you_name(self) -> None:
         assert "pause image" in run("nodes", "--demo", "-o", "headroom", code=2).output

@@ -44,6 +44,7 @@ def test_memory_is_written_with_the_binary_suffix_that_leaves_a_small_number(val
     ("value", "unit", "text"),
     [
         (0.5, "cores", "500m"),
+        (10.0, "cores", "10 cores"),
         (GIB, "bytes", "1Gi"),
         (1234.4, "requests/s", "1234/s"),
         (56789.0, "requests/s", "56789/s"),
