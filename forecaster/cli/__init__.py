@@ -39,7 +39,8 @@ EXIT_CODES = """\b
 Exit codes:
   0    done
   1    refused, not found or not well: a message says what
-       (doctor: a check is BAD; tune: no proposal; replay: nothing to replay)
+       (doctor: a check is BAD; tune: no proposal; replay: nothing to replay;
+       nodes: none are known; diff: there is a difference)
   2    the command line itself is wrong
   130  Ctrl-C: what was known until then is printed
   141  the reader of standard output has gone"""
