@@ -273,7 +273,7 @@ def test_secrets_are_not_among_the_settings() -> None:
         "remote_write.bearer_token_file": "(not shown)",
         "source.kind": "export",
         "source.options.api_key": "(not shown)",
-        "source.options.files": '["s3://store/a","b"]',
+        "source.options.files": '["s3://store/a", "b"]',
         "serving.secure.kubeconfig": "(not shown)",
         "serving.secure.certificate_file": "/tls.crt",
         "serving.secure.key_file": "(not shown)",
