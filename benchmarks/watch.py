@@ -24,9 +24,9 @@ import msgspec
 from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.record import record
 from forecaster.kube.client import ApiClient
+from forecaster.kube.collection import PAGE
 from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawAnswer, RawRequest
-from forecaster.kube.watch import PAGE, Watch
 from forecaster.publish.overlay import GONE, OverlayReader, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.values import WorkloadOffer
 from forecaster.sources.live import LiveCluster
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forecaster.domain.workload import WorkloadId
+    from forecaster.kube.watch import Watch
 
 DEPLOYMENTS = "/apis/apps/v1/deployments"
 NAMESPACES = 100

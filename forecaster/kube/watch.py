@@ -1,7 +1,7 @@
 """Watch: a collection of the API server, listed page by page and then followed event by event.
 
-`Progress` says what to ask next and what an answer means, without network and clock. `Watch` keeps what `reduce` leaves
-of each object, in a dictionary that any thread may read, and runs in a thread of its own:
+`collection.Progress` says what to ask next and what an answer means. `Watch` keeps what `reduce` leaves of each object,
+in a dictionary that any thread may read, and runs in a thread of its own:
 
     watch = Watch(Collection("/apis/apps/v1/deployments", Deployment), reduce=lambda one: one.spec.replicas)
     threading.Thread(target=watch.run, args=(client, stop), daemon=True).start()
@@ -17,23 +17,20 @@ import threading
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import msgspec
-
-from forecaster.kube.client import ApiError, UnreachableError, decoder_of, refusal_message
-from forecaster.kube.connections import BODY_MAX, JSON, RawAnswer, RawRequest
-from forecaster.kube.objects import Wire
+from forecaster.kube.client import ApiError, UnreachableError, refusal_message
+from forecaster.kube.collection import Progress, T
+from forecaster.kube.connections import BODY_MAX, RawAnswer, RawRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from forecaster.kube.client import ApiClient
+    from forecaster.kube.collection import Collection, Key, ObjectChange
 
-METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
-"""Accepted of objects of which specification and status are not needed; a list of them is called so."""
-PAGE = 500
+V = TypeVar("V")
+
 WATCH_SECONDS = (300, 600)
 """How long one watch lasts, drawn between both, so that watches of many processes do not end together."""
 SILENCE_SECONDS = 100.0
@@ -47,165 +44,6 @@ REFUSED_PAUSE = 60.0
 SHORTEST_SECONDS = 1.0
 """A watch that ends sooner is begun again after this time: there may be a server that ends every one."""
 REFUSED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
-
-Key = tuple[str, str]
-"""Namespace and name."""
-
-
-class _Metadata(Protocol):
-    """What a watch reads of any object."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def resource_version(self) -> str: ...
-
-
-class _Object(Protocol):
-    """An object of the API server, of which only the fields that are needed are decoded."""
-
-    @property
-    def metadata(self) -> _Metadata: ...
-
-
-T = TypeVar("T", bound=_Object)
-V = TypeVar("V")
-
-
-@dataclass(frozen=True, slots=True)
-class Collection(Generic[T]):
-    """Objects of one kind in all namespaces, and the Struct that has what is needed of one."""
-
-    path: str
-    kind: type[T]
-    metadata_only: bool = False
-    """Whether the server leaves the rest out, which is most of it."""
-
-    def accept(self, *, listing: bool) -> str:
-        """The form that is asked for."""
-        return METADATA.format("List" if listing else "") if self.metadata_only else JSON
-
-
-class ListMeta(Wire, frozen=True):
-    """Where a page ends."""
-
-    resource_version: str = ""
-    more: str = msgspec.field(default="", name="continue")
-
-
-class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
-    """A page of a list."""
-
-    metadata: ListMeta
-    items: list[T] | None = None
-
-
-class WatchEvent(msgspec.Struct, frozen=True):
-    """A line of a watch."""
-
-    type: str
-    object: msgspec.Raw
-
-
-class BookmarkMeta(Wire, frozen=True):
-    """The version up to which all is told."""
-
-    resource_version: str = ""
-
-
-class Bookmark(Wire, frozen=True):
-    """The object of a bookmark: nothing has happened to it."""
-
-    metadata: BookmarkMeta = BookmarkMeta()
-
-
-class WatchFailure(Wire, frozen=True):
-    """The object of an ERROR: a Status."""
-
-    code: int = 0
-    message: str = ""
-
-
-class ObjectChange(NamedTuple, Generic[T]):
-    """An object that is new, another one than before, or gone."""
-
-    object: T
-    gone: bool = False
-
-
-class Progress(Generic[T]):
-    """How far a collection is known, and so what is to be asked next. Pure.
-
-    A list is taken page by page; its version is where the watch begins, and every event or bookmark moves that on.
-    Where the server has forgotten the version (410 Gone), the list begins anew; so it does after a stream on which not
-    even a bookmark came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
-    """
-
-    def __init__(self, collection: Collection[T], page: int = PAGE) -> None:
-        self.collection = collection
-        self.page = page
-        """Objects asked for at once; halved where their answer is too large."""
-        self.version = ""
-        self._more = ""
-        self._pages = decoder_of(ObjectPage[collection.kind])  # type: ignore[name-defined]  # the kind is a value here
-        self._objects = decoder_of(collection.kind)
-
-    @property
-    def begun(self) -> bool:
-        """Whether a page of the list is known, and another one is to come."""
-        return bool(self._more)
-
-    @property
-    def listing(self) -> bool:
-        """Whether the next request is for a page."""
-        return not self.version
-
-    def request(self, seconds: int = WATCH_SECONDS[0]) -> RawRequest:
-        """What is to be asked; a watch for so many seconds."""
-        query = f"limit={self.page}" + (f"&continue={quote(self._more, safe='')}" if self._more else "")
-        if not self.listing:
-            query = f"watch=1&allowWatchBookmarks=true&resourceVersion={self.version}&timeoutSeconds={seconds}"
-        return RawRequest("GET", f"{self.collection.path}?{query}", accept=self.collection.accept(listing=self.listing))
-
-    def listed(self, body: bytes) -> list[T]:
-        """The objects of a page. After the last page `listing` is over. Raises ApiError."""
-        try:
-            page = self._pages.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ApiError(f"{self.collection.path}: a page is not understood ({error})") from error
-        self._more = page.metadata.more
-        self.version = "" if self._more else page.metadata.resource_version
-        return page.items or []
-
-    def followed(self, line: bytes) -> ObjectChange[T] | None:
-        """What a line of the watch says; None where nothing has happened.
-
-        Raises:
-            ApiError: the server ends the watch; with 410 where it cannot be gone on with.
-        """
-        try:
-            event = decoder_of(WatchEvent).decode(line)
-            if event.type == "BOOKMARK":
-                self.version = decoder_of(Bookmark).decode(event.object).metadata.resource_version
-                return None
-            if event.type == "ERROR":
-                failure = decoder_of(WatchFailure).decode(event.object)
-                raise ApiError(f"{self.collection.path}: {failure.code} {failure.message}", failure.code)
-            found = self._objects.decode(event.object)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ApiError(f"{self.collection.path}: an event is not understood ({error})", HTTPStatus.GONE) from error
-        self.version = found.metadata.resource_version
-        return ObjectChange(found, gone=event.type == "DELETED")
-
-    def restart(self) -> None:
-        """Begin the list anew."""
-        self.version = self._more = ""
-
-    def smaller(self) -> None:
-        """Ask for half as many objects at once."""
-        self.page = max(1, self.page // 2)
 
 
 def ignored(_key: Key, _before: object, _after: object) -> None:
@@ -263,6 +101,11 @@ class Watch(Generic[T, V]):
     def path(self) -> str:
         """Of its collection."""
         return self.progress.collection.path
+
+    @property
+    def misread(self) -> Mapping[Key, str]:
+        """Objects that are left out, since they are not of the form of their kind, and why."""
+        return self.progress.misread
 
     def confirmed(self) -> float:
         """The instant, in seconds since 1970, up to which all is known; 0 where nothing is."""
@@ -337,13 +180,13 @@ class Watch(Generic[T, V]):
     def _changed(self, change: ObjectChange[T] | None) -> None:
         if change is None:
             return
-        if change.gone:
-            self._drop(_key(change.object))
+        if change.object is None:
+            self._drop(change.key)
         else:
             self._put(change.object)
 
     def _put(self, one: T) -> None:
-        key, value = _key(one), self._reduce(one)
+        key, value = _key(one), self._reduced(one)
         if value is None:
             self._drop(key)
             return
@@ -351,6 +194,15 @@ class Watch(Generic[T, V]):
         if before != value:
             self.objects[key] = value
             self._on_change(key, before, value)
+
+    def _reduced(self, one: T) -> V | None:
+        try:
+            return self._reduce(one)
+        except Exception as error:
+            if not self.progress.collection.spares:
+                raise
+            self.progress.misread[_key(one)] = f"{type(error).__name__}: {error}"
+            return None
 
     def _drop(self, key: Key) -> None:
         before = self.objects.pop(key, None)

@@ -12,8 +12,8 @@ import msgspec
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
+from forecaster.kube.collection import PAGE, ListMeta
 from forecaster.kube.objects import AnnotatedMeta, Wire
-from forecaster.kube.watch import PAGE, ListMeta
 from forecaster.resources.objects import TargetReference
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, WorkloadId
+from forecaster.kube.collection import Collection
 from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, PodObject, Scalable
-from forecaster.kube.watch import Collection, Watch
+from forecaster.kube.watch import Watch
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.kube.client import ApiClient
-    from forecaster.kube.watch import Key
+    from forecaster.kube.collection import Key
     from forecaster.sources.live_objects import LiveHpa, LivePod, LiveWorkload, ScalableKind
 
 
@@ -81,13 +82,15 @@ class LiveCluster:
         self._scalers: dict[WorkloadId, frozenset[Key]] = {}
         self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)
         self.workloads = {
-            one.kind: Watch(Collection(one.path, Scalable), workload_of_object, self._counted(one.kind), clock=clock)
+            one.kind: Watch(
+                Collection(one.path, Scalable, spares=True), workload_of_object, self._counted(one.kind), clock=clock
+            )
             for one in kinds
         }
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
-        self.pods = Watch(Collection(PODS, PodObject), self._pod, self._pod_changed, clock=clock)
+        self.pods = Watch(Collection(PODS, PodObject, spares=True), self._pod, self._pod_changed, clock=clock)
         self._started: dict[WorkloadId, deque[timedelta]] = {}
         self.stated = StatedPolicies(clock) if resources else None
         self.before = StatedBefore()
@@ -155,12 +158,14 @@ class LiveCluster:
         return [(key, hpa) for key in keys if (hpa := self.hpas.objects.get(key))]
 
     def faults(self) -> list[str]:
-        """Collections that are not followed, and why; one sentence each."""
-        return [
+        """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
+        silent = [
             f"live facts: {state.path} is not known: {state.fault or 'it is still being listed'}"
             for state in self.states()
             if self._clock() - state.confirmed > AGED_SECONDS
         ]
+        misread = {one.path: found for one in self.watches if (found := dict(one.misread))}
+        return silent + [f"live facts: {path}: {_left_out(found)}" for path, found in misread.items()]
 
     def started(self) -> dict[WorkloadId, tuple[timedelta, ...]]:
         """How long pods took that have become ready since this was asked last, by workload."""
@@ -350,3 +355,10 @@ class LiveCluster:
 def _known(watch: Watch[Any, Any]) -> bool:
     """Whether its objects are known, now or lately, or their kind is not there."""
     return watch.synced.is_set() or watch.health.absent
+
+
+def _left_out(misread: Mapping[Key, str]) -> str:
+    """The first of some objects that are not understood, and how many there are."""
+    (namespace, name), why = next(iter(misread.items()))
+    others = f", and so are {len(misread) - 1} more" if len(misread) > 1 else ""
+    return f"{namespace}/{name} is left out, it is not understood ({why}){others}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotations
-from forecaster.kube.watch import Collection, Watch
+from forecaster.kube.collection import Collection
+from forecaster.kube.watch import Watch
 from forecaster.resources.annotations import PAUSED, SETTINGS
 from forecaster.resources.objects import (
     AUTOSCALERS,

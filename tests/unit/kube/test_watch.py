@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.kube.client import UnreachableError
+from forecaster.kube.collection import PAGE, Collection
 from forecaster.kube.connections import BODY_MAX
 from forecaster.kube.objects import MetadataOnly, Scalable
-from forecaster.kube.watch import PAGE, PAUSES, REFUSED_PAUSE, SILENCE_SECONDS, Collection, Watch, lines
+from forecaster.kube.watch import PAUSES, REFUSED_PAUSE, SILENCE_SECONDS, Watch, lines
 from tests.support.api_objects import Answer, ScriptedServer, bookmark, deployment, event, page, played, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from forecaster.kube.watch import Key
+    from forecaster.kube.collection import Key
 
 PATH = "/apis/apps/v1/deployments"
 EXPIRED = event("ERROR", {"kind": "Status", "code": 410, "message": "too old resource version"})
@@ -42,6 +43,11 @@ def counts(heard: list[tuple[Key, object, object]] | None = None, clock: Clock |
         drawn=lambda: 0.0,
         seconds=clock,
     )
+
+
+def sparing(reduce: Callable[[Scalable], int | None]) -> Watch[Scalable, int]:
+    """The same of a collection that leaves out what is not understood."""
+    return Watch(Collection(PATH, Scalable, spares=True), reduce, drawn=lambda: 0.0)
 
 
 def stepped(watch: Any, server: ScriptedServer) -> float:
@@ -121,6 +127,29 @@ class TestEvents:
         played(watch, page(deployment("a", 1)), [b'{"type":"ADDED","object":{"metadata":[]}}\n'])
         assert "an event is not understood" in watch.health.fault
         assert watch.progress.request().target == f"{PATH}?limit={PAGE}"
+
+    def test_an_object_that_is_not_of_its_kind_is_left_out_and_the_others_go_on(self) -> None:
+        """As a tenant can write it where the definition of a kind leaves the template open."""
+        odd = deployment("odd") | {"spec": {"template": {"spec": {"containers": "none"}}}}
+        watch = sparing(lambda one: one.spec.replicas)
+        played(watch, page(deployment("a", 1), odd, deployment("b", 2)))
+        assert watch.objects == {("shop", "a"): 1, ("shop", "b"): 2}
+        assert "Expected `array | null`, got `str`" in watch.misread["shop", "odd"]
+        assert not watch.health.fault
+        played(watch, [event("MODIFIED", odd | {"metadata": odd["metadata"] | {"resourceVersion": "9"}})])
+        assert "resourceVersion=9&" in watch.progress.request().target
+        played(watch, [event("MODIFIED", deployment("odd", 3))])
+        assert (watch.objects["shop", "odd"], watch.misread) == (3, {})
+        played(watch, [event("MODIFIED", odd)], [event("DELETED", odd)])
+        assert (("shop", "odd") in watch.objects, watch.misread) == (False, {})
+
+    def test_an_object_of_which_nothing_can_be_made_is_left_out(self) -> None:
+        watch = sparing(lambda one: 60 // (one.spec.replicas or 0))
+        played(watch, page(deployment("a", 0), deployment("b", 2)))
+        assert (watch.objects, dict(watch.misread)) == (
+            {("shop", "b"): 30},
+            {("shop", "a"): "ZeroDivisionError: integer division or modulo by zero"},
+        )
 
     @given(st.lists(st.binary(max_size=9).map(lambda one: one.replace(b"\n", b"")), max_size=9), st.data())
     def test_are_the_same_however_the_stream_is_cut(self, texts: list[bytes], data: st.DataObject) -> None:

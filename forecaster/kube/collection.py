@@ -1,0 +1,237 @@
+"""A collection of the API server: what is to be asked next to know it, and what an answer means. Pure.
+
+Where a collection spares the others one object that is not of the form of its kind, `Progress.misread` says why it was
+left out: of custom resources a tenant can write anything that their definition leaves open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Generic, NamedTuple, Protocol, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from forecaster.kube.client import ApiError, decoder_of
+from forecaster.kube.connections import JSON, RawRequest
+from forecaster.kube.objects import Wire
+
+METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+"""Accepted of objects of which specification and status are not needed; a list of them is called so."""
+PAGE = 500
+WATCH_SECONDS = 300
+"""How long one watch lasts at least."""
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+class _Metadata(Protocol):
+    """What a watch reads of any object."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+class _Object(Protocol):
+    """An object of the API server, of which only the fields that are needed are decoded."""
+
+    @property
+    def metadata(self) -> _Metadata: ...
+
+
+T = TypeVar("T", bound=_Object)
+
+
+@dataclass(frozen=True, slots=True)
+class Collection(Generic[T]):
+    """Objects of one kind in all namespaces, and the Struct that has what is needed of one."""
+
+    path: str
+    kind: type[T]
+    metadata_only: bool = False
+    """Whether the server leaves the rest out, which is most of it."""
+    spares: bool = False
+    """Whether one object that is not of the form of its kind is left out; else nothing of the collection is known,
+    because one that is missing would be taken for none."""
+
+    def accept(self, *, listing: bool) -> str:
+        """The form that is asked for."""
+        return METADATA.format("List" if listing else "") if self.metadata_only else JSON
+
+
+class ListMeta(Wire, frozen=True):
+    """Where a page ends."""
+
+    resource_version: str = ""
+    more: str = msgspec.field(default="", name="continue")
+
+
+class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
+    """A page of a list."""
+
+    metadata: ListMeta
+    items: list[T] | None = None
+
+
+class RawPage(msgspec.Struct, frozen=True):
+    """The same, not looked into."""
+
+    metadata: ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """A line of a watch."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class BookmarkMeta(Wire, frozen=True):
+    """The version up to which all is told."""
+
+    resource_version: str = ""
+
+
+class Bookmark(Wire, frozen=True):
+    """The object of a bookmark: nothing has happened to it."""
+
+    metadata: BookmarkMeta = BookmarkMeta()
+
+
+class WatchFailure(Wire, frozen=True):
+    """The object of an ERROR: a Status."""
+
+    code: int = 0
+    message: str = ""
+
+
+class NamedMeta(Wire, frozen=True):
+    """Which object it is, and which version of it."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+
+
+class NamedObject(Wire, frozen=True):
+    """Of an object that is not understood, what every object has."""
+
+    metadata: NamedMeta
+
+
+class ObjectChange(NamedTuple, Generic[T]):
+    """An object that is new or another one than before; None where it is gone, or not understood."""
+
+    key: Key
+    object: T | None
+
+
+class Progress(Generic[T]):
+    """How far a collection is known, and so what is to be asked next. Pure.
+
+    A list is taken page by page; its version is where the watch begins, and every event or bookmark moves that on.
+    Where the server has forgotten the version (410 Gone), the list begins anew; so it does after a stream on which not
+    even a bookmark came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
+    """
+
+    def __init__(self, collection: Collection[T], page: int = PAGE) -> None:
+        self.collection = collection
+        self.page = page
+        """Objects asked for at once; halved where their answer is too large."""
+        self.version = ""
+        self.misread: dict[Key, str] = {}
+        """Objects that are left out, since they are not of the form of their kind, and why."""
+        self._more = ""
+        self._pages = decoder_of(ObjectPage[collection.kind])  # type: ignore[name-defined]  # the kind is a value here
+        self._objects = decoder_of(collection.kind)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a page of the list is known, and another one is to come."""
+        return bool(self._more)
+
+    @property
+    def listing(self) -> bool:
+        """Whether the next request is for a page."""
+        return not self.version
+
+    def request(self, seconds: int = WATCH_SECONDS) -> RawRequest:
+        """What is to be asked; a watch for so many seconds."""
+        query = f"limit={self.page}" + (f"&continue={quote(self._more, safe='')}" if self._more else "")
+        if not self.listing:
+            query = f"watch=1&allowWatchBookmarks=true&resourceVersion={self.version}&timeoutSeconds={seconds}"
+        return RawRequest("GET", f"{self.collection.path}?{query}", accept=self.collection.accept(listing=self.listing))
+
+    def listed(self, body: bytes) -> list[T]:
+        """The objects of a page. After the last page `listing` is over. Raises ApiError."""
+        if not self.begun:
+            self.misread.clear()
+        try:
+            page = self._page(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ApiError(f"{self.collection.path}: a page is not understood ({error})") from error
+        self._more = page.metadata.more
+        self.version = "" if self._more else page.metadata.resource_version
+        return page.items or []
+
+    def followed(self, line: bytes) -> ObjectChange[T] | None:
+        """What a line of the watch says; None where nothing has happened.
+
+        Raises:
+            ApiError: the server ends the watch; with 410 where it cannot be gone on with.
+        """
+        try:
+            event = decoder_of(WatchEvent).decode(line)
+            if event.type == "BOOKMARK":
+                self.version = decoder_of(Bookmark).decode(event.object).metadata.resource_version
+                return None
+            if event.type == "ERROR":
+                failure = decoder_of(WatchFailure).decode(event.object)
+                raise ApiError(f"{self.collection.path}: {failure.code} {failure.message}", failure.code)
+            return self._change(event)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ApiError(f"{self.collection.path}: an event is not understood ({error})", HTTPStatus.GONE) from error
+
+    def restart(self) -> None:
+        """Begin the list anew."""
+        self.version = self._more = ""
+
+    def smaller(self) -> None:
+        """Ask for half as many objects at once."""
+        self.page = max(1, self.page // 2)
+
+    def _page(self, body: bytes) -> ObjectPage[T]:
+        """At once, or one by one where some object is not understood."""
+        try:
+            return self._pages.decode(body)
+        except msgspec.ValidationError:
+            if not self.collection.spares:
+                raise
+            page = decoder_of(RawPage).decode(body)
+            understood = map(self._understood, page.items or ())
+            return ObjectPage(page.metadata, [one for one in understood if one is not None])
+
+    def _change(self, event: WatchEvent) -> ObjectChange[T]:
+        named = decoder_of(NamedObject).decode(event.object).metadata
+        key = named.namespace, named.name
+        self.misread.pop(key, None)
+        change = ObjectChange(key, None if event.type == "DELETED" else self._understood(event.object))
+        self.version = named.resource_version
+        return change
+
+    def _understood(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return self._objects.decode(raw)
+        except msgspec.ValidationError as error:
+            if not self.collection.spares:
+                raise
+            meta = decoder_of(NamedObject).decode(raw).metadata
+            self.misread[meta.namespace, meta.name] = str(error)
+            return None
