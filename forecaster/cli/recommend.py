@@ -105,6 +105,8 @@ def recommend(
     from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
+    if (to is None) is (output is AdviceOutput.KUSTOMIZE):
+        raise typer.BadParameter("-o kustomize and the folder that it fills belong together", param_hint="--to")
     if to is not None:
         writable_folder(to)
     settings = settings_of(given.config, given.prometheus, given.namespace)

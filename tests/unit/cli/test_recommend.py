@@ -101,6 +101,10 @@ class TestCommand:
     def test_nodes_without_any_says_what_to_do(self) -> None:
         assert "give --objects" in run("nodes", "--demo", code=1).output
 
+    def test_an_overlay_needs_its_folder_and_a_folder_an_overlay(self) -> None:
+        assert "belong together" in run("recommend", "--demo", "-o", "kustomize", code=2).output
+        assert "belong together" in run("recommend", "--demo", "--to", "overlay", code=2).output
+
     def test_headroom_pods_run_what_you_name(self) -> None:
         assert "pause image" in run("nodes", "--demo", "-o", "headroom", code=2).output
 
