@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.health import UNKNOWN, unseen
+from forecaster.actuators.rollback import looked_since
 from forecaster.actuators.values import FloorOffer, Write
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from forecaster.actuators.health import HealthAt
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.settings import FloorSettings
@@ -42,6 +46,8 @@ class FloorActuator:
     policies: Policies
     rules: FloorSettings
     neighbours: NeighboursAt
+    health: HealthAt = unseen
+    """By which a change is taken back."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -59,6 +65,7 @@ class FloorActuator:
         self.policies.annotate({one.target: one.mode for one in live if one.mode})
         live = self._beside_others(live, now)
         offers = floor_offers(self.offered, now)
+        live = self._with_health(live, offers, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
         writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
@@ -74,6 +81,22 @@ class FloorActuator:
             return live
         found = self.neighbours(now)
         return [replace(one, beside=str(found.scaled_object(one.target) or "")) for one in live]
+
+    def _with_health(
+        self, live: list[LiveAutoscaler], offers: Mapping[WorkloadId, FloorOffer], now: datetime
+    ) -> list[LiveAutoscaler]:
+        """With the health of the targets whose floor is watched, or may be raised."""
+        since = {
+            one.target: looked_since(one.watch, now, self.rules)
+            for one in live
+            if one.watch or _may_rise(one, offers.get(one.target))
+        }
+        health = self.health(since, now) if since else {}
+        return [replace(one, health=health.get(one.target, UNKNOWN)) if one.target in health else one for one in live]
+
+
+def _may_rise(one: LiveAutoscaler, offer: FloorOffer | None) -> bool:
+    return offer is not None and (offer.floor or 0) > one.min_replicas
 
 
 def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) -> str:

@@ -16,8 +16,9 @@ from forecaster.actuators.events import (
     instant_text,
     suppress_conflict,
 )
-from forecaster.actuators.marks import Merged, RawObject, unmarked
+from forecaster.actuators.marks import Merged, RawObject, disclaimed, unmarked
 from forecaster.actuators.pages import PageMeta, listed
+from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
@@ -81,6 +82,7 @@ EVENTS = {
     Change.LOWER: EventKind("FloorLowered"),
     Change.RESTORE: EventKind("FloorRestored"),
     Change.YIELD: EventKind("FloorBackedOff", warns=True),
+    Change.ROLL_BACK: EventKind("FloorRolledBack", warns=True),
 }
 """Events by change; renewals and removed marks change no number and have none."""
 
@@ -126,6 +128,9 @@ class Autoscalers:
         if write.change == Change.RESTORE and not self._dry_run:
             with suppress_conflict():  # the value is back; marks that are left are seen at the next look
                 self._give_back(write.autoscaler, raw)
+        if write.change == Change.ROLL_BACK and not self._dry_run:
+            with suppress_conflict():  # the value is back; a claim that is left goes with the marks
+                self._disclaim(write.autoscaler, raw)
 
     def record(self, write: Write, at: datetime) -> None:
         """The Event of a change, beside its HPA. Raises ApiError."""
@@ -137,7 +142,11 @@ class Autoscalers:
 
     def _give_back(self, one: LiveAutoscaler, raw: RawObject, *, version: str = "") -> None:
         target = f"{path_of(one)}?fieldManager={MANAGER}{self._dry_run}"
-        self._client.patch(target, unmarked(raw, LABEL, (BEFORE, EXPIRES, BACK_OFF), version=version), RawObject)
+        self._client.patch(target, unmarked(raw, LABEL, (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version), RawObject)
+
+    def _disclaim(self, one: LiveAutoscaler, raw: RawObject) -> None:
+        """Leave the value to its owner, and our marks as they are."""
+        self._client.patch(f"{path_of(one)}?fieldManager={MANAGER}", disclaimed(raw), RawObject)
 
 
 def applied(write: Write) -> Applied:
@@ -150,7 +159,9 @@ def applied(write: Write) -> Applied:
         annotations = {BEFORE: str(write.floor.before), EXPIRES: instant_text(write.floor.expires)}
     elif write.backed_off_until:
         annotations = {BACK_OFF: instant_text(write.backed_off_until)}
-    label = RAISED if write.floor else BACKED_OFF if write.backed_off_until else RESTORED
+    if write.watch:
+        annotations[WATCH] = watch_text(write.watch)
+    label = RAISED if write.floor else BACKED_OFF if annotations else RESTORED
     metadata: dict[str, Any] = {
         "name": one.name,
         "namespace": one.namespace,
@@ -189,7 +200,7 @@ def autoscaler_of(
     """What is needed of an HPA."""
     (floor, fault), (mode, misread) = _floor(meta.annotations), _mode(meta.annotations)
     writers, controller = meta.writers(), meta.controller()
-    if not fault and floor is None and writers == {MANAGER} and meta.labels.get(LABEL) != RESTORED:
+    if not fault and floor is None and writers == {MANAGER} and meta.labels.get(LABEL) not in {RESTORED, BACKED_OFF}:
         fault = f"minReplicas {bounds.min_replicas} is ours and annotation {BEFORE} is gone; apply your minReplicas"
     return LiveAutoscaler(
         namespace=meta.namespace,
@@ -209,6 +220,7 @@ def autoscaler_of(
         backed_off_until=instant_of(meta.annotations, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
+        watch=watch_of(meta.annotations),
     )
 
 

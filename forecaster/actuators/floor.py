@@ -8,11 +8,20 @@ owner stated lies in an annotation beside it, written in the same request, and i
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move, allowed
 from forecaster.actuators.memory import Memory, Seen, looked
+from forecaster.actuators.rollback import (
+    RolledBack,
+    held,
+    rolled_back,
+    rolled_back_reason,
+    watch_after,
+    why_worse,
+)
 from forecaster.actuators.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -102,12 +111,21 @@ def _settled(
         return _yielded(one, now, rules)
     if unfit is not None:
         return undone(one, unfit.message) or unfit
+    if one.floor and (why := why_worse(one.watch, one.health, now, rules)):
+        return _rolled_back(one, one.floor, why, now, rules)
+    return _waits(one, now)
+
+
+def _waits(one: LiveAutoscaler, now: datetime) -> Write | WriteRefusal | None:
+    """Why an HPA in mode floor has none yet."""
+    if found := held(one.watch, now):
+        return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {found}")
     if one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
         return WriteRefusal(
             one, RefusalReason.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}"
         )
-    if one.marked and not one.floor:
+    if one.marked and not one.floor and not _remembered(one, now):
         return Write(one, Change.FORGET, one.min_replicas, "a back-off or a restoring is over")
     return None
 
@@ -117,6 +135,18 @@ def _yielded(one: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
     until = now + rules.back_off
     reason = f"{one.other_writers} wrote minReplicas {one.min_replicas}; left alone for {duration_text(rules.back_off)}"
     return Write(one, Change.YIELD, one.min_replicas, reason, backed_off_until=until)
+
+
+def _rolled_back(one: LiveAutoscaler, floor: WrittenFloor, why: str, now: datetime, rules: FloorSettings) -> Write:
+    """The owner's value again; above it the HPA keeps what its own metrics ask for."""
+    found = rolled_back(one.watch, why, now, rules)
+    count = min(floor.before, one.max_replicas)
+    return Write(one, Change.ROLL_BACK, count, rolled_back_reason(found, now), watch=found)
+
+
+def _remembered(one: LiveAutoscaler, now: datetime) -> bool:
+    """Whether a roll back still makes the next hold longer."""
+    return isinstance(one.watch, RolledBack) and one.watch.counts(now)
 
 
 def undone(one: LiveAutoscaler, why: str) -> Write | None:
@@ -138,6 +168,8 @@ def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | No
 def _run_out(one: LiveAutoscaler, now: datetime) -> bool:
     if one.floor:
         return one.floor.expires <= now
+    if _remembered(one, now):
+        return False
     return one.backed_off_until is None or one.backed_off_until <= now
 
 
@@ -177,7 +209,9 @@ def _floored(
 ) -> Write:
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
     owner = one.floor.before if one.floor else one.min_replicas
-    return Write(one, change, count, reason, WrittenFloor(owner, now + rules.expires_after))
+    raised = change == Change.RAISE
+    watch = watch_after(one.watch, one.min_replicas, one.health, now, rules, raised=True) if raised else one.watch
+    return Write(one, change, count, reason, WrittenFloor(owner, now + rules.expires_after), watch=watch)
 
 
 def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bool:
@@ -219,4 +253,4 @@ def _move(write: Write) -> Move[Write]:
 
 def _limited(write: Write, count: int) -> Write:
     reason = f"{write.reason}; {count} in this cycle, by its rate limits"
-    return Write(write.autoscaler, write.change, count, reason, write.floor)
+    return replace(write, min_replicas=count, reason=reason)

@@ -37,12 +37,16 @@ class Merged(Wire, frozen=True):
 
 def unmarked(one: RawObject, label: str, annotations: Iterable[str], *, version: str = "") -> Merged:
     """Without our marks and our claim on fields, over a version: the next one who applies them meets no conflict."""
+    kept = disclaimed(one, version=version).metadata
+    return Merged(kept | {"labels": {label: None}, "annotations": dict.fromkeys(annotations)})
+
+
+def disclaimed(one: RawObject, *, version: str = "") -> Merged:
+    """Without our claim on fields, over a version."""
     others = [each for each in one.metadata.managed_fields if each.get("manager") != MANAGER]
     return Merged(
         {
             "resourceVersion": version or one.metadata.resource_version,
-            "labels": {label: None},
-            "annotations": dict.fromkeys(annotations),
             "managedFields": others or [{}],  # an empty list would leave them as they are
         }
     )

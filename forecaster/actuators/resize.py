@@ -47,6 +47,8 @@ class Resized(NamedTuple):
     """Of all containers, before."""
     new: bool = False
     """Whether it was made with this size."""
+    errors: float | None = None
+    """The signal of errors of its workload, before; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,10 @@ class ResizablePod:
     """What else sets its size, in words; empty where nothing does."""
     fault: str = ""
     """Why its own size is not known."""
+    errors: float | None = None
+    """The signal of errors of its workload, as it was looked up for this cycle."""
+    worse: str = ""
+    """Why the workload is worse off by that signal since the pod has its size; empty where it is not."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -280,7 +286,7 @@ def _worse(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSett
     patience = rules.watch_for if resized.new else rules.settle_for  # a new pod has to start first
     if not one.ready and now - resized.at >= patience:
         return f"not ready {duration_text(patience)} after its size was changed"
-    return ""
+    return one.worse if now - resized.at < rules.watch_for else ""
 
 
 def _refused_by_node(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
@@ -316,7 +322,7 @@ def _sized(
         why = f"its resizePolicy restarts {', '.join(restarted)}; resize.restarts allows that"
         return WriteRefusal(one, RefusalReason.RESTARTS, f"{one}: {why}")
     reason = f"sized for {one.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
-    return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts))
+    return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts, errors=one.errors))
 
 
 def _restarted(pod: Pod, sizes: Sizes, server: Server) -> tuple[str, ...]:

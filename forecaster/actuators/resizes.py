@@ -84,6 +84,7 @@ class KeptSize(msgspec.Struct, frozen=True, omit_defaults=True):
     restarts: int
     containers: dict[str, dict[str, dict[str, str]]]
     new: bool = False
+    errors: float | None = None
 
 
 class Version(Wire, frozen=True):
@@ -287,7 +288,7 @@ def resize_event(write: ResizeWrite, at: datetime) -> EventObject:
 def kept_text(resized: Resized) -> str:
     """What a pod had, as its annotation has it."""
     containers = {name: resources_block(size) for name, size in resized.before.items()}
-    return msgspec.json.encode(KeptSize(resized.at, resized.restarts, containers, resized.new)).decode()
+    return msgspec.json.encode(KeptSize(resized.at, resized.restarts, containers, resized.new, resized.errors)).decode()
 
 
 def _kept(text: str | None) -> tuple[Resized | None, str]:
@@ -299,7 +300,7 @@ def _kept(text: str | None) -> tuple[Resized | None, str]:
     except (msgspec.MsgspecError, ManifestError, ValueError) as error:
         return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
     at = kept.at if kept.at.tzinfo else kept.at.replace(tzinfo=UTC)
-    return Resized(before, max(at, LONG_AGO), kept.restarts, kept.new), ""
+    return Resized(before, max(at, LONG_AGO), kept.restarts, kept.new, kept.errors), ""
 
 
 def resources_block(size: Requirements) -> dict[str, dict[str, str]]:

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from forecaster.actuators.eviction import AGAIN, STUCK, EvictionTerms
+from forecaster.actuators.health import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.limits import MOST_WORKLOADS
 from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
 from forecaster.actuators.writes import Change, WrittenCluster
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.health import HealthAt
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.resize import ResizablePod, Sizes, Surroundings
     from forecaster.actuators.settings import ResizeSettings
@@ -56,6 +58,8 @@ class ResizeActuator:
     rules: ResizeSettings
     neighbours: NeighboursAt
     """Of the cluster; what a VPA sizes is left alone."""
+    health: HealthAt = unseen
+    """By whose errors a size is taken back, beside its pod."""
     offered: OfferedCycle | None = None
     tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     """When pods were tried to be evicted lately."""
@@ -73,7 +77,7 @@ class ResizeActuator:
             ApiError: the pods cannot be read.
         """
         wanted = sizes_wanted(self.offered, now, self._in_place)
-        watched = self.pods.marked()
+        watched = self._with_errors(self.pods.marked(), now)
         found = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
         evictions = self._evictions(watched, now)
@@ -118,7 +122,19 @@ class ResizeActuator:
         chosen = (sorted(pods)[self.turn % len(pods)] for pods in islice(others.values(), MOST_WORKLOADS))
         pods = [one for namespace, name in chosen if (one := self.pods.of(namespace, name))]
         beside = self.neighbours(now) if pods else Neighbours()
-        return [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
+        pods = [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
+        return self._with_errors(pods, now)
+
+    def _with_errors(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
+        """With the errors of their workloads, of pods that are watched or may be resized."""
+        seen = self.health({one.workload: now for one in pods}, now) if pods else {}
+        found = []
+        for one in pods:
+            health = seen.get(one.workload, UNKNOWN)
+            before = one.resized.errors if one.resized else None
+            why = errors_worse(before, health.errors, health.limit, self.rules.worse_by)
+            found.append(replace(one, errors=health.errors, worse=why))
+        return found
 
 
 def sizes_wanted(

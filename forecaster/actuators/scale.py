@@ -11,8 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster.actuators.health import UNKNOWN, Health
 from forecaster.actuators.limits import Move, allowed
 from forecaster.actuators.memory import Memory, Seen, looked
+from forecaster.actuators.rollback import (
+    Watched,
+    held,
+    rolled_back,
+    rolled_back_reason,
+    watch_after,
+    why_worse,
+)
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.rollback import Watch
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.domain.workload import WorkloadId
 
@@ -50,6 +60,10 @@ class LiveScale:
     """Whether it has a label of ours."""
     fault: str = ""
     """Why the owner's count is not known."""
+    watch: Watch = None
+    """Its last change, or a roll back."""
+    health: Health = UNKNOWN
+    """As it was looked up for this cycle."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -88,6 +102,8 @@ class CountOffer(NamedTuple):
     """False while what is measured is a lower bound."""
     current: int = 0
     """The count when it was decided."""
+    reactive: int | None = None
+    """What the measured demand alone asks for, within the policy's maximum; None: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,8 @@ class ScaleWrite:
     before: int | None = None
     """The owner's count, to be kept; None where nothing of ours stays."""
     backed_off_until: datetime | None = None
+    watch: Watch = None
+    """What is written down to be watched, or held, afterwards."""
 
     @property
     def subject(self) -> LiveScale:
@@ -123,7 +141,9 @@ class ScaleWrite:
         decided, alike = self.workload, replace(fresh, version=self.workload.version)
         if decided.before is None and fresh.before == self.before is not None and fresh.writers <= decided.writers:
             alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
-        beside: dict[str, Any] = {"scalers": decided.scalers, "held": decided.held}
+        if fresh.watch == self.watch:
+            alike = replace(alike, watch=decided.watch)
+        beside: dict[str, Any] = {"scalers": decided.scalers, "held": decided.held, "health": decided.health}
         here = replace(fresh, **beside)
         return replace(self, workload=here) if replace(alike, **beside) == decided else None
 
@@ -233,15 +253,44 @@ def _yielded(one: LiveScale, now: datetime, rules: ScaleSettings) -> ScaleWrite:
     return ScaleWrite(one, Change.YIELD, one.replicas, reason, backed_off_until=now + rules.back_off)
 
 
-def _moved(one: LiveScale, offer: CountOffer, seen: Seen, now: datetime, rules: ScaleSettings) -> ScaleWrite | None:
+def _moved(
+    one: LiveScale, offer: CountOffer, seen: Seen, now: datetime, rules: ScaleSettings
+) -> ScaleWrite | WriteRefusal | None:
+    if why := why_worse(one.watch, one.health, now, rules):
+        return _taken_back(one, offer, why, now, rules)
+    if found := held(one.watch, now):
+        return _while_held(one, offer, str(found))
     count = _asked(offer, one.replicas, seen, now, rules)
     if count is None:
         return None
+    owner, raised = one.replicas if one.before is None else one.before, count > one.replicas
+    watch = watch_after(one.watch, one.replicas, one.health, now, rules, raised=raised)
+    if raised:
+        return ScaleWrite(one, Change.RAISE, count, f"{count} are asked for", owner, watch=watch)
+    reason = f"no more than {seen.lowest()} were asked for in {duration_text(rules.lower_after)}"
+    return ScaleWrite(one, Change.LOWER, count, reason, owner, watch=watch)
+
+
+def _taken_back(
+    one: LiveScale, offer: CountOffer, why: str, now: datetime, rules: ScaleSettings
+) -> ScaleWrite | WriteRefusal:
+    """The count before the change, or more where that is measured; while what is measured is not known it stays."""
+    assert isinstance(one.watch, Watched)  # noqa: S101  only what is watched is worse
+    known = offer.reactive is not None and (offer.may_lower or not one.watch.raised)
+    count = max(one.watch.count, offer.reactive or 1)
+    if (one.watch.raised and not known) or (count >= one.replicas) == one.watch.raised:
+        return _while_held(one, offer, f"worse off since its last change, which measured demand asks for: {why}")
+    found = rolled_back(one.watch, why, now, rules)
+    return ScaleWrite(one, Change.ROLL_BACK, count, rolled_back_reason(found, now), one.before, watch=found)
+
+
+def _while_held(one: LiveScale, offer: CountOffer, why: str) -> ScaleWrite | WriteRefusal:
+    """Only measured demand raises: no forecast has its say, and nothing is lowered."""
+    if offer.reactive is None or offer.reactive <= one.replicas:
+        return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {why}")
     owner = one.replicas if one.before is None else one.before
-    if count > one.replicas:
-        return ScaleWrite(one, Change.RAISE, count, f"{count} are asked for", owner)
-    window = duration_text(rules.lower_after)
-    return ScaleWrite(one, Change.LOWER, count, f"no more than {seen.lowest()} were asked for in {window}", owner)
+    reason = f"{offer.reactive} are asked for by what is measured; {why}"
+    return ScaleWrite(one, Change.RAISE, offer.reactive, reason, owner, watch=one.watch)
 
 
 def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: ScaleSettings) -> int | None:

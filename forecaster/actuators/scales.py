@@ -20,6 +20,7 @@ from forecaster.actuators.events import (
 )
 from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
 from forecaster.actuators.pages import PageMeta, listed
+from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
@@ -145,15 +146,18 @@ class Scales:
         """
         one = write.workload
         version = one.version
-        if write.before is not None and one.before is None:
-            version = self._mark(one, {LABEL: SCALED}, {BEFORE: str(write.before), BACK_OFF: None})
+        watch = watch_text(write.watch) if write.watch else None
+        moves = write.change in {Change.RAISE, Change.LOWER}
+        if moves and write.before is not None and (one.before is None or one.watch != write.watch):
+            version = self._mark(one, {LABEL: SCALED}, {BEFORE: str(write.before), BACK_OFF: None, WATCH: watch})
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
             body = Merged({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
             self._client.patch(f"{self._path(one.id)}/scale?{self._query()}", body, RawObject)
-        if write.change in {Change.YIELD, Change.ROLL_BACK} and write.backed_off_until:
+        if write.change == Change.ROLL_BACK:
+            self._mark(one, {LABEL: SCALED}, {WATCH: watch}, "")
+        if write.change == Change.YIELD and write.backed_off_until:
             until = instant_text(write.backed_off_until)
-            version = "" if write.change == Change.ROLL_BACK else version
-            self._mark(one, {LABEL: BACKED_OFF}, {BEFORE: None, BACK_OFF: until}, version)
+            self._mark(one, {LABEL: BACKED_OFF}, {BEFORE: None, BACK_OFF: until, WATCH: None}, version)
         if write.change == Change.FORGET:
             self._give_back(one, version)
         if write.change == Change.RESTORE:
@@ -182,7 +186,7 @@ class Scales:
     def _give_back(self, one: LiveScale, version: str = "") -> None:
         """Remove our marks and our claim on the count."""
         raw = self._client.get(self._path(one.id), RawObject)
-        body = unmarked(raw, LABEL, (BEFORE, BACK_OFF), version=version)
+        body = unmarked(raw, LABEL, (BEFORE, BACK_OFF, WATCH), version=version)
         self._client.patch(f"{self._path(one.id)}?{self._query()}", body, RawObject)
 
     def _path(self, id_: WorkloadId) -> str:
@@ -218,6 +222,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         backed_off_until=instant_of(meta.annotations, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
+        watch=watch_of(meta.annotations),
     )
 
 

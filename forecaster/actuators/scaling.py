@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.actuators.acting import explained
+from forecaster.actuators.health import UNKNOWN, unseen
 from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.rollback import looked_since
 from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
 from forecaster.actuators.writes import WrittenCluster
 from forecaster.publish.offer import NO_COUNT
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.health import HealthAt
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.scale import LiveScale
@@ -55,6 +58,8 @@ class ScaleActuator:
     rules: ScaleSettings
     neighbours: NeighboursAt
     """Of the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
+    health: HealthAt = unseen
+    """By which a change is taken back."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -74,8 +79,8 @@ class ScaleActuator:
         plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules)
         writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
-        unseen = offers.keys() - {one.id for one in live}
-        return self.writer.effected(self.scales, writes, plan.refusals, now, unseen, scaled=scaled)
+        others = offers.keys() - {one.id for one in live}
+        return self.writer.effected(self.scales, writes, plan.refusals, now, others, scaled=scaled)
 
     def _scaled(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "scale"
@@ -93,7 +98,16 @@ class ScaleActuator:
         beside = self.neighbours(now)
         for id_ in [one.id for one in found if beside.scaled_object(one.id)]:
             scalers[id_].append(str(beside.scaled_object(id_)))
-        return [replace(one, scalers=tuple(scalers[one.id]), held=_held(one.id, beside)) for one in found]
+        health = self.health({one.id: looked_since(one.watch, now, self.rules) for one in found}, now)
+        return [
+            replace(
+                one,
+                scalers=tuple(scalers[one.id]),
+                held=_held(one.id, beside),
+                health=health.get(one.id, UNKNOWN),
+            )
+            for one in found
+        ]
 
 
 def _held(id_: WorkloadId, beside: Neighbours) -> str:
@@ -112,9 +126,12 @@ def count_offers(
         return {}
     decided, fresh = cycle.decided, cycle.at == now
     may_lower = np.logical_not(decided.incomplete.any(axis=0)).tolist()
-    rows = zip(cycle.ids, decided.recommended.tolist(), may_lower, decided.current.tolist(), strict=True)
+    by_measured = np.minimum(decided.reactive, decided.maximum).tolist()
+    rows = zip(cycle.ids, decided.recommended.tolist(), may_lower, decided.current.tolist(), by_measured, strict=True)
     return {
-        id_: CountOffer(count if fresh and count != NO_COUNT else None, lowers, current)
-        for id_, count, lowers, current in rows
+        id_: CountOffer(count, lowers, current, reactive if reactive >= 1 else None)
+        if fresh and count != NO_COUNT
+        else CountOffer(None, lowers, current)
+        for id_, count, lowers, current, reactive in rows
         if scaled(id_)
     }

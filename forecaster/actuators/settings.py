@@ -57,6 +57,22 @@ class LimitSettings(Section):
     back_off: Positive = Field(
         timedelta(hours=1), description="How long an object is left alone whose field another writer changed."
     )
+    roll_back: bool = Field(
+        default=True, description="Whether a change is taken back after which its workload is worse off."
+    )
+    watch_for: Positive = Field(
+        timedelta(minutes=10),
+        description="How long readiness, restarts and errors of a workload are looked at after its last change.",
+    )
+    worse_by: Ratio = Field(
+        0.2,
+        description="What counts as worse off: the share of its pods that do not serve, or have restarted, beyond "
+        "those before; of errors above their limit, how far above what they were; ratio.",
+    )
+    rolled_back_for: Positive = Field(
+        timedelta(hours=1),
+        description="How long a workload is held after a roll back, twice as long each time again, a day at most.",
+    )
 
 
 class FloorSettings(LimitSettings):
@@ -112,6 +128,9 @@ class ResizeSettings(Section):
     )
     watch_for: Positive = Field(
         timedelta(minutes=10), description="How long restarts and readiness of a pod are looked at after its resize."
+    )
+    worse_by: Ratio = Field(
+        0.2, description="How far errors that are above their limit have to be above what they were; ratio."
     )
     evict_after: Positive = Field(
         timedelta(minutes=30),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.actuators.health import UNKNOWN, Health
 from forecaster.actuators.writes import MANAGER
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from forecaster.actuators.rollback import Watch
     from forecaster.actuators.writes import Change
     from forecaster.domain.policy import Mode
     from forecaster.domain.workload import WorkloadId
@@ -54,6 +56,10 @@ class LiveAutoscaler:
     """Whether it has a label of ours."""
     fault: str = ""
     """Why the owner's value is not known."""
+    watch: Watch = None
+    """Its last change, or a roll back."""
+    health: Health = UNKNOWN
+    """Of its target, as it was looked up for this cycle."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -100,6 +106,8 @@ class Write:
     floor: WrittenFloor | None = None
     """The floor that is on afterwards."""
     backed_off_until: datetime | None = None
+    watch: Watch = None
+    """What is written down to be watched, or held, afterwards."""
 
     @property
     def subject(self) -> LiveAutoscaler:
@@ -121,6 +129,6 @@ class Write:
     def on(self, fresh: LiveAutoscaler) -> Write | None:
         """The same change of the object as it is now; None where what it was decided by has changed."""
         decided = self.autoscaler
-        here = replace(fresh, beside=decided.beside)
+        here = replace(fresh, beside=decided.beside, health=decided.health)
         alike = replace(here, version=decided.version, replicas=decided.replicas)
         return replace(self, autoscaler=here) if alike == decided else None

@@ -49,7 +49,7 @@ class Change(StrEnum):
     SETTLE = "settle"
     """What was resized has kept well and is no longer watched."""
     ROLL_BACK = "roll-back"
-    """The owner's value again, because pods are worse off since ours."""
+    """The value before ours again, because pods are worse off since."""
 
 
 class RefusalReason(StrEnum):
@@ -77,9 +77,10 @@ LASTING = frozenset(
         RefusalReason.AMBIGUOUS,
         RefusalReason.UNREADABLE,
         RefusalReason.STOPPED,
+        RefusalReason.ROLLED_BACK,
     }
 )
-"""Reasons that end by what an owner does; the others end by themselves."""
+"""Reasons that an owner should see: they end by what one does, or in an hour or more."""
 
 
 class WrittenObject(Protocol):

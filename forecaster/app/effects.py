@@ -26,6 +26,7 @@ from forecaster.app.compose import (
     status_writer,
     watched_kubeconfig,
 )
+from forecaster.app.health import WorkloadHealth
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
+    from forecaster.ports import Source
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import LiveCluster
@@ -116,8 +118,9 @@ def cluster_writers(
     live: LiveFacts | None,
     election: Election | None,
     table: Path,
+    source: Source | None = None,
 ) -> ClusterWriters:
-    """What is enabled of it, under one election; `table` is what the serving process reads.
+    """What is enabled of it, under one election; `table` is what the serving process reads, `source` tells errors.
 
     Raises:
         ClientConfigError: there is no way to the API server.
@@ -125,7 +128,7 @@ def cluster_writers(
     cluster = live.source.live if live else None
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
     fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
-    acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else (), table)
+    acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else (), table, source)
     refusal = acting.refusal if acting else lambda _: None
     return ClusterWriters(
         acting,
@@ -142,6 +145,7 @@ def actuators(
     election: Election | None = None,
     misread: Callable[[], Sequence[Misread]] = tuple,
     table: Path | None = None,
+    source: Source | None = None,
 ) -> Actuators | None:
     """What writes, by the election of the replica that does; None where nothing is enabled.
 
@@ -152,24 +156,25 @@ def actuators(
         return None
     acting, policies = settings.acting, settings.policies
     here = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
-    source = client_config_source(acting.kubeconfig)
-    client, reader = ApiClient(source, timeout=REQUEST_SECONDS).configured(), ApiClient(source, connections=1)
+    rights = client_config_source(acting.kubeconfig)
+    client, reader = ApiClient(rights, timeout=REQUEST_SECONDS).configured(), ApiClient(rights, connections=1)
     parts.callback(client.close)
     parts.callback(reader.close)
     election = election or election_of(settings, parts)
     hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
     beside = CycleNeighbours(reader, neighbour_paths(settings))
+    health = WorkloadHealth(here, source, policies, log)
     found: dict[str, Acting] = {}
     writers = {name: Writer(name, election, acting, log) for name in ("floor", "scale", "resize")}
     if settings.floor.enabled:
-        found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside)
+        found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside, health)
     if settings.scale.enabled:
         scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
-        found["scale"] = ScaleActuator(scales, hpas.listed, writers["scale"], policies, settings.scale, beside)
+        found["scale"] = ScaleActuator(scales, hpas.listed, writers["scale"], policies, settings.scale, beside, health)
     if settings.resize.enabled:
         above, running = (here.above, here.running) if here else (_itself, _not_watched)
         pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader)
-        found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside)
+        found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside, health)
         if settings.resize.initial and table:
             path = new_pods_path(table)
             found["initial"] = InitialActuator(pods, path, settings.cycle.interval, election, acting, policies, beside)

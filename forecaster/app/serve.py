@@ -226,7 +226,7 @@ def build_service(
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
-    writers = cluster_writers(settings, log, parts, live, election, table.path)
+    writers = cluster_writers(settings, log, parts, live, election, table.path, source)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers

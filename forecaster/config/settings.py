@@ -289,6 +289,16 @@ class Settings(Section):
                     raise ValueError(f"signal {name!r} is not measured; use one of {', '.join(sorted(known))}")
         return value
 
+    @field_validator("policy", "overrides")
+    @classmethod
+    def _errors_are_asked_for(cls, value: Any, info: ValidationInfo) -> Any:
+        queries = info.data.get("queries")
+        for name in [value.rollback.errors] if isinstance(value, Policy) else [_errors(one.policy) for one in value]:
+            if queries and isinstance(name, str) and name and name not in queries.errors:
+                known = ", ".join(sorted(queries.errors)) or "none is there"
+                raise ValueError(f"rollback.errors {name!r} is not one of queries.errors ({known})")
+        return value
+
     @property
     def signal_table(self) -> Signals:
         """The table of signals."""
@@ -309,6 +319,11 @@ def _vertical_mode(policy: Mapping[str, Any]) -> object:
 def _evicts(policy: Mapping[str, Any]) -> bool:
     vertical = policy.get("vertical")
     return isinstance(vertical, dict) and vertical.get("evict") is True
+
+
+def _errors(policy: Mapping[str, Any]) -> object:
+    rollback = policy.get("rollback")
+    return rollback.get("errors") if isinstance(rollback, dict) else None
 
 
 def _signals_named(horizontal: object) -> list[str]:

@@ -253,6 +253,24 @@ class PublishPolicy(Section):
     )
 
 
+class RollbackPolicy(Section):
+    """By what a change of ours is taken back, beside readiness and restarts of the pods."""
+
+    errors: str = Field("", description="A signal of errors, one of `queries.errors`; default: none.")
+    limit: float | None = Field(
+        None,
+        ge=0,
+        description="What that signal may be, e.g. 0.05. A change is taken back after which it is above, and above "
+        "what it was. While it is not known it says nothing.",
+    )
+
+    @model_validator(mode="after")
+    def _errors_have_a_limit(self) -> Self:
+        if self.errors and self.limit is None:
+            raise ValueError(f"errors {self.errors} needs a limit, e.g. 0.05")
+        return self
+
+
 class Policy(Section):
     """Everything that may differ between workloads."""
 
@@ -275,6 +293,7 @@ class Policy(Section):
     horizontal: HorizontalPolicy = HorizontalPolicy()
     vertical: VerticalPolicy = VerticalPolicy()
     publish: PublishPolicy = PublishPolicy()
+    rollback: RollbackPolicy = RollbackPolicy()
 
     @model_validator(mode="after")
     def _scale_is_bounded(self) -> Self:

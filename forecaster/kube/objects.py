@@ -174,11 +174,31 @@ class PodConditionObject(Wire, frozen=True):
     last_transition_time: datetime | None = None
 
 
+class TerminatedObject(Wire, frozen=True):
+    """How a container ended last."""
+
+    finished_at: datetime | None = None
+
+
+class ContainerStateObject(Wire, frozen=True):
+    """A state of a container, as far as it matters here."""
+
+    terminated: TerminatedObject | None = None
+
+
+class ContainerStatusObject(Wire, frozen=True):
+    """One container of a pod."""
+
+    restart_count: int = 0
+    last_state: ContainerStateObject = ContainerStateObject()
+
+
 class PodStatusObject(Wire, frozen=True):
     """How far a pod has come."""
 
     phase: str = ""
     conditions: tuple[PodConditionObject, ...] = ()
+    container_statuses: tuple[ContainerStatusObject, ...] = ()
 
 
 class PodObject(Wire, frozen=True):
@@ -208,6 +228,8 @@ class ScalableStatus(Wire, frozen=True):
 
     replicas: int = 0
     ready_replicas: int = 0
+    update_revision: str = ""
+    """Of a StatefulSet: tells one template from another."""
 
 
 OURS = "forecaster.dev/"

@@ -196,6 +196,21 @@ class LiveCluster:
         every = ((self._above(pod.owner), key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready)
         return ((id_, *key, pod.resources) for id_, key, pod in every if id_ in wanted)
 
+    def living(self, wanted: Container[WorkloadId]) -> dict[WorkloadId, list[LivePod]] | None:
+        """The pods of these workloads, ready or not; None while that is not known."""
+        if not (self._young(self.pods) and self._young(self.replica_sets)):
+            return None
+        found: dict[WorkloadId, list[LivePod]] = defaultdict(list)
+        for pod in list(self.pods.objects.values()):
+            if (id_ := self._above(pod.owner)) in wanted:
+                found[id_].append(pod)
+        return found
+
+    def workload(self, id_: WorkloadId) -> LiveWorkload | None:
+        """A workload as it is now; None where it is not there, or that is not known."""
+        watch = self.workloads.get(id_.kind)
+        return watch.objects.get((id_.namespace, id_.name)) if watch and self._young(watch) else None
+
     def above(self, owner: WorkloadId) -> WorkloadId:
         """The workload of a pod's controller: the owner of a ReplicaSet, any other controller itself."""
         return self._above(owner)

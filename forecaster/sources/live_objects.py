@@ -110,6 +110,8 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     """All but ours, which are marks of writes."""
     image: str = ""
     """Of its app containers by the template, without tags."""
+    revision: str = ""
+    """Of the template of a StatefulSet."""
 
 
 class LiveHpa(msgspec.Struct, frozen=True):
@@ -157,6 +159,12 @@ class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     phase: str
     node: str
     resources: Resources
+    unready: float = 0.0
+    """Since when it is not ready again; 0 where it is, or never was."""
+    restarts: int = 0
+    """Of all containers."""
+    restarted: float = 0.0
+    """When a container ended last that was started again."""
 
 
 _NOTHING = Resources()
@@ -175,6 +183,7 @@ def workload_of_object(one: Scalable) -> LiveWorkload:
         annotations=one.metadata.ours() or NOTHING_NOTED,
         labels=_labels(one.metadata.labels),
         image=_image(spec.template.spec),
+        revision=_text(one.status.update_revision),
     )
 
 
@@ -210,14 +219,20 @@ def pod_of_object(one: PodObject, before: LivePod | None = None) -> LivePod | No
     scheduled, ready = since.get("PodScheduled"), since.get("Ready")
     created = one.metadata.creation_timestamp.timestamp() if one.metadata.creation_timestamp else 0.0
     first = before.ready if before is not None and before.created == created else 0.0
+    first = first or (ready.timestamp() if ready else 0.0)
+    lost = next((each.last_transition_time for each in one.status.conditions if each.type == "Ready"), None)
+    ended = [each.last_state.terminated for each in one.status.container_statuses]
     return LivePod(
         owner=workload_id(one.metadata.namespace, owner.kind, owner.name),
         created=created,
         scheduled=scheduled.timestamp() if scheduled else 0.0,
-        ready=first or (ready.timestamp() if ready else 0.0),
+        ready=first,
         phase=_text(one.status.phase),
         node=_text(one.spec.node_name),
         resources=pod_resources(one.spec),
+        unready=lost.timestamp() if lost and first and not ready else 0.0,
+        restarts=sum(each.restart_count for each in one.status.container_statuses),
+        restarted=max((each.finished_at.timestamp() for each in ended if each and each.finished_at), default=0.0),
     )
 
 

@@ -36,6 +36,8 @@ _TEMPLATES: Mapping[str, str] = {
 OF_PODS = "cpu_pods"
 _MADE_OF: Mapping[str, str] = {CPU: OF_PODS, CPU_CONTAINER: "cpu_container_pods"}
 """The query that says what sums of a signal are made of."""
+ERRORS = "errors of "
+"""Of signals of errors, before their names."""
 ANY_CONTAINER = ".+"
 MOST_NAMED = 500
 """Containers that a query names one by one; with more, all are asked for."""
@@ -135,6 +137,12 @@ class Queries(BaseModel):
     )
     state_metrics: str = Field("", description="Versions of kube-state-metrics, label `version`. Empty: our own.")
 
+    errors: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")], str] = Field(
+        default_factory=dict,
+        description="Signals of errors by name, for `rollback.errors` of policies: PromQL with one series a workload, "
+        "labels namespace, workload_kind and workload, e.g. the share of requests that fail. Asked only while "
+        "something is changed or watched.",
+    )
     per_container: bool = Field(
         default=True, description="Whether usage and requests are read by container; if not, pods are sized as a whole."
     )
@@ -178,6 +186,13 @@ class Queries(BaseModel):
             re.compile(value)
         except re.error as error:
             raise ValueError(f"must be a regular expression: {error}") from error
+        return value
+
+    @field_validator("errors")
+    @classmethod
+    def _errors_are_asked(cls, value: dict[str, str]) -> dict[str, str]:
+        if empty := [name for name, query in value.items() if not query.strip()]:
+            raise ValueError(f"{empty[0]}: needs a query")
         return value
 
     def with_signals(self, signals: Mapping[str, SignalSettings]) -> Queries:
@@ -227,9 +242,13 @@ class Queries(BaseModel):
 
         A signal of containers is asked for of these.
         """
+        return self.rendered(self._template(signal), self.window(step), containers)
+
+    def _template(self, signal: str) -> str:
+        if signal.startswith(ERRORS):
+            return self.errors.get(signal.removeprefix(ERRORS), "")
         own = self._own.get(signal)
-        template = getattr(self, _TEMPLATES[signal]) if own is None else self._total(own)
-        return self.rendered(template, self.window(step), containers)
+        return str(getattr(self, _TEMPLATES[signal])) if own is None else self._total(own)
 
     def _total(self, own: SignalSettings) -> str:
         """The total over all pods: the mean of a pod times the ready ones where the query answers with that."""
@@ -244,8 +263,7 @@ class Queries(BaseModel):
 
     def is_rate(self, signal: str) -> bool:
         """Whether a signal is asked for as a rate over a window."""
-        own = self._own.get(signal)
-        return "$window" in (getattr(self, _TEMPLATES[signal]) if own is None else own.query)
+        return "$window" in self._template(signal)
 
     def inventory(self) -> dict[str, str]:
         """The queries that together describe every workload, by name."""
@@ -275,7 +293,8 @@ class Queries(BaseModel):
 
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""
-        signals = {str(name): self.signal(name) for name in (*DEMAND, *self._own)}
+        errors = (f"{ERRORS}{name}" for name in self.errors)
+        signals = {str(name): self.signal(name) for name in (*DEMAND, *self._own, *errors)}
         counted = {OF_PODS: self.of_pods(CPU, timedelta(0))}
         return {name: text for name, text in (signals | counted | self.inventory()).items() if text}
 

@@ -101,10 +101,17 @@ class FakeAutoscalers:
 
 def _after(write: Write, one: LiveAutoscaler, *, dies: bool) -> dict[str, object]:
     """The fields that a write leaves."""
-    marks: dict[str, object] = {"floor": write.floor, "backed_off_until": write.backed_off_until}
+    marks: dict[str, object] = {
+        "floor": write.floor,
+        "backed_off_until": write.backed_off_until,
+        "watch": write.watch,
+    }
     if write.change in {Change.YIELD, Change.FORGET}:
         others = one.writers - {MANAGER}
         return marks | {"writers": others, "marked": write.change == Change.YIELD}
+    if write.change == Change.ROLL_BACK:
+        writers = frozenset({MANAGER}) if dies else frozenset[str]()
+        return marks | {"min_replicas": write.min_replicas, "marked": True, "writers": writers}
     if write.change == Change.RESTORE:
         writers = frozenset({MANAGER}) if dies else frozenset[str]()
         return marks | {"min_replicas": write.min_replicas, "marked": dies, "writers": writers}

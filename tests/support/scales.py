@@ -66,17 +66,17 @@ class FakeScales:
         name = one.id.name
         if write.before is not None:
             since = {} if one.before is not None else {"writers": frozenset[str]()}  # the owner's claim is older
-            self.change(name, before=write.before, marked=True, backed_off_until=None, **since)
+            self.change(name, before=write.before, marked=True, backed_off_until=None, watch=write.watch, **since)
             if self.dies:
                 return
-        if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE}:
+        if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
             ours = {"writers": frozenset({MANAGER})} if write.replicas != one.replicas else {}
             self.change(name, replicas=write.replicas, **ours)
         if write.change == Change.YIELD:
-            self.change(name, before=None, marked=True, backed_off_until=write.backed_off_until)
+            self.change(name, before=None, marked=True, backed_off_until=write.backed_off_until, watch=None)
         if write.change == Change.FORGET or (write.change == Change.RESTORE and not self.dies):
             writers = self.one(name).writers - {MANAGER}
-            self.change(name, before=None, marked=False, backed_off_until=None, writers=writers)
+            self.change(name, before=None, marked=False, backed_off_until=None, watch=None, writers=writers)
 
     def record(self, write: ScaleWrite, at: datetime) -> None:
         self.recorded.append(write)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Resize
     from forecaster.domain.report import Effected
+    from forecaster.ports import Source
     from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Api
     from tests.support.control_plane.plane import ControlPlane
@@ -54,11 +55,12 @@ class ActingReplica:
         settings: Mapping[str, object],
         live: LiveCluster | None = None,
         table: Path | None = None,
+        source: Source | None = None,
     ) -> None:
         account = str(plane.account("forecaster", NAMESPACE))
         given = {"acting": {"kubeconfig": account}, "kubernetes": {"kubeconfig": account}}
         self.settings = parse({**given, **settings}, "test")
-        found = actuators(self.settings, structlog.get_logger(), parts, live, table=table)
+        found = actuators(self.settings, structlog.get_logger(), parts, live, table=table, source=source)
         assert found is not None
         self.actuators = found
         self.publisher = OfferPublisher(self.settings.policies, {"effects": found})

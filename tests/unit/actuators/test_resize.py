@@ -134,8 +134,9 @@ class TestRollBack:
             ({"restarts": 1}, "1 restarts since its size was changed"),
             ({"ready": False}, "not ready 2m after its size was changed"),
             ({"status": ResizeStatus.INFEASIBLE, "said": "too large"}, "its node can never grant the size. too large"),
+            ({"worse": "errors are 0.2"}, "errors are 0.2"),
         ],
-        ids=["restarts", "readiness", "infeasible"],
+        ids=["restarts", "readiness", "infeasible", "errors"],
     )
     def test_a_pod_that_is_worse_off_gets_its_own_size_again(self, fields: dict[str, object], why: str) -> None:
         plan = planned(pod("web-2"), watched=[resized(**fields)], minutes=3)

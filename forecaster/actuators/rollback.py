@@ -1,0 +1,134 @@
+"""Counts that are watched after a change of ours, and held after one was taken back. Pure.
+
+What is watched lies in an annotation beside the count, so that the next leader, too, knows what to compare with.
+Changes in one direction that follow each other are one change: the count before the first of them comes back.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import msgspec
+
+from forecaster.actuators.health import Health, worse
+from forecaster.domain.amounts import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.actuators.settings import LimitSettings
+
+WATCH = "forecaster.dev/watched"
+"""Annotation of an object whose count was changed lately, or taken back."""
+LONGEST_HOLD = timedelta(days=1)
+"""However often a workload was worse off. Also for how long after a hold earlier ones count."""
+MOST_DOUBLED = 17
+"""Doublings after which a hold of a second is longer than the longest."""
+
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class Watched(msgspec.Struct, frozen=True, tag="watched", omit_defaults=True):
+    """A count that was changed lately."""
+
+    count: int
+    """Before the first change."""
+    raised: bool
+    since: Instant
+    """The first change."""
+    at: Instant
+    """The last one."""
+    health: Health
+    """Before the first change."""
+    times: int = 0
+    """How often a change was taken back before."""
+
+
+class RolledBack(msgspec.Struct, frozen=True, tag="rolled-back"):
+    """A count that is held, because its workload was worse off with another."""
+
+    until: Instant
+    times: int
+    why: str
+
+    def holds(self, now: datetime) -> bool:
+        """Whether it is still held. One that ends later than any hold can is by another clock, and none."""
+        return now < self.until <= now + LONGEST_HOLD
+
+    def counts(self, now: datetime) -> bool:
+        """Whether it still makes the next hold longer."""
+        return now < self.until + LONGEST_HOLD
+
+    def __str__(self) -> str:
+        return f"rolled back, {self.why}; held until {self.until:%H:%M} UTC"
+
+
+Watch: TypeAlias = "Watched | RolledBack | None"
+
+
+def watch_after(
+    before: Watch, count: int, health: Health, now: datetime, rules: LimitSettings, *, raised: bool
+) -> Watched | None:
+    """What is written down beside a change of `count`; None where nothing of its workload is known to compare with."""
+    if not rules.roll_back or not health.told:
+        return None
+    if isinstance(before, Watched) and before.raised == raised and now - before.since < rules.watch_for:
+        return msgspec.structs.replace(before, at=now)
+    return Watched(count, raised, now, now, health, _times(before, health, now, rules))
+
+
+def _times(before: Watch, health: Health, now: datetime, rules: LimitSettings) -> int:
+    """Earlier roll backs, forgotten once a change was watched to its end and all of its health is known."""
+    if isinstance(before, RolledBack):
+        return before.times if before.counts(now) else 0
+    if before is None or (health.known and now - before.at >= rules.watch_for):
+        return 0
+    return before.times
+
+
+def why_worse(watch: Watch, health: Health, now: datetime, rules: LimitSettings) -> str:
+    """Why a count that is watched is to be taken back; empty where it is not."""
+    if not isinstance(watch, Watched) or not rules.roll_back or not timedelta(0) <= now - watch.at < rules.watch_for:
+        return ""
+    return worse(watch.health, health, rules.worse_by)
+
+
+def held(watch: Watch, now: datetime) -> RolledBack | None:
+    """The roll back for which a count is held now."""
+    return watch if isinstance(watch, RolledBack) and watch.holds(now) else None
+
+
+def rolled_back(watch: Watch, why: str, now: datetime, rules: LimitSettings) -> RolledBack:
+    """What is written down beside a count that was taken back: each hold is twice as long as the one before."""
+    times = watch.times if watch else 0
+    held_for = min(rules.rolled_back_for * 2 ** min(times, MOST_DOUBLED), LONGEST_HOLD)
+    return RolledBack(now + held_for, times + 1, why)
+
+
+def rolled_back_reason(found: RolledBack, now: datetime) -> str:
+    """Of the write."""
+    return f"worse off since the last change: {found.why}; held for {duration_text(found.until - now)}"
+
+
+def looked_since(watch: Watch, now: datetime, rules: LimitSettings) -> datetime:
+    """From when restarts count: since the change that is watched, and no longer before now than one is watched."""
+    before = now - rules.watch_for
+    return max(watch.since, before) if isinstance(watch, Watched) else before
+
+
+def watch_text(watch: Watched | RolledBack) -> str:
+    """As its annotation has it."""
+    return msgspec.json.encode(watch).decode()
+
+
+def watch_of(annotations: Mapping[str, str]) -> Watch:
+    """What an annotation tells; one that cannot be read tells nothing."""
+    try:
+        return _decoder.decode(annotations.get(WATCH, "null"))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+_decoder: msgspec.json.Decoder[Watch] = msgspec.json.Decoder(Watched | RolledBack | None)

@@ -1,0 +1,97 @@
+"""Health of workloads: pods as they are watched, and the signals of errors that policies name, asked once a cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.actuators.health import Health
+from forecaster.domain.signal import Signal
+from forecaster.errors import SourceError
+from forecaster.sources.queries import ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.writes import AuditLog
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.ports import Source
+    from forecaster.sources.live import LiveCluster
+    from forecaster.sources.live_objects import LivePod, LiveWorkload
+
+BLINK_SECONDS = 60.0
+"""A pod that is not ready for less has failed a probe; it still counts."""
+
+
+class WorkloadHealth:
+    """What is seen of workloads, `HealthAt`: pods of the `live` cluster, errors by the `source`, if they are there."""
+
+    def __init__(self, live: LiveCluster | None, source: Source | None, policies: Policies, log: AuditLog) -> None:
+        self._live, self._source, self._policies, self._log = live, source, policies, log
+        self._asked: tuple[datetime, dict[str, Mapping[WorkloadId, float]]] | None = None
+        self._failed: dict[str, str] = {}
+
+    def __call__(self, since: Mapping[WorkloadId, datetime], now: datetime) -> dict[WorkloadId, Health]:
+        """Of these workloads now."""
+        pods = self._live.living(since) if self._live else None
+        return {id_: self._of(id_, pods, from_, now) for id_, from_ in since.items()}
+
+    def _of(
+        self, id_: WorkloadId, pods: Mapping[WorkloadId, Sequence[LivePod]] | None, since: datetime, now: datetime
+    ) -> Health:
+        stated = self._policies.stated(id_).rollback
+        errors = self._errors(stated.errors, now).get(id_) if stated.errors else None
+        limit = stated.limit if stated.errors else None
+        workload = self._live.workload(id_) if self._live else None
+        if pods is None or workload is None:
+            return Health(errors=errors, limit=limit)
+        mine = pods.get(id_, ())
+        return Health(
+            wanted=workload.replicas,
+            ready=sum(serves(one, now.timestamp()) for one in mine),
+            restarted=sum(has_restarted(one, since.timestamp()) for one in mine),
+            release=release_of(workload, mine),
+            errors=errors,
+            limit=limit,
+        )
+
+    def _errors(self, name: str, now: datetime) -> Mapping[WorkloadId, float]:
+        """The signal of this name at the instant of a cycle; nothing while it cannot be asked, or is told in part."""
+        if self._asked is None or self._asked[0] != now:
+            self._asked = (now, {})
+        answered = self._asked[1]
+        if name not in answered:
+            answered[name] = self._latest(name, now)
+        return answered[name]
+
+    def _latest(self, name: str, now: datetime) -> Mapping[WorkloadId, float]:
+        fault, found = "", {}
+        if self._source is not None:
+            try:
+                block = self._source.latest(Signal(f"{ERRORS}{name}", unit=""), now)
+                fault = block.partial
+                found = dict(zip(block.ids, block.values[:, -1].tolist(), strict=True))
+            except SourceError as error:
+                fault = str(error)
+        if fault and self._failed.get(name) != fault:
+            self._log.warning("errors_not_known", signal=name, error=fault)
+        self._failed[name] = fault
+        return {} if fault else {id_: value for id_, value in found.items() if np.isfinite(value)}
+
+
+def serves(pod: LivePod, now: float) -> bool:
+    """Whether a pod serves, or has not been ready only for a moment."""
+    return pod.ready > 0 and (pod.unready == 0 or now - pod.unready < BLINK_SECONDS)
+
+
+def has_restarted(pod: LivePod, since: float) -> bool:
+    """Whether a container of it restarted since an instant; of a pod made since then, more than once."""
+    return pod.restarted >= since and pod.restarts > (1 if pod.created >= since else 0)
+
+
+def release_of(workload: LiveWorkload, pods: Iterable[LivePod]) -> str:
+    """What tells one release of a workload from another: the revision of a StatefulSet, else the owners of its pods."""
+    return workload.revision or ", ".join(sorted({one.owner.name for one in pods}))

@@ -1,0 +1,265 @@
+"""A change after which a workload is worse off is taken back, and the workload held: modes floor and scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from forecaster.actuators.acting import FloorActuator
+from forecaster.actuators.autoscalers import applied, listed_autoscaler
+from forecaster.actuators.floor import released
+from forecaster.actuators.health import Health
+from forecaster.actuators.rollback import WATCH, RolledBack, Watched, watch_of, watch_text
+from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
+from forecaster.actuators.writes import Change, Writer
+from forecaster.domain.decision import Reason
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.kube.objects import HorizontalPodAutoscaler
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.resources.neighbours import Neighbours
+from tests.support.autoscalers import FakeAutoscalers, live_hpa
+from tests.support.fences import Fence, Log
+from tests.support.recommendations import NOON, recommendation, signal_view
+from tests.support.scales import FakeScales, live_scale_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from forecaster.domain.report import Effected
+    from forecaster.domain.workload import WorkloadId
+
+WEB = live_scale_of().id
+WELL = Health(wanted=3, ready=3, restarted=0, release="web-1", errors=0.01, limit=0.05)
+BAD: dict[str, Health] = {
+    "2 of 3 pods are not ready, 0 were before": msgspec.structs.replace(WELL, ready=1),
+    "3 pods restarted, 0 had before": msgspec.structs.replace(WELL, restarted=3),
+    "errors are 0.2, above the limit of 0.05, and were 0.01": msgspec.structs.replace(WELL, errors=0.2),
+}
+NO_EVIDENCE = {
+    "one pod of ten": (Health(10, 10, 0, "web-1"), Health(10, 9, 1, "web-1")),
+    "not known": (WELL, Health(limit=0.05)),
+    "was not known": (
+        Health(release="web-1", limit=0.05),
+        BAD["errors are 0.2, above the limit of 0.05, and were 0.01"],
+    ),
+    "another release": (WELL, msgspec.structs.replace(WELL, ready=0, errors=0.9, release="web-2")),
+    "as bad before": (msgspec.structs.replace(WELL, errors=0.3), msgspec.structs.replace(WELL, errors=0.31)),
+    "below its limit": (WELL, msgspec.structs.replace(WELL, errors=0.04)),
+}
+
+
+class World:
+    """One leader in mode scale or floor over one workload, whose health a test names; a cycle a minute."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode, self.health, self.now = mode, WELL, NOON
+        self.cluster: Any = FakeScales.of_all(live_scale_of()) if mode == "scale" else FakeAutoscalers.of(live_hpa())
+        self.log = Log(self.cluster)
+        self.restart()
+
+    def restart(self, policy_mode: str = "") -> None:
+        """Another leader, which remembers nothing."""
+        bounds = {"min_replicas": 1, "max_replicas": 20}
+        policies = Policies(Policy.model_validate({"mode": policy_mode or self.mode, "horizontal": bounds}))
+        writer = Writer(self.mode, Fence(), ActingSettings(), self.log)
+        if self.mode == "scale":
+            rules = ScaleSettings(enabled=True)
+            none = Neighbours()
+            found: Any = ScaleActuator(self.cluster, list, writer, policies, rules, lambda _: none, self.seen)
+        else:
+            rules_of_floor = FloorSettings(enabled=True)
+            found = FloorActuator(self.cluster, writer, policies, rules_of_floor, lambda _: Neighbours(), self.seen)
+        self.actuator = found
+        self.publisher = OfferPublisher(policies, {self.mode: found})
+
+    def seen(self, since: Mapping[WorkloadId, datetime], now: datetime) -> Mapping[WorkloadId, Health]:
+        return dict.fromkeys(since, self.health)
+
+    @property
+    def count(self) -> int:
+        one = self.cluster.one() if self.mode == "scale" else self.cluster.only()
+        return int(one.replicas if self.mode == "scale" else one.min_replicas)
+
+    def cycle(self, asked: int | None, reactive: int | None = 3) -> Effected:
+        reason = Reason.FORECAST if asked else Reason.NO_DATA
+        now = self.count if self.mode == "scale" else 4
+        one = recommendation(WEB, at=self.now, now=now, replicas=asked, reason=reason)
+        view = replace(signal_view("cpu", self.now), forecast_replicas=asked, reactive_replicas=reactive)
+        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=())])
+        done: Effected = self.actuator.act(self.now)
+        self.now += timedelta(minutes=1)
+        return done
+
+    def cycles(self, count: int, asked: int | None, reactive: int | None = 3) -> None:
+        for _ in range(count):
+            self.cycle(asked, reactive)
+
+
+@pytest.mark.parametrize(("mode", "before"), [("scale", 3), ("floor", 2)])
+@pytest.mark.parametrize("why", BAD)
+def test_what_is_worse_off_gets_its_count_back_and_is_held_with_the_reason(mode: str, before: int, why: str) -> None:
+    world = World(mode)
+    assert world.cycle(6).writes == {("raise", "written"): 1}
+    world.restart()
+    world.health = BAD[why]
+    assert world.cycle(6).writes == {("roll-back", "written"): 1}
+    assert world.count == before
+    event, facts = world.log.lines[-1]
+    assert (event, facts["change"], facts["was"]) == ("cluster_write", "roll-back", 6)
+    assert facts["reason"] == f"worse off since the last change: {why}; held for 1h"
+    world.health = WELL
+    found = world.cycle(6)
+    assert (found.writes, found.states["rolled-back"]) == ({}, 1)
+    lasting = world.actuator.writer.lasting[WEB]
+    assert (lasting.code, why in lasting.message) == ("rolled-back", True)
+
+
+@pytest.mark.parametrize("mode", ["scale", "floor"])
+@pytest.mark.parametrize("case", NO_EVIDENCE)
+def test_what_is_not_known_or_not_ours_takes_nothing_back(mode: str, case: str) -> None:
+    world = World(mode)
+    world.health, after = NO_EVIDENCE[case]
+    world.cycle(6)
+    world.health = after
+    world.cycles(5, 6)
+    assert world.count == 6
+
+
+@pytest.mark.parametrize("mode", ["scale", "floor"])
+def test_what_gets_worse_after_the_window_is_not_ours(mode: str) -> None:
+    world = World(mode)
+    world.cycles(11, 6)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    world.cycle(6)
+    assert world.count == 6
+
+
+@pytest.mark.parametrize("mode", ["scale", "floor"])
+def test_a_hold_ends_and_the_next_one_is_twice_as_long_until_all_was_well(mode: str) -> None:
+    world, bad = World(mode), BAD["3 pods restarted, 0 had before"]
+
+    def rolled_back() -> str:
+        world.health = WELL
+        world.cycle(6)
+        world.health = bad
+        world.cycle(6)
+        return str(world.log.lines[-1][1]["reason"]).rpartition(" ")[2]
+
+    assert rolled_back() == "1h"
+    world.now += timedelta(hours=1)
+    assert rolled_back() == "2h"
+    world.now += timedelta(hours=1)
+    assert world.cycle(6).writes == {}
+    world.now += timedelta(hours=1)
+    world.health = WELL
+    world.cycles(12, 6)
+    world.cycle(8)
+    world.health = bad
+    world.cycle(8)
+    assert str(world.log.lines[-1][1]["reason"]).endswith("held for 1h")
+
+
+def test_counts_that_follow_each_other_go_back_to_the_one_before_the_first() -> None:
+    world = World("scale")
+    world.cycle(5)
+    world.cycle(8)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    world.cycle(8)
+    assert world.count == 3
+
+
+def test_measured_demand_is_never_undercut_and_raises_while_the_workload_is_held() -> None:
+    world = World("scale")
+    world.cycle(8)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    world.cycle(8, reactive=5)
+    assert world.count == 5
+    world.cycle(8, reactive=7)
+    assert world.count == 7
+    world.cycles(10, 2, reactive=2)
+    assert world.count == 7
+
+
+def test_what_measured_demand_asks_for_is_not_taken_back_but_no_forecast_raises_it() -> None:
+    world = World("scale")
+    world.cycle(6)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    found = world.cycle(9, reactive=6)
+    assert (found.writes, found.states["rolled-back"], world.count) == ({}, 1, 6)
+
+
+@pytest.mark.parametrize("asked", [None, 8])
+def test_while_measured_demand_is_not_known_no_count_is_lowered(asked: int | None) -> None:
+    world = World("scale")
+    world.cycle(7)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    world.cycle(asked, reactive=None if asked is None else 7)
+    assert world.count == 7
+
+
+def test_a_lowered_count_comes_back() -> None:
+    world = World("scale")
+    world.cycle(7)
+    world.cycles(8, 4)
+    assert world.count == 4
+    world.health = msgspec.structs.replace(WELL, ready=1)
+    assert world.cycle(4).writes == {("roll-back", "written"): 1}
+    assert world.count == 7
+
+
+def test_another_mode_gives_the_owners_value_back_while_a_workload_is_held() -> None:
+    world = World("scale")
+    world.cycle(8)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    world.cycle(8, reactive=5)
+    one = world.cluster.one()
+    assert (one.replicas, one.before, isinstance(one.watch, RolledBack)) == (5, 3, True)
+    world.restart("publish")
+    assert world.cycle(8).writes == {("restore", "written"): 1}
+    one = world.cluster.one()
+    assert (one.replicas, one.before, one.watch, one.marked) == (3, None, None, False)
+
+
+def test_a_floor_that_was_rolled_back_is_left_by_the_expiry_while_it_counts_and_goes_with_a_release() -> None:
+    world = World("floor")
+    world.cycle(6)
+    world.health = BAD["3 pods restarted, 0 had before"]
+    world.cycle(6)
+    one = world.cluster.only()
+    assert (one.floor, one.marked, one.writers) == (None, True, frozenset())
+    assert released(one, world.now, expired=True) is None
+    assert released(one, world.now + timedelta(days=3), expired=True) is not None
+    back = released(one, world.now, expired=False)
+    assert back is not None
+    assert (back.change, back.min_replicas) == (Change.FORGET, 2)
+
+
+class TestAnnotation:
+    def test_what_is_watched_is_read_as_it_was_written(self) -> None:
+        watched = Watched(3, raised=True, since=NOON, at=NOON, health=WELL, times=2)
+        held = RolledBack(NOON, 1, "3 pods restarted")
+        assert [watch_of({WATCH: watch_text(one)}) for one in (watched, held)] == [watched, held]
+
+    @pytest.mark.parametrize(
+        "text", ["", "{}", "null", '{"type":"rolled-back","until":"2026-01-01T00:00:00","times":1}']
+    )
+    def test_what_cannot_be_read_tells_nothing(self, text: str) -> None:
+        assert watch_of({WATCH: text}) is None
+
+    def test_a_floor_is_applied_with_what_is_watched_and_read_again(self) -> None:
+        world = World("floor")
+        world.cycle(6)
+        (write,) = world.cluster.written
+        raw = msgspec.to_builtins(applied(write))
+        raw["spec"] = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 6, "maxReplicas": 20}
+        found = listed_autoscaler(msgspec.json.decode(msgspec.json.encode(raw), type=HorizontalPodAutoscaler))
+        assert found.watch == write.watch
+        assert isinstance(found.watch, Watched)
+        assert found.watch.health == WELL

@@ -1,0 +1,145 @@
+"""What is seen of a workload before and after a change: its pods as they are watched, and errors by its policy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+import yaml
+from structlog.testing import capture_logs
+
+from forecaster.actuators.health import Health
+from forecaster.app.health import WorkloadHealth
+from forecaster.config.settings import parse
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Workload, WorkloadId
+from forecaster.errors import ConfigError, SourceUnavailable
+from forecaster.sources.live import LiveCluster
+from forecaster.sources.queries import ERRORS, Queries
+from tests.support.api_objects import deployment, event, lists, metadata, played, pod
+from tests.support.fakes import FakeSource, Load
+from tests.support.snippets import snippets
+
+if TYPE_CHECKING:
+    from tests.support.api_objects import Document
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+SINCE = NOW - timedelta(minutes=5)
+WEB = WorkloadId("shop", "Deployment", "web")
+HTTP = Signal(f"{ERRORS}http", unit="")
+QUERY = "sum by (namespace, workload_kind, workload) (errors)"
+SETTINGS: dict[str, Any] = {
+    "queries": {"errors": {"http": QUERY}},
+    "policy": {"rollback": {"errors": "http", "limit": 0.05}},
+}
+
+
+def pod_that(name: str, *, restarts: int = 0, minutes: float = 0, ready: str = "True", made: float = 60) -> Document:
+    """Of `minutes` ago are its last restart and its last change of readiness; `made` so many minutes ago."""
+    changed, created = ((NOW - timedelta(minutes=each)).isoformat() for each in (minutes, made))
+    found = pod(name, ("ReplicaSet", "web-1"), creationTimestamp=created)
+    ended = {"lastState": {"terminated": {"finishedAt": changed}}} if restarts else {}
+    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": changed}]
+    found["status"] |= {"conditions": conditions, "containerStatuses": [{"restartCount": restarts, **ended}]}
+    return found
+
+
+def live_of(*pods: Document) -> LiveCluster:
+    found = LiveCluster(clock=NOW.timestamp)
+    sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
+    lists(found, {"deployments": [deployment()], "replicasets": sets, "pods": pods})
+    return found
+
+
+def seen(live: LiveCluster | None, source: FakeSource | None = None) -> Health:
+    policies = parse(SETTINGS, "test").policies
+    found = WorkloadHealth(live, source, policies, structlog.get_logger())
+    return found({WEB: SINCE}, NOW)[WEB]
+
+
+def told(errors: float) -> FakeSource:
+    return FakeSource([Load(Workload(WEB, 3, 3), {HTTP: lambda _: errors})])
+
+
+def test_pods_and_errors_are_seen_together() -> None:
+    found = seen(live_of(*(pod_that(f"web-{each}") for each in range(3))), told(0.02))
+    assert found == Health(wanted=3, ready=3, restarted=0, release="web-1", errors=0.02, limit=0.05)
+    assert found.known
+
+
+@pytest.mark.parametrize(
+    ("one", "restarted"),
+    [
+        (pod_that("a", restarts=1, minutes=2), 1),
+        (pod_that("a", restarts=4, minutes=9), 0),
+        (pod_that("a", restarts=1, minutes=1, made=3), 0),
+        (pod_that("a", restarts=2, minutes=1, made=3), 1),
+    ],
+    ids=["since", "before", "new, once", "new, again"],
+)
+def test_restarts_count_since_a_change_and_the_first_one_of_a_new_pod_does_not(one: Document, restarted: int) -> None:
+    assert seen(live_of(one)).restarted == restarted
+
+
+@pytest.mark.parametrize(("minutes", "ready"), [(0.5, 1), (2.0, 0)], ids=["for a moment", "for long"])
+def test_a_pod_that_was_ready_counts_until_it_has_not_been_for_a_minute(minutes: float, ready: int) -> None:
+    live = live_of(pod_that("a"))
+    played(live.pods, [event("MODIFIED", pod_that("a", ready="False", minutes=minutes))])
+    assert seen(live).ready == ready
+
+
+def test_without_live_facts_only_errors_are_known() -> None:
+    assert seen(None, told(0.02)) == Health(errors=0.02, limit=0.05)
+
+
+@pytest.mark.parametrize("fault", ["down", "partial", "silent"])
+def test_errors_that_are_not_told_in_full_are_not_known(fault: str) -> None:
+    source = told(0.9)
+    if fault == "down":
+        source.down = SourceUnavailable("connection refused")
+    elif fault == "partial":
+        source.partial = {NOW: 0.5}
+    else:
+        source.mute = {HTTP: SINCE}
+    with capture_logs() as logs:
+        assert seen(None, source) == Health(limit=0.05)
+    assert [one["event"] for one in logs] == ([] if fault == "silent" else ["errors_not_known"])
+
+
+def test_each_signal_of_errors_is_asked_once_a_cycle() -> None:
+    source = told(0.02)
+    health = WorkloadHealth(None, source, parse(SETTINGS, "test").policies, structlog.get_logger())
+    for at in (NOW, NOW, NOW + timedelta(minutes=1)):
+        health({WEB: SINCE}, at)
+    assert [one.signal for one in source.asked] == [HTTP, HTTP]
+
+
+class TestSettings:
+    def test_those_of_the_page_are_settings(self) -> None:
+        (block,) = (one.text for one in snippets() if one.page.name == "scale.md" and "errors:" in one.text)
+        settings = parse(yaml.safe_load(block), "test")
+        assert settings.policies.stated(WEB).rollback.limit == 0.05
+        assert "$" not in settings.queries.signal(HTTP)
+
+    def test_the_query_is_asked_as_others_are(self) -> None:
+        queries = Queries.model_validate({"errors": {"http": "errors{$namespaces}[$window]"}, "namespaces": "shop"})
+        assert queries.signal(HTTP) == "errors{shop}[2m]"
+        assert queries.all_queries()[HTTP] == "errors{shop}[2m]"
+        assert queries.signal(f"{ERRORS}grpc") == ""
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"policy": SETTINGS["policy"]}, "'http' is not one of queries.errors \\(none is there\\)"),
+            ({"overrides": [{"policy": SETTINGS["policy"]}]}, "'http' is not one of queries.errors"),
+            ({**SETTINGS, "policy": {"rollback": {"errors": "http"}}}, "errors http needs a limit, e.g. 0.05"),
+            ({"queries": {"errors": {"http": " "}}}, "http: needs a query"),
+            ({"queries": {"errors": {"HTTP errors": QUERY}}}, "errors"),
+        ],
+        ids=["unknown", "unknown to an override", "no limit", "no query", "no name"],
+    )
+    def test_faults_are_told_at_the_start(self, given: dict[str, Any], message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            parse(given, "test")
