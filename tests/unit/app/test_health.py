@@ -121,7 +121,7 @@ class TestSettings:
         (block,) = (one.text for one in snippets() if one.page.name == "scale.md" and "errors:" in one.text)
         settings = parse(yaml.safe_load(block), "test")
         assert settings.policies.stated(WEB).rollback.limit == 0.05
-        assert "$" not in settings.queries.signal(HTTP)
+        assert "$owners" not in settings.queries.signal(HTTP)
 
     def test_the_query_is_asked_as_others_are(self) -> None:
         queries = Queries.model_validate({"errors": {"http": "errors{$namespaces}[$window]"}, "namespaces": "shop"})
