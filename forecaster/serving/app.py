@@ -79,7 +79,7 @@ class FrontApplication:
     ) -> None:
         self._admission = admission
         self._metrics_api = metrics_api
-        self._pages = pages
+        self.pages = pages
         self._count = count
         self._access_control = access_control
         self._upstream = upstream
@@ -87,7 +87,7 @@ class FrontApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the lifespan of the process."""
         if scope["type"] != "http":
-            await self._pages(scope, receive, send)
+            await self.pages(scope, receive, send)
             return
         if self._admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
             reply = self._admission.answer(scope["method"], await _body(receive))
@@ -99,7 +99,7 @@ class FrontApplication:
         elif scope["path"].startswith(KUBERNETES):
             await self._kubernetes(_api_request(scope), send)
         else:
-            await self._pages(scope, receive, send)
+            await self.pages(scope, receive, send)
 
     async def _kubernetes(self, request: ApiRequest, send: Send) -> None:
         if self._upstream is not None and self._upstream.has(request):
