@@ -40,6 +40,13 @@ def test_an_alert_says_what_is_wrong_and_leads_to_its_runbook(alert: dict[str, d
     assert alert["labels"]["severity"] in {"critical", "warning"}
 
 
+def test_a_log_event_that_is_named_is_one_of_the_log() -> None:
+    said = " ".join(one["annotations"]["description"] for one in ALERTS)
+    named = re.findall(r"log event ([a-z_]+)", said)
+    assert len(named) > 4
+    assert [name for name in named if f"| `{name}` |" not in text_of("docs", "operations.md")] == []
+
+
 def test_every_runbook_has_its_alert() -> None:
     assert re.findall(r"^## (\w+)$", text_of("docs", "runbooks.md"), re.MULTILINE) == [one["alert"] for one in ALERTS]
 
