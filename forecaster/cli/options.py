@@ -90,6 +90,23 @@ def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
     return {id_ for id_ in ids if fnmatchcase(str(id_), wanted)}
 
 
+def of_namespaces(ids: Iterable[WorkloadId], names: str | None) -> list[WorkloadId]:
+    """Those of the namespaces that `--namespace` names, of what was not asked by namespace; all without it.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    from fnmatch import fnmatchcase
+
+    from forecaster.errors import UnknownName
+
+    each, patterns = list(ids), [one.strip() for one in (names or "*").split(",")]
+    found = [id_ for id_ in each if any(fnmatchcase(id_.namespace, pattern) for pattern in patterns)]
+    if names and not found:
+        raise UnknownName("namespace", names, {id_.namespace for id_ in each})
+    return found
+
+
 def narrowed(settings: Settings, pattern: str) -> Settings:
     """The same settings, whose questions are about the workloads of this pattern: one workload costs one workload."""
     namespace, _, name = pattern.rpartition("/")

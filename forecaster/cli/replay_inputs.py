@@ -13,7 +13,7 @@ from forecaster import __version__
 from forecaster.app import traces
 from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import remedy_of, specs_of
-from forecaster.cli.options import chosen, duration_of, narrowed, settings_of
+from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces, settings_of
 from forecaster.cli.replay_options import PricedOptions, ReplayOptions
 from forecaster.config.settings import parse
 from forecaster.domain.layers import merged
@@ -62,8 +62,8 @@ class ReplayInputs:
     forecasting: Forecasting
 
 
-def inputs_of(options: ReplayOptions) -> ReplayInputs:
-    """What the options name, read.
+def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayInputs:
+    """What the options name, read; it begins a `length` before its end, or at `begin`.
 
     Raises:
         ConfigError: an option cannot be used.
@@ -80,7 +80,7 @@ def inputs_of(options: ReplayOptions) -> ReplayInputs:
         settings=settings,
         traces=found,
         policies=_policies(options, settings, specs),
-        begin=max(found.start - MINUTE, until - length),
+        begin=max(found.start - MINUTE, begin or until - length),
         until=until,
         assumed=_assumptions(options, found, specs, settings),
         forecasting=_forecasting(options),
@@ -117,7 +117,7 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
     known = settings.signal_table
     whole = _exported(options.export, options, known) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
-    ours = chosen(ids, options.workload)
+    ours = chosen(of_namespaces(ids, options.namespace), options.workload)
     return whole.take([i for i, id_ in enumerate(ids) if id_ in ours])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from forecaster.cli.replay_inputs import ReplayInputs
     from forecaster.domain.workload import ContainerLosses, WorkloadId
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from forecaster.report.progress import ShownProgress
 
 Week = Annotated[bool, typer.Option("--week", help="Seven days up to the end; as without --from and --length.")]
-From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="Beginning of the time (RFC 3339).")]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from", metavar="TIME", help="Beginning of the time (RFC 3339); it ends at --to, or --length later."
+    ),
+]
 To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end, as --until.")]
 Html = Annotated[
     Path | None,
@@ -63,7 +68,7 @@ def report(
     check_writable(html)
     with shown_progress("report") as shown:
         shown.began("history", 0.0)
-        inputs, outcome = _looked_back(_spanning(given, begin, end, week=week), shown)
+        inputs, outcome = _looked_back(*_spanning(given, begin, end, week=week), shown)
     if html is not None:
         write_file(html, week_page(outcome, inputs.assumed, inputs.traces.origin))
         write_view(html.with_suffix(".json"), week_view(outcome))
@@ -73,31 +78,37 @@ def report(
         raise typer.Exit(1)
 
 
-def _spanning(given: ReportOptions, begin: str | None, end: str | None, *, week: bool) -> ReportOptions:
-    """The options with the span that --week, --from and --to name."""
+def _spanning(
+    given: ReportOptions, begin: str | None, end: str | None, *, week: bool
+) -> tuple[ReportOptions, datetime | None]:
+    """The options with the span that --week, --from, --to and --length name, and its beginning where it is stated."""
     from forecaster.app.clock import current, instant
+    from forecaster.cli.options import duration_of
     from forecaster.errors import ConfigError, Fault
 
     until = end or given.until
     if week and begin:
         raise ConfigError("command line", [Fault("--week", begin, "is seven days; leave out --from, or name --to")])
     if begin is None:
-        return replace(given, until=until, length="7d" if week else given.length)
-    last = instant(until, "--to") if until else current()
-    span = last - instant(begin, "--from")
-    if span <= timedelta():
+        return replace(given, until=until, length="7d" if week else given.length), None
+    first = instant(begin, "--from")
+    last = instant(until, "--to") if until else min(current(), first + duration_of("--length", given.length))
+    if last <= first:
         raise ConfigError("command line", [Fault("--from", begin, f"is not before {last:%Y-%m-%d %H:%M} UTC")])
-    return replace(given, until=until, length=f"{int(span.total_seconds() // 60)}m")
+    length = f"{int((last - first).total_seconds() // 60)}m"
+    return replace(given, until=last.isoformat(), length=length), first
 
 
-def _looked_back(options: ReportOptions, shown: ShownProgress) -> tuple[ReplayInputs, WeekOutcome]:
+def _looked_back(
+    options: ReportOptions, begin: datetime | None, shown: ShownProgress
+) -> tuple[ReplayInputs, WeekOutcome]:
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of
     from forecaster.replay import compare
     from forecaster.replay.strategies import looking_back
     from forecaster.replay.weekly import WeekOutcome, adoptions_of, sizes_of
 
-    inputs = inputs_of(options)
+    inputs = inputs_of(options, begin)
     prepare_process()
     compared = compare(
         inputs.traces,

@@ -75,7 +75,7 @@ class Steps:
         except KeyboardInterrupt:
             if not (self.watch and self.watch.interrupted(name)):
                 raise
-            self.failures.append(f"interrupted in {name}: what follows is of what was known until then")
+            self.failures.append(f"interrupted in {name}: only what was known by then is in it")
             self.budget = timedelta(0)
             return otherwise
         except Exception as error:  # noqa: BLE001  the boundary of a step: what comes after it must not be lost

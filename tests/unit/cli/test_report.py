@@ -30,6 +30,16 @@ def test_a_span_of_the_bundled_load_as_json_and_as_a_page(tmp_path: Path) -> Non
     assert "What forecaster was worth" in page.read_text()
 
 
+def test_a_span_has_a_beginning_and_a_length_and_a_namespace() -> None:
+    quick = ("--from", "2021-10-20T18:00:00Z", "--length", "1h", "--every", "30", "--no-cache")
+    done = CliRunner().invoke(app, ["report", *quick, "-n", "shop,no*", "search", "-o", "json"])
+    found = json.loads(done.stdout)
+    assert (found["begin"], found["until"]) == ("2021-10-20T18:00:00Z", "2021-10-20T19:00:00Z")
+    assert [one["name"] for one in found["workloads"]] == ["search"]
+    refused = CliRunner().invoke(app, ["report", *quick, "-n", "shp"], catch_exceptions=True).exception
+    assert "no namespace matches 'shp'; did you mean shop?" in str(refused)
+
+
 def test_a_span_that_ends_before_it_begins_is_refused() -> None:
     done = CliRunner().invoke(app, ["report", *QUICK, "--to", "2021-10-19T00:00:00Z"], catch_exceptions=True)
     assert isinstance(done.exception, ConfigError)
