@@ -220,7 +220,12 @@ def observed_file(settings: Settings, observed: Observed) -> ObservedFile[Observ
 def origins_file(settings: Settings, source: Source) -> ObservedFile[Origins] | None:
     """Where the service keeps which mesh or ingress tells whose requests; None where that is not found out."""
     origins = origins_of(source)
-    return None if origins is None else ObservedFile(settings.state.directory / "request-origins.json", origins)
+    return None if origins is None else ObservedFile(origins_path(settings), origins)
+
+
+def origins_path(settings: Settings) -> Path:
+    """Of that file."""
+    return settings.state.directory / "request-origins.json"
 
 
 def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBefore]:

@@ -6,7 +6,7 @@ at before each cycle, in its thread: a cycle has one policy from its beginning t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TAKEN_OVER = ("policy", "overrides")
 """Sections that are taken over at once."""
+SHARDS = "sharding.shards"
+"""And one setting, where the fleet is divided."""
 SHOWN = 10
 """Paths of settings that are written out."""
 
@@ -52,8 +54,13 @@ class SettingsReload:
     """Why the files are not taken over as they are now; what was taken over last is in force."""
     waiting: tuple[str, ...] = ()
     """Settings that have changed and need a restart, by their paths."""
+    shards: int = field(init=False)
+    """How many there are to be from now on, of a fleet that is divided."""
     on_refusal: Callable[[str], None] = lambda _: None
     """Hears why files are refused, once for each reason, and the empty text once they are good again."""
+
+    def __post_init__(self) -> None:
+        self.shards = self.running.sharding.shards
 
     def look(self) -> None:
         """Take over what has changed. Raises nothing."""
@@ -87,7 +94,10 @@ class SettingsReload:
             policies.restate(mixed.policy, mixed.policies.overrides)
             self.log.info("settings_taken_over", overrides=len(mixed.overrides))
             self.told(mixed)
-        waiting = tuple(path for path in changed_paths(self.running, fresh) if path.partition(".")[0] not in TAKEN_OVER)
+        self.shards = fresh.sharding.shards
+        at_once = {*TAKEN_OVER, *([SHARDS] if self.running.sharding.enabled else [])}
+        changed = changed_paths(self.running, fresh)
+        waiting = tuple(path for path in changed if not at_once & {path, path.partition(".")[0]})
         if waiting and waiting != self.waiting:
             self.log.warning("settings_need_restart", settings=waiting[:SHOWN])
         self.waiting = waiting

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.app.compose import nothing_observed, observed_file
+from forecaster.app.compose import nothing_observed, observed_file, origins_path
 from forecaster.app.service import Persistence
+from forecaster.app.sharding.learned import LearnedShards
+from forecaster.domain.window import EPOCH
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import (
     CHANGES_KEPT,
@@ -17,21 +20,24 @@ from forecaster.publish.decision_history import (
     PastScores,
     ScoreSums,
 )
+from forecaster.sources.request_origins import Origins
 from forecaster.store.history import HistoryStore
+from forecaster.store.shards import Learned, ShardStates
 from forecaster.store.snapshot import Snapshots
+from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
     from forecaster.app import telemetry
+    from forecaster.app.service import Persistable
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.rows import OfferedCycle
     from forecaster.store.ledger import SqlLedger
     from forecaster.store.past import FadedScores, PastDecision
-    from forecaster.store.state import ObservedFile
 
 OBSERVED_EVERY = timedelta(minutes=5)
 """From one writing of what was earned and decided to the next; a kill loses no more. 15 ms of CPU at 10,000 rows."""
@@ -66,8 +72,10 @@ class KeptState(NamedTuple):
     history: HistoryStore
     observed: Observed
     files: list[Persistence]
-    earned: ObservedFile[Observed]
-    """The file of `observed`."""
+    earned: Persistable
+    """What writes `observed`, or what shards have learned."""
+    shards: LearnedShards | None = None
+    """What was learned in shards, of a fleet that is divided; `history` and `observed` are with them then."""
 
     def follow(self, file: ObservedFile[Any] | None, log: telemetry.Log) -> None:
         """Go on with what is kept in one more file, as far as there is one; a change is written at once."""
@@ -76,23 +84,36 @@ class KeptState(NamedTuple):
             self.files.append(Persistence(OnChange(file), timedelta(0)))
 
 
-def restored(settings: Settings, directory: Path, now: datetime, log: telemetry.Log) -> KeptState:
-    """History and what was seen of workloads, as the last run left them."""
+def restored(settings: Settings, directory: Path, address: str, now: datetime, log: telemetry.Log) -> KeptState:
+    """History and what was seen of workloads, as the last run left them; `address` is that of the database."""
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
+    every = timedelta(0) if settings.replicas.enabled else OBSERVED_EVERY
+    if settings.sharding.enabled:
+        shards = LearnedShards(settings.sharding.shards, ShardStates(address), partial(undivided, settings, log))
+        return KeptState(history, nothing_observed(settings), [Persistence(shards, every)], shards, shards)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, log)
     observed = observed_file(settings, nothing_observed(settings))
     restore(observed, log)
-    every = timedelta(0) if settings.replicas.enabled else OBSERVED_EVERY
     files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, every)]
     return KeptState(history, observed.observed, files, observed)
+
+
+def undivided(settings: Settings, log: telemetry.Log) -> Learned | None:
+    """What the service has learned before its fleet was divided; None where nothing of it lies there."""
+    observed, origins = observed_file(settings, nothing_observed(settings)), Origins()
+    restore(observed, log)
+    if not observed.observed.fleet.row:
+        return None
+    restore(ObservedFile(origins_path(settings), origins), log)
+    return Learned(EPOCH, observed.observed.kept(), origins.kept())
 
 
 @dataclass(frozen=True, slots=True)
 class StateBefore:
     """Writes what was earned and decided before the table that says so: a copy of the table has its state, too."""
 
-    file: ObservedFile[Observed]
+    file: Persistable
 
     def receive(self, _cycle: OfferedCycle) -> None:
         """A table is about to be written. Raises `StoreError`."""

@@ -33,8 +33,10 @@ from forecaster.app.reload import SettingsReload
 from forecaster.app.replicas import FencedPublisher, Replica
 from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
+from forecaster.app.sharding.compose import sharded_cycle
 from forecaster.app.tape_replay import beginning, on_tape
 from forecaster.app.telemetry import CountedLedger, Metrics
+from forecaster.cycle.run import Cycle, Effects
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
@@ -57,7 +59,8 @@ if TYPE_CHECKING:
     from forecaster.app.effects import ClusterWriters
     from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
-    from forecaster.config.settings import Settings, StateSettings
+    from forecaster.app.sharding.cycle import ShardedCycle
+    from forecaster.config.settings import Settings
     from forecaster.domain.report import CycleReport
     from forecaster.kube.lease import Election
     from forecaster.publish.decision_history import DecisionHistory
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from forecaster.publish.settings import PriceSettings
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
+    from forecaster.store.settings import StateSettings
 
 
 def serve(settings: Settings, clock: Callable[[], datetime] = current, files: SettingsFiles | None = None) -> int:
@@ -153,7 +157,8 @@ class Program(NamedTuple):
             if events := settings_events(self.settings, self.clock, self.log):
                 reload.on_refusal = events.tell
             service.reload = reload
-        tell_facts(self.settings.serving, service.cycle, self.directory, self.log, parts)
+        if isinstance(service.cycle, Cycle):
+            tell_facts(self.settings.serving, service.cycle, self.directory, self.log, parts)
         return service
 
     def _show(self, settings: Settings, health: HealthBook) -> None:
@@ -217,11 +222,12 @@ def build_service(
     source with live facts are there before the service and after it.
     """
     now = last_multiple(clock(), settings.cycle.interval)
-    kept = restored(settings, directory, now, log)
+    address = database_address(settings.state)
+    kept = restored(settings, directory, address, now, log)
     metrics, paths = Metrics(__version__), Paths()
-    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+    ledger = SqlLedger(address, keep=settings.state.keep)
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
-    kept.follow(origins_file(settings, source), log)
+    kept.follow(None if kept.shards else origins_file(settings, source), log)
     kept.follow(stated_file(settings, live.source.live) if live else None, log)
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
@@ -230,37 +236,44 @@ def build_service(
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
-    receivers |= pictures(settings, table.path, kept.history, paths)
+    receivers |= {} if kept.shards else pictures(settings, table.path, kept.history, paths)
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
     parts.callback(close_ledger, ledger, log)
-    watch(metrics, settings, kept.history, live, writers)
+    watch(metrics, settings, None if kept.shards else kept.history, live, writers)
     told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
-    nodes = table.nodes = NodesText(node_pools(settings))
-    cycle = build_cycle(
-        settings,
-        taped.source,
-        kept.history,
-        publisher=FencedPublisher(publisher, election.holds) if election else publisher,
-        ledger=taped.ledger,
-        observed=kept.observed,
-        actuator=writers.actuators,
-    )
-    cycle.nodes = nodes.pools
-    if settings.serving.forecast_path:
-        cycle.forecaster.paths = paths
+    nodes = table.nodes = NodesText(None if kept.shards else node_pools(settings))
+    fenced = FencedPublisher(publisher, election.holds) if election else publisher
+    cycle: Cycle | ShardedCycle
+    if kept.shards:
+        effects = Effects(fenced, taped.ledger, writers.actuators)
+        cycle = sharded_cycle(settings, taped.source, effects, kept.shards, parts)
+    else:
+        cycle = build_cycle(
+            settings,
+            taped.source,
+            kept.history,
+            publisher=fenced,
+            ledger=taped.ledger,
+            observed=kept.observed,
+            actuator=writers.actuators,
+        )
+        cycle.nodes = nodes.pools
+        if settings.serving.forecast_path:
+            cycle.forecaster.paths = paths
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
 
 
 def watch(
-    metrics: Metrics, settings: Settings, history: HistoryStore, live: LiveFacts | None, writers: ClusterWriters
+    metrics: Metrics, settings: Settings, history: HistoryStore | None, live: LiveFacts | None, writers: ClusterWriters
 ) -> None:
-    """Count what the parts of the service know of themselves."""
-    metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
+    """Count what the parts of the service know of themselves; its history may be with shards."""
+    if history:
+        metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     if live:
         metrics.watch_live(live.states, lambda: live.source.misread)
     if settings.serving.secure.enabled and settings.serving.secure.certificate_file:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from forecaster.app import telemetry
 from forecaster.app.clock import current
 from forecaster.app.schedule import Schedule
+from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 
@@ -47,7 +48,7 @@ class Persistence:
 class Service:
     """What `forecaster run` does between start and stop."""
 
-    cycle: Cycle
+    cycle: Cycle | ShardedCycle
     settings: CycleSettings
     metrics: Metrics
     persisted: Sequence[Persistence]
@@ -106,6 +107,8 @@ class Service:
         stated = (self.cycle.policies.defaults, self.cycle.policies.overrides)
         self.reload.look()
         self.metrics.settings_loaded(taken_over=not self.reload.refused, waiting=len(self.reload.waiting))
+        if isinstance(self.cycle, ShardedCycle):
+            self.cycle.divide(self.reload.shards)
         if (self.cycle.policies.defaults, self.cycle.policies.overrides) != stated:
             self.judged = None  # other overrides may mean no workload
         return tuple(self.reload.failures())

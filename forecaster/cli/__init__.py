@@ -28,6 +28,7 @@ from forecaster.cli import (
     report,
     run,
     settings,
+    shards,
     store,
     tune,
 )
@@ -185,6 +186,7 @@ for name, one in COMMANDS.items():
     app.command(name, short_help=one.summary, epilog=examples(one.examples))(one.function)
 app.add_typer(backtest.app, name="backtest")
 app.add_typer(hpa.app, name="hpa")
+app.add_typer(shards.app, name="shards")
 app.add_typer(store.app, name="store")
 
 

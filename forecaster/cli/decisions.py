@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from forecaster.config.settings import Settings, StateSettings
+    from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
     from forecaster.store.ledger import SqlLedger
+    from forecaster.store.settings import StateSettings
 
 AFTER = timedelta(minutes=30)
 """How far `why-not` looks for what came."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from forecaster.config.settings import StateSettings
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.realised import DecidedCount
+    from forecaster.store.settings import StateSettings
 
 BEFORE = timedelta(days=30)
 """A count that has not changed for long was decided long ago."""

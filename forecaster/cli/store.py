@@ -11,8 +11,8 @@ from forecaster.cli.options import ConfigFile, OutputForm, settings_of
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from forecaster.config.settings import StateSettings
     from forecaster.report.moved import MovedView
+    from forecaster.store.settings import StateSettings
 
 app = typer.Typer(
     help="The database of decisions and scores.",
@@ -54,8 +54,8 @@ def move(
 
     What ended early goes on where it was when it is begun again. Nothing is taken from the old database.
     """
-    from forecaster.config.settings import StateSettings
     from forecaster.report.moved import print_moved
+    from forecaster.store.settings import StateSettings
 
     if (target is None) == (target_file is None):
         raise typer.BadParameter("name the database to fill, with --to or --to-file")

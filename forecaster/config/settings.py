@@ -11,13 +11,14 @@ forecast:     which model, how often it is fitted
 serving:      where the API listens                  (serving/settings.py)
 keda:         where KEDA's external scaler listens   (serving/keda/settings.py)
 remote_write: where forecasts are written            (remote_write/settings.py)
-state:        where snapshot, ledger and table lie
+state:        where snapshot, ledger and table lie     (store/settings.py)
 acting:       how the cluster is written to           (actuators/settings.py)
 floor:        how minReplicas is written              (actuators/settings.py)
 scale:        how counts are written                  (actuators/settings.py)
 resources:    whether objects of the cluster state policies   (resources/settings.py)
 resize:       how running pods are resized            (actuators/settings.py)
 replicas:     how others come by what one computes    (publish/settings.py)
+sharding:     how a large fleet is computed in parts   (config/sharding.py)
 prices:       what requests cost                     (publish/settings.py)
 policy:       defaults of every workload             (domain/policy.py)
 overrides:    - match: {namespace, kind, name}; policy: {...}
@@ -30,7 +31,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, field_validator
@@ -40,6 +40,7 @@ import models
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
+from forecaster.config.sharding import ShardingSettings, fitting
 from forecaster.domain.faults import UNKNOWN_SETTING
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -60,9 +61,11 @@ from forecaster.sources.settings import (
     signals_of,
 )
 from forecaster.store.history import HistorySettings
+from forecaster.store.settings import StateSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from pydantic.fields import FieldInfo
 
@@ -125,34 +128,6 @@ class ForecastSettings(Section):
         return value
 
 
-class StateSettings(Section):
-    """What outlives the process."""
-
-    directory: Path = Field(
-        Path("forecaster-state"), description="Directory of snapshot, table and the SQLite database."
-    )
-    database: str = Field(
-        "",
-        description="SQLAlchemy address of the ledger, e.g. postgresql+psycopg://...; default: SQLite in `directory`.",
-    )
-    database_file: Path | None = Field(
-        None, description="File that holds the address of the database, for addresses with a password."
-    )
-    keep: Positive = Field(timedelta(days=30), description="How long decisions and scores are kept.")
-    tape: Path | None = Field(
-        None,
-        description="File on which all that is read and decided goes, begun anew at each start, for `forecaster replay "
-        "--tape`. It is not bounded: name one to find something out.",
-    )
-
-    @field_validator("database_file")
-    @classmethod
-    def _one_address(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if value and info.data.get("database"):
-            raise ValueError("use either database or database_file")
-        return value
-
-
 ANY_DAY = (datetime(2026, 1, 1, tzinfo=UTC),) * 2
 
 
@@ -186,6 +161,7 @@ class Settings(Section):
     scale: ScaleSettings = ScaleSettings()
     resize: ResizeSettings = ResizeSettings()
     replicas: ReplicaSettings = ReplicaSettings()
+    sharding: ShardingSettings = ShardingSettings()
     resources: ResourceSettings = ResourceSettings()
     prices: PriceSettings = PriceSettings()
     policy: Policy = Policy()
@@ -231,6 +207,11 @@ class Settings(Section):
         if value.enabled and serving and not (serving.enabled and serving.secure.enabled and serving.secure.service):
             raise ValueError("enabled needs serving.secure.enabled and serving.secure.service: replicas ask each other")
         return value
+
+    @field_validator("sharding")
+    @classmethod
+    def _shards_fit(cls, value: ShardingSettings, info: ValidationInfo) -> ShardingSettings:
+        return fitting(value, info.data)
 
     @field_validator("resources")
     @classmethod

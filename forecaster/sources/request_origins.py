@@ -20,7 +20,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.sources.request_rates import PREFERRED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from forecaster.domain.window import Block
 
@@ -153,6 +153,24 @@ class Origins:
             pair for name, ids in known.origins.items() for pair in zip(ids, known.days.get(name, ()), strict=False)
         )
         self.before = {WorkloadId(*id_): datetime.combine(day, time(), UTC) for id_, day in days if day}
+
+
+def handed_over(kept: Iterable[bytes], place: Callable[[str], int]) -> dict[int, bytes]:
+    """Of what several shards keep (`Origins.kept`), what each of other shards has to know; `place` is by namespace.
+
+    Raises:
+        msgspec.MsgspecError: one of them is no such JSON.
+    """
+    found: defaultdict[int, Origins] = defaultdict(Origins)
+    for one in kept:
+        known = Origins()
+        known.restore(one)
+        for id_, name in known.of.items():
+            of_shard = found[place(id_.namespace)]
+            of_shard.of[id_] = name
+            if id_ in known.before:
+                of_shard.before[id_] = known.before[id_]
+    return {shard: one.kept() for shard, one in found.items()}
 
 
 def several(found: Mapping[str, Collection[WorkloadId]]) -> list[WorkloadId]:

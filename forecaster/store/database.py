@@ -4,6 +4,7 @@
     workloads  every workload that was decided about, and the latest decision about each
     decisions  one row for each change of a decision
     scores     how forecasts turned out, as sums that can be added: by hour, and by day once they are old
+    shards     what was learned of the workloads of each shard, of a fleet that is computed in shards
 
 Instants are seconds since 1970 (UTC), CPU in cores, memory in bytes. A number that is not known is NULL.
 """
@@ -20,6 +21,7 @@ from sqlalchemy import (
     Engine,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -109,6 +111,15 @@ scores = Table(
     Column("actual", Double, nullable=False),
     Index("scores_at", "at"),
     sqlite_with_rowid=False,
+)
+shards = Table(
+    "shards",
+    metadata,
+    Column("shard", Integer, primary_key=True, autoincrement=False),
+    Column("of", Integer, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("observed", LargeBinary, nullable=False),
+    Column("origins", LargeBinary, nullable=False),
 )
 SUMS = ("count", "covered", "quantiles", "absolute_error", "pinball_loss", "actual")
 

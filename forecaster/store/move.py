@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, func, insert, select, text, union
 
 from forecaster.errors import StoreError
-from forecaster.store.database import decisions, scores, workloads
+from forecaster.store.database import decisions, scores, shards, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,18 @@ def move(source: Database, target: Database, told: Callable[[str, float], None])
         with target.transaction() as writing:
             _refuse_difference(target, writing, moved)
             target.continue_ids(writing)
+            moved += _moved_shards(reading, writing)
     return moved
+
+
+def _moved_shards(reading: Connection, writing: Connection) -> list[MovedTable]:
+    """What was learned in shards, as a whole; nothing where the fleet was never divided."""
+    rows = reading.execute(select(shards)).all()
+    if not rows:
+        return []
+    writing.execute(delete(shards))
+    writing.execute(insert(shards), [row._asdict() for row in rows])
+    return [MovedTable(str(shards.name), len(rows), len(rows), _checksum(rows).hex())]
 
 
 class _Move:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 SCRIPTS = "forecaster.store:migrations"
-NEWEST = 1
+NEWEST = 2
 """The last revision in `versions`."""
 LOCK = 0x666F7265
 """Number of the advisory lock that one process at a time holds in a database of PostgreSQL."""

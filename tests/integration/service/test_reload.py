@@ -14,6 +14,7 @@ import yaml
 from forecaster.app import telemetry
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.serve import build_service, state_directory
+from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.config.files import fingerprint
 from forecaster.config.settings import load
 from forecaster.domain.layers import merged
@@ -180,3 +181,20 @@ def test_a_file_that_is_gone_for_a_moment_is_no_empty_one(mounted: Mounted, serv
     assert service.report
     assert any(one.startswith("settings: refused") for one in service.report.failures)
     assert service.cycle.policies.defaults.mode == "publish"
+
+
+@pytest.fixture
+def divided(mounted: Mounted) -> None:
+    mounted.edit(sharding={"enabled": True, "shards": 2})
+
+
+@pytest.mark.usefixtures("divided")
+def test_another_number_of_shards_is_taken_over_with_the_next_cycle(mounted: Mounted, request: Any) -> None:
+    service: Service = request.getfixturevalue("service")
+    assert isinstance(service.cycle, ShardedCycle)
+    mounted.edit(sharding={"shards": 5, "scheduler": "tcp://127.0.0.1:1"})
+    tick(service, after(1))
+    assert service.cycle.learned.shards == 5
+    assert service.report
+    assert service.report.failures == ("settings: sharding.scheduler changed; restart the service for it",)
+    assert counts(service).keys() == {"web", "cart"}

@@ -32,7 +32,7 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0002", "0001"
+revision, down_revision = "0003", "0002"
 
 
 def upgrade():
@@ -68,13 +68,14 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     versions.mkdir(parents=True)
     ours = Path(migrations.__file__).parent
     shutil.copy(ours / "env.py", versions.parent)
-    shutil.copy(ours / "versions" / "v0001_ledger.py", versions)
+    for script in (ours / "versions").glob("v*.py"):
+        shutil.copy(script, versions)
 
     def released(then: str = "") -> None:
-        (versions / "v0002_note.py").write_text(NEXT.format(then=then), encoding="utf-8")
+        (versions / "v0003_note.py").write_text(NEXT.format(then=then), encoding="utf-8")
         monkeypatch.setattr(migrations, "SCRIPTS", str(versions.parent))
-        monkeypatch.setattr(migrations, "NEWEST", 2)
-        monkeypatch.setattr("forecaster.store.database.NEWEST", 2)
+        monkeypatch.setattr(migrations, "NEWEST", 3)
+        monkeypatch.setattr("forecaster.store.database.NEWEST", 3)
 
     return released
 
@@ -89,11 +90,11 @@ def test_revisions_make_the_tables_that_the_ledger_uses(address: str, engine: En
     assert recorded(address) == 1
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-    assert versions(engine) == (1, 1)
+    assert versions(engine) == (2, 2)
 
 
 def from_before_revisions(engine: Engine) -> None:
-    metadata.create_all(engine)
+    metadata.create_all(engine, [table for table in metadata.sorted_tables if table.name != "shards"])
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO schema VALUES (1)"))
 
@@ -101,7 +102,7 @@ def from_before_revisions(engine: Engine) -> None:
 def test_tables_from_before_revisions_are_taken_over(address: str, engine: Engine) -> None:
     from_before_revisions(engine)
     assert recorded(address) == 1
-    assert versions(engine) == (1, 1)
+    assert versions(engine) == (2, 2)
 
 
 def test_older_tables_are_upgraded_and_nothing_is_lost(
@@ -110,7 +111,7 @@ def test_older_tables_are_upgraded_and_nothing_is_lost(
     recorded(address)
     next_release()
     assert recorded(address) == 1
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT name, note FROM workloads")).all() == [("web", None)]
 
@@ -121,7 +122,7 @@ def test_tables_from_before_revisions_are_upgraded_from_where_they_are(
     from_before_revisions(engine)
     next_release()
     assert recorded(address) == 1
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
 
 
 def test_an_upgrade_that_fails_leaves_the_tables_as_they_were(
@@ -131,21 +132,21 @@ def test_an_upgrade_that_fails_leaves_the_tables_as_they_were(
     next_release('op.execute("SELECT 1 FROM elsewhere")')
     with pytest.raises(StoreError, match="elsewhere"):
         recorded(address)
-    assert versions(engine) == (1, 1)
+    assert versions(engine) == (2, 2)
     next_release()
     assert recorded(address) == 1
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
 
 
 def test_replicas_that_start_together_upgrade_once(address: str, engine: Engine) -> None:
     with ThreadPoolExecutor(4) as several:
         assert list(several.map(recorded, [address] * 4)) == [1] * 4
-    assert versions(engine) == (1, 1)
+    assert versions(engine) == (2, 2)
 
 
 def test_tables_of_a_newer_version_are_refused_with_both_numbers(address: str, engine: Engine) -> None:
     recorded(address)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0002'"))
-    with pytest.raises(StoreError, match="it has version 2 of the tables, and this forecaster knows 1; install"):
+        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
+    with pytest.raises(StoreError, match="it has version 3 of the tables, and this forecaster knows 2; install"):
         recorded(address)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa", "top", "why-not", "history", "diff"),
-    *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates", "init"),
+    *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates", "init", "shards"),
 )
 WEB, CART = workload("web"), workload("cart", autoscaler=replace(hpa(), name="cart-hpa"))
 BATCH = workload(id=workload_id("batch", "jobs"), replicas=2, autoscaler=None)
@@ -133,7 +133,7 @@ class TestHelp:
 
     def test_every_command_has_examples(self) -> None:
         told = {name: CliRunner().invoke(app, [name, "-h"]).output for name in COMMANDS}
-        assert [name for name, text in told.items() if "Examples:" not in text] == ["hpa", "backtest"]
+        assert [name for name, text in told.items() if "Examples:" not in text] == ["hpa", "backtest", "shards"]
 
 
 class TestOnce:
@@ -365,3 +365,10 @@ def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
     lines = terminal.types_exactly("models").out.splitlines()
     assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
     assert "ridge" in {line.split()[0] for line in lines}
+
+
+def test_processes_of_shards_ask_for_the_address_of_the_scheduler() -> None:
+    for role in ("worker", "scheduler"):
+        told = CliRunner().invoke(app, ["shards", role])
+        assert told.exit_code == 2
+        assert "sharding.scheduler is empty" in told.output

@@ -1,0 +1,168 @@
+"""The cycle of all shards: which workloads there are, what the shards decided, one table, one record, one writer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.app.sharding.executors import ShardFailure
+from forecaster.app.sharding.learned import shard_of
+from forecaster.app.sharding.merged import merged
+from forecaster.app.sharding.parts import parted, settings_for_workers
+from forecaster.app.sharding.shard import ShardTask
+from forecaster.cycle.fleet_decisions import held_all, verdicts_of
+from forecaster.cycle.run import Outcome, record_scores
+from forecaster.cycle.steps import Steps, expect_records
+from forecaster.cycle.targets import Roster, Targets
+from forecaster.domain.decision import Reason
+from forecaster.horizontal.record import held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from forecaster.app.sharding.executors import Executor
+    from forecaster.app.sharding.learned import LearnedShards
+    from forecaster.app.sharding.shard import ShardResult
+    from forecaster.config.settings import Settings
+    from forecaster.cycle.run import Effects
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.report import Effected
+    from forecaster.domain.window import Inventory
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.ports import Source
+
+
+class Answers(NamedTuple):
+    """What came of the shards of one evaluation time."""
+
+    results: list[ShardResult]
+    failures: dict[int, str]
+    """Why a shard could not be computed, by its number."""
+
+
+@dataclass(slots=True)
+class ShardedCycle:
+    """`Cycle.run` for a fleet in shards: the first and the last steps are here, all between runs in the shards."""
+
+    settings: Settings
+    source: Source
+    effects: Effects
+    executor: Executor
+    learned: LearnedShards
+    seconds: Callable[[], float]
+    """A clock for durations only."""
+    patience: timedelta
+    """How long the shards of one evaluation time may take."""
+    roster: Roster = field(default_factory=Roster)
+    started: dict[WorkloadId, tuple[timedelta, ...]] = field(default_factory=dict)
+    """Of pods that no shard has heard of yet, how long each took to start."""
+    for_workers: Settings = field(init=False)
+    identity: str = field(init=False)
+    """The same for the same settings: after a restart workers go on with what they hold."""
+
+    def __post_init__(self) -> None:
+        self.for_workers = settings_for_workers(self.settings)
+        told = self.settings.model_dump_json(exclude={"sharding"})
+        self.identity = blake2b(told.encode(), digest_size=8).hexdigest()
+
+    @property
+    def policies(self) -> Policies:
+        """Those of all workloads."""
+        return self.settings.policies
+
+    def divide(self, shards: int) -> None:
+        """Have so many shards from the next cycle on."""
+        self.learned.divide(shards)
+
+    def run(self, now: datetime) -> Outcome:
+        """Everything for one evaluation time."""
+        steps, came = Steps(self.seconds, self.patience), Answers([], {})
+        targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
+        if not targets.down:
+            steps.run("shards", lambda: self._collect(came, targets), None)
+        decided = self._merged(targets, came, now)
+        unkept: Sequence[str] = steps.run("offers", lambda: self._hand_over(targets, decided, now), ())
+        effected = self._act(steps, now)
+        found = merged(now, [one.report for one in came.results])
+        unscored = record_scores(self.effects.ledger, found.scores)
+        failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(came.failures.items())]
+        early = (*targets.inventory.faults, *filter(None, [self.learned.damaged]), *failed, *found.failures)
+        unwritten = [line for one in effected.values() for line in one.failures]
+        report = replace(
+            found,
+            steps=steps.seconds,
+            verdicts=verdicts_of(decided),
+            failures=(*early, *unkept, *unwritten, *unscored, *steps.failures),
+            effected=effected,
+        )
+        return Outcome(targets.inventory, decided, report)
+
+    def _targets(self, now: datetime) -> Targets:
+        self.learned.recall()
+        targets = self.roster.find(self.source, now)
+        if targets.inventory.policies is not None:
+            self.policies.take_over(targets.inventory.policies)
+        expect_records(len(targets.inventory.workloads))
+        for id_, took in targets.inventory.started.items():
+            self.started[id_] = (*self.started.get(id_, ()), *took)
+        return targets
+
+    def _collect(self, came: Answers, targets: Targets) -> None:
+        """What the shards say; what they learned is kept as soon as it is there."""
+        tasks = self._tasks(targets)
+        for one in self.executor.run(tasks, self.patience.total_seconds()):
+            if isinstance(one, ShardFailure):
+                came.failures[one.shard] = one.why
+            else:
+                self.learned.keep(one.shard, one.learned)
+                came.results.append(one)
+        told = {one.shard for one in came.results}
+        self.started = {id_: took for id_, took in self.started.items() if self._shard(id_) not in told}
+        late = f"not computed within {self.patience.total_seconds():g} s"
+        came.failures.update({one.shard: late for one in tasks if one.shard not in told | came.failures.keys()})
+
+    def _tasks(self, targets: Targets) -> list[ShardTask]:
+        parts = parted(targets, self.started, self.policies.cluster, self._shard, self.settings.queries.kinds)
+        return [self._task(shard, parts[shard]) for shard in sorted(parts)]
+
+    def _task(self, shard: int, inventory: Inventory) -> ShardTask:
+        policies, fleet = self.policies, f"{self.identity}-{self.learned.shards}"
+        return ShardTask(
+            self.for_workers,
+            fleet,
+            shard,
+            inventory,
+            policies.defaults,
+            policies.overrides,
+            self.learned.of.get(shard),
+        )
+
+    def _shard(self, id_: WorkloadId) -> int:
+        return placed(id_.namespace, self.learned.shards)
+
+    def _merged(self, targets: Targets, came: Answers, now: datetime) -> list[Recommendation]:
+        """One decision about every workload that is there; it is held where its shard did not say."""
+        if targets.down:
+            return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
+        said = {one.id: one for each in came.results for one in each.recommendations}
+        return [said.get(one.id) or self._unsaid(one, came, now) for one in targets.inventory.workloads]
+
+    def _unsaid(self, workload: Workload, came: Answers, now: datetime) -> Recommendation:
+        shard = self._shard(workload.id)
+        why = came.failures.get(shard, "nothing was said of this workload")
+        return held(workload, Reason.FAILED, f"shard {shard} of {self.learned.shards}: {why}", now)
+
+    def _hand_over(self, targets: Targets, decided: Sequence[Recommendation], now: datetime) -> Sequence[str]:
+        """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
+        return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
+
+    def _act(self, steps: Steps, now: datetime) -> Mapping[str, Effected]:
+        actuator = self.effects.actuator
+        return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
+
+
+placed = lru_cache(maxsize=1 << 16)(shard_of)

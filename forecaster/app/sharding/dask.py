@@ -1,0 +1,267 @@
+"""Shards on the workers of a Dask cluster: the executor, and the processes it talks to. No other file knows Dask."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import signal
+import time
+from collections import Counter
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
+from forecaster.app.sharding.shard import HERE, ShardResult
+from forecaster.errors import StoreError
+
+try:
+    import dask
+    import distributed
+except ModuleNotFoundError as missing:
+    raise StoreError("sharding: Dask is missing; install kube-forecaster[dask]") from missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from forecaster.app.sharding.shard import ShardTask
+    from forecaster.config.sharding import ShardingSettings
+
+CONNECT_SECONDS = 5.0
+"""How long the scheduler may take to be reached; then it is tried again while the cycle has time."""
+PAUSE_SECONDS = 0.2
+AVOIDED = 3
+"""Cycles in which a worker that was overtaken is given nothing."""
+LOST = (OSError, RuntimeError, CancelledError, TimeoutError)
+"""What a client says of a scheduler that is away; another connection is tried."""
+CONFIG = {
+    "distributed.scheduler.work-stealing": False,  # a shard is best where its history is
+    "distributed.scheduler.http.routes": ["distributed.http.health"],
+    "distributed.worker.http.routes": ["distributed.http.health"],
+    "distributed.admin.large-graph-warning-threshold": "1GB",
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+}
+numbers = count()
+
+
+class Ran(NamedTuple):
+    """What came of a shard, and which worker ran it."""
+
+    worker: str
+    came: ShardResult | ShardFailure | UntoldShard
+
+
+def run_on_worker(task: ShardTask) -> Ran:
+    """What a worker is asked to do."""
+    return Ran(str(distributed.get_worker().address), tried(HERE, task))
+
+
+def assigned(shards: Iterable[int], last: dict[int, str], workers: Sequence[str]) -> dict[int, str]:
+    """A worker for each shard: the one that ran it last, unless that one has more than its part; else the idlest."""
+    wanted, load = list(shards), Counter(dict.fromkeys(workers, 0))
+    most = math.ceil(len(wanted) / len(workers))
+    found: dict[int, str] = {}
+    for shard in wanted:
+        worker = last.get(shard, "")
+        if worker in load and load[worker] < most:
+            found[shard] = worker
+            load[worker] += 1
+    for shard in wanted:
+        if shard not in found:
+            found[shard] = min(workers, key=lambda worker: load[worker])
+            load[found[shard]] += 1
+    return found
+
+
+@dataclass(slots=True)
+class DaskExecutor:
+    """Each shard where it ran last, if that worker is there; else on another one.
+
+    A worker that is lost costs its shards another start, a scheduler that is lost a new connection. What has not come
+    in a part of the time is begun once more on workers that have nothing left to do. What was learned is with the
+    asking process, so that none of them takes it away.
+    """
+
+    address: str
+    security: Any = None
+    """With the certificates of mutual TLS; None: no TLS."""
+    last: dict[int, str] = field(default_factory=dict)
+    """Where each shard ran last."""
+    waits: float = 0.5
+    """The share of the time after which a shard is begun once more on another worker."""
+    avoided: dict[str, int] = field(default_factory=dict)
+    """Workers that were overtaken, and for how many cycles they are given nothing."""
+    _client: Any = None
+
+    def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        """As they come."""
+        until, left = time.monotonic() + seconds, {task.shard: task for task in tasks}
+        self.avoided = {worker: cycles - 1 for worker, cycles in self.avoided.items() if cycles > 1}
+        while left and (rest := until - time.monotonic()) > PAUSE_SECONDS:
+            try:
+                yield from self._asked(left, rest)
+            except LOST:
+                self.close()
+            if left:
+                time.sleep(PAUSE_SECONDS)
+
+    def _asked(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        """Of the tasks that are left: one that has come is not."""
+        round_ = Round(self._connected(seconds), self.last)
+        workers = self._workers()
+        if not workers:
+            return
+        try:
+            places = assigned(left, self.last, workers)
+            for shard, worker in places.items():
+                known = self.last.get(shard) == worker
+                round_.submit(left[shard].alone() if known else left[shard], worker)
+            yield from round_.came(left, seconds * self.waits)
+            if left:
+                self._overtake(round_, left, {places[shard] for shard in left}, workers)
+                yield from round_.came(left, seconds * (1.0 - self.waits) - PAUSE_SECONDS)
+        finally:
+            round_.cancel()
+
+    def _overtake(self, round_: Round, left: dict[int, ShardTask], slow: set[str], workers: Sequence[str]) -> None:
+        idle = [worker for worker in workers if worker not in slow]
+        if idle:
+            self.avoided |= dict.fromkeys(slow, AVOIDED)
+            for shard, worker in assigned(left, {}, idle).items():
+                round_.submit(left[shard], worker)
+
+    def _workers(self) -> list[str]:
+        there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
+        return [worker for worker in there if worker not in self.avoided] or there
+
+    def _connected(self, seconds: float) -> Any:
+        if self._client is None:
+            dask.config.set(CONFIG)
+            make: Any = distributed.Client
+            patience = min(CONNECT_SECONDS, seconds)
+            self._client = make(self.address, timeout=patience, security=self.security, set_as_default=False)
+        return self._client
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(*LOST):
+                client.close(timeout=1)
+
+
+@dataclass(slots=True)
+class Round:
+    """What is asked of workers until the shards of one evaluation time have come, or the scheduler is lost."""
+
+    client: Any
+    last: dict[int, str]
+    shards: dict[Any, int] = field(default_factory=dict)
+    """By future."""
+
+    def submit(self, task: ShardTask, worker: str) -> Any:
+        """Have a shard run on a worker, or on any other if that one is lost."""
+        key = f"shard-{task.shard}-{task.fleet}-{os.getpid()}-{next(numbers)}"
+        future = self.client.submit(
+            run_on_worker, task, key=key, pure=False, workers=[worker], allow_other_workers=True
+        )
+        self.shards[future] = task.shard
+        return future
+
+    def came(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        """What comes within the time; it is not left then."""
+        waiting = [future for future, shard in self.shards.items() if shard in left]
+        as_completed: Any = distributed.as_completed
+        coming = as_completed(waiting, loop=self.client.loop, timeout=seconds)
+        with suppress(TimeoutError):
+            for future in coming:
+                ran = self._ran(future)
+                if isinstance(ran.came, UntoldShard):
+                    if ran.came.shard in left:
+                        coming.add(self.submit(left[ran.came.shard], ran.worker))
+                elif left.pop(ran.came.shard, None):
+                    self.last[ran.came.shard] = ran.worker
+                    yield ran.came
+                if not left:
+                    return
+
+    def _ran(self, future: Any) -> Ran:
+        if future.status == "error":  # workers died of it one after the other, or do not understand us
+            return Ran(
+                "", ShardFailure(self.shards[future], f"{type(future.exception()).__name__}: {future.exception()}")
+            )
+        ran: Ran = future.result()
+        return ran
+
+    def cancel(self) -> None:
+        """Want no more of what has not come."""
+        with suppress(*LOST):
+            self.client.cancel([future for future in self.shards if not future.done()])
+
+
+def executor(settings: ShardingSettings) -> DaskExecutor:
+    """One on the cluster of the settings."""
+    return DaskExecutor(settings.scheduler, security_of(settings))
+
+
+def security_of(settings: ShardingSettings) -> Any:
+    """Mutual TLS with these files; None where the address asks for none."""
+    if not settings.scheduler.startswith("tls://"):
+        return None
+    ca, certificate, key = map(str, settings.files)
+    make: Any = distributed.Security
+    roles = ("client", "worker", "scheduler")
+    own = {f"tls_{role}_{part}": file for role in roles for part, file in (("cert", certificate), ("key", key))}
+    return make(tls_ca_file=ca, require_encryption=True, **own)
+
+
+def work(settings: ShardingSettings, health: str) -> None:
+    """Run shards until SIGTERM. A scheduler that is lost is looked for again: what this process holds stays."""
+    make: Any = distributed.Worker
+
+    def worker() -> Any:
+        return make(
+            settings.scheduler,
+            host=settings.listens_at,
+            nthreads=1,
+            memory_limit=0,
+            dashboard=False,
+            dashboard_address=health,
+            security=security_of(settings),
+        )
+
+    asyncio.run(_served(worker))
+
+
+def schedule(settings: ShardingSettings, health: str) -> None:
+    """Hand shards to workers until SIGTERM."""
+    make: Any = distributed.Scheduler
+
+    def scheduler() -> Any:
+        return make(
+            host=settings.listens_at,
+            port=settings.port,
+            dashboard=False,
+            dashboard_address=health,
+            security=security_of(settings),
+        )
+
+    asyncio.run(_served(scheduler))
+
+
+async def _served(make: Callable[[], Any]) -> None:
+    """One server after the other, until it is told to end."""
+    dask.config.set(CONFIG)
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    end = asyncio.ensure_future(told.wait())
+    while not told.is_set():
+        with suppress(*LOST):
+            async with make() as server:
+                finished = asyncio.ensure_future(server.finished())
+                await asyncio.wait([finished, end], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([end], timeout=PAUSE_SECONDS)

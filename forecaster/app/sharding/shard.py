@@ -1,0 +1,208 @@
+"""One shard: the ordinary cycle on the workloads of some namespaces, as a function of what is handed to it.
+
+What a cycle keeps between evaluation times (rings, models) stays in the process that ran it last and is used again if
+the shard comes back; any other process makes it anew, of what was learned and of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
+from forecaster.domain.policies import Policies
+from forecaster.sources.factory import close, origins_of, source_of
+from forecaster.sources.promql import expression_of
+from forecaster.store.history import HistoryStore
+from forecaster.store.shards import Learned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from forecaster.config.settings import Settings
+    from forecaster.cycle.run import Cycle
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.policy import Policy, PolicySelector
+    from forecaster.domain.report import CycleReport
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Block, Inventory
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts
+    from forecaster.sources.prometheus import PrometheusSource
+
+IDLE = timedelta(minutes=15)
+"""A shard that was not asked for so long is computed elsewhere: its rings are given back."""
+
+
+class ShardTask(NamedTuple):
+    """What one shard has to decide, and what is known of it."""
+
+    settings: Settings
+    fleet: str
+    """By which a worker knows that it has run this shard before: the same settings and number of shards."""
+    shard: int
+    inventory: Inventory
+    """Of its workloads alone, at the evaluation time; what objects of the cluster state is in it always."""
+    policy: Policy
+    overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
+    learned: Learned | None
+    """What was learned until then, where anything was."""
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """Those of its workloads, in order."""
+        return tuple(sorted({one.id.namespace for one in self.inventory.workloads}))
+
+    def alone(self) -> ShardTask:
+        """The same for a process that has run this shard before and knows what was learned; others say so."""
+        known = self.learned and self.learned._replace(observed=b"", origins=b"")
+        return self._replace(learned=known)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether what was learned is left out."""
+        return self.learned is not None and not self.learned.observed
+
+
+class ShardResult(NamedTuple):
+    """What came of it."""
+
+    shard: int
+    recommendations: tuple[Recommendation, ...]
+    report: CycleReport
+    learned: Learned
+
+
+class ListedSource:
+    """A source whose inventory is the one that was handed over; all else it is asked for as ever."""
+
+    def __init__(self, source: PrometheusSource, inventory: Inventory) -> None:
+        self.source, self._inventory = source, inventory
+        source.follow(inventory)
+
+    def inventory(self, _: datetime) -> Inventory:
+        """The one that was handed over."""
+        return self._inventory
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """As the source has it."""
+        return self.source.latest(signal, at)
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """As the source has it."""
+        return self.source.history(signal, start, end, step)
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """As the source has them."""
+        return self.source.containers(at)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """As the source has it."""
+        return self.source.container_usage(signal, start, end, step)
+
+
+@dataclass(slots=True)
+class _RunningShard:
+    """A shard as this process ran it last."""
+
+    namespaces: tuple[str, ...]
+    source: PrometheusSource
+    cycle: Cycle
+    result: ShardResult | None = None
+
+    def ask_for(self, task: ShardTask) -> None:
+        """Ask the source for the workloads of this task, by the policies of this task."""
+        if self.namespaces != task.namespaces:
+            other = narrowed_source(task)
+            other.request_origins = self.source.request_origins
+            close(self.source)
+            self.source, self.namespaces = other, task.namespaces
+        self.cycle.source = ListedSource(self.source, task.inventory)
+        policies = self.cycle.policies
+        if (task.policy, task.overrides) != (policies.defaults, policies.overrides):
+            policies.restate(task.policy, task.overrides)
+
+    def run(self, task: ShardTask) -> ShardResult:
+        """Decide, and say what was learned."""
+        outcome = self.cycle.run(task.inventory.at)
+        origins = origins_of(self.source)
+        learned = Learned(task.inventory.at, self.cycle.decider.observed.kept(), origins.kept() if origins else b"")
+        self.result = ShardResult(task.shard, tuple(outcome.recommendations), outcome.report, learned)
+        return self.result
+
+
+@dataclass(slots=True)
+class ShardCycles:
+    """The cycles of the shards that this process has run, one at a time."""
+
+    running: dict[tuple[str, int], _RunningShard] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def run(self, task: ShardTask) -> ShardResult | None:
+        """Decide about the workloads of a shard; asked twice for one evaluation time, it gives the same answer.
+
+        None where it has to be told what was learned.
+        """
+        with self.lock:
+            self._give_back(task.inventory.at)
+            running = self.running.get((task.fleet, task.shard))
+            if running is None or not _goes_on(running.result, task):
+                if task.is_alone:
+                    return None
+                running = self._begun(task)
+            elif running.result and running.result.learned.at == task.inventory.at:
+                return running.result
+            running.ask_for(task)
+            return running.run(task)
+
+    def _begun(self, task: ShardTask) -> _RunningShard:
+        key = (task.fleet, task.shard)
+        if before := self.running.pop(key, None):
+            close(before.source)
+        source = narrowed_source(task)
+        found = self.running[key] = _RunningShard(task.namespaces, source, new_cycle(task, source))
+        return found
+
+    def _give_back(self, now: datetime) -> None:
+        idle = [key for key, one in self.running.items() if one.result and now - one.result.learned.at > IDLE]
+        for key in idle:
+            close(self.running.pop(key).source)
+
+
+def _goes_on(result: ShardResult | None, task: ShardTask) -> bool:
+    """Whether nothing was decided elsewhere since this process ran the shard."""
+    if result is None or result.learned.at > task.inventory.at:
+        return False
+    return task.learned is None or result.learned.at >= task.learned.at
+
+
+def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:
+    """The cycle of a shard that this process has not run, with what was learned elsewhere."""
+    settings, at = task.settings, task.inventory.at
+    observed = nothing_observed(settings)
+    origins = origins_of(source)
+    if task.learned:
+        observed.restore(task.learned.observed)
+        if origins and task.learned.origins:
+            origins.restore(task.learned.origins)
+    history, nowhere = HistoryStore(settings.signal_table.measured, settings.history, now=at), Nowhere()
+    listed = ListedSource(source, task.inventory)
+    cycle = build_cycle(settings, listed, history, publisher=nowhere, ledger=nowhere, observed=observed)
+    cycle.policies = Policies(task.policy, task.overrides, signals=settings.signal_table)  # shards share no state
+    return cycle
+
+
+def narrowed_source(task: ShardTask) -> PrometheusSource:
+    """A source whose questions are about the namespaces of a shard."""
+    namespaces = "|".join(map(expression_of, task.namespaces))
+    queries = task.settings.queries.model_copy(update={"namespaces": namespaces})
+    found: PrometheusSource = source_of(task.settings.model_copy(update={"queries": queries}))  # type: ignore[assignment]
+    return found
+
+
+HERE = ShardCycles()
+"""Those of this process."""

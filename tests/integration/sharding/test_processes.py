@@ -1,0 +1,177 @@
+"""A fleet in shards on real processes with mutual TLS: all is decided, once, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from distributed import Client
+
+from forecaster.app.sharding.cycle import ShardedCycle
+from forecaster.app.sharding.dask import LOST, DaskExecutor, assigned, security_of
+from forecaster.config.sharding import ShardingSettings
+from forecaster.domain.decision import Scale
+from tests.support.builders import after, workload, workload_id
+from tests.support.composed import Cluster, composed, published, recorded_cluster
+from tests.support.faulty_proxy import FaultyProxy
+from tests.support.shard_processes import certificate_files, shard_processes
+from tests.support.waiting import PATIENCE, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.app.service import Service
+    from forecaster.cycle.run import Outcome
+    from forecaster.domain.workload import WorkloadId
+    from tests.support.shard_processes import ShardProcesses
+
+FLEET = [workload(id=workload_id(name, f"team-{team}")) for team in range(6) for name in ("web", "cart")]
+CPU_QUERY = "container_cpu"
+LONG = {"interval": "15m"}
+"""So long shards may take two thirds of: on a machine that belongs to others, too."""
+
+
+class Site:
+    """A Prometheus that may be held up, and the processes that ask it."""
+
+    def __init__(self, cluster: Cluster, proxy: FaultyProxy, processes: ShardProcesses) -> None:
+        self.cluster, self.proxy, self.processes = Cluster(proxy.url, cluster.fleet), proxy, processes
+
+    @contextmanager
+    def service(self, directory: Path, shards: int = 4, **given: Any) -> Iterator[ShardedCycle]:
+        with self.composed(directory, shards, **given) as service:
+            assert isinstance(service.cycle, ShardedCycle)
+            yield service.cycle
+
+    @contextmanager
+    def composed(self, directory: Path, shards: int = 4, **given: Any) -> Iterator[Service]:
+        settings: dict[str, Any] = {
+            "sharding": {**self.processes.sharding, "shards": shards},
+            "policy": {"mode": "publish", "horizontal": {"gate": False}},
+            "prometheus": {"url": self.cluster.url, "retries": 0, "read_timeout_seconds": 120},
+            "cycle": LONG,
+            **given,
+        }
+        with composed(self.cluster, directory, **settings) as service:
+            yield service
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with (
+        recorded_cluster(FLEET) as cluster,
+        FaultyProxy(cluster.url) as proxy,
+        shard_processes(tmp_path_factory.mktemp("shards"), workers=2) as processes,
+    ):
+        yield Site(cluster, proxy, processes)
+
+
+def decided(outcome: Outcome) -> dict[WorkloadId, object]:
+    """What was decided of each workload; each is there, once."""
+    ids = [one.id for one in outcome.recommendations]
+    assert sorted(ids) == sorted(one.id for one in FLEET)
+    return {one.id: one.replicas for one in outcome.recommendations}
+
+
+def all_scaled(outcome: Outcome) -> bool:
+    return all(isinstance(one, Scale) for one in decided(outcome).values()) and outcome.report.failures == ()
+
+
+@contextmanager
+def in_mid_cycle(site: Site, cycle: ShardedCycle, at: datetime) -> Iterator[list[Outcome]]:
+    """A cycle that waits for its samples; at the end of the block it gets them, and then it has run."""
+    outcomes: list[Outcome] = []
+    site.proxy.kept_waiting, site.proxy.slow = 0, CPU_QUERY
+    running = threading.Thread(target=lambda: outcomes.append(cycle.run(at)))
+    running.start()
+    wait_until(lambda: site.proxy.kept_waiting > 0, what="a question of a shard")
+    yield outcomes
+    site.proxy.mended()
+    running.join(PATIENCE)
+    assert outcomes
+
+
+def test_workers_decide_what_this_process_decides(site: Site, tmp_path: Path) -> None:
+    with site.service(tmp_path / "there") as there, site.service(tmp_path / "here", sharding={"enabled": True}) as here:
+        for minute in range(3):
+            by_workers, by_itself = there.run(after(minute)), here.run(after(minute))
+            assert all_scaled(by_workers)
+            assert decided(by_workers) == decided(by_itself)
+        assert len(published(tmp_path / "there").entries) == len(FLEET)
+
+
+def test_processes_say_that_they_are_well(site: Site) -> None:
+    assert site.processes.scheduler
+    for process in (site.processes.scheduler, *site.processes.workers):
+        assert site.processes.healthy(process)
+
+
+def test_a_certificate_of_another_authority_is_refused(site: Site, tmp_path: Path) -> None:
+    foreign = ShardingSettings.model_validate(site.processes.sharding | certificate_files(tmp_path))
+    with pytest.raises(LOST), Client(foreign.scheduler, timeout=2, security=security_of(foreign)):
+        pass
+    host, port = foreign.scheduler.removeprefix("tls://").split(":")
+    context = ssl.create_default_context(cafile=site.processes.sharding["ca_file"])
+    with pytest.raises(ssl.SSLError), socket.create_connection((host, int(port))) as plain:  # noqa: SIM117
+        with context.wrap_socket(plain, server_hostname=host) as nameless:
+            nameless.recv(1)
+
+
+def test_a_worker_that_is_killed_in_mid_cycle_costs_no_decision(site: Site, tmp_path: Path) -> None:
+    with site.service(tmp_path) as cycle:
+        cycle.run(after(0))
+        shards = set(cycle.learned.of)
+        with in_mid_cycle(site, cycle, after(1)) as outcomes:
+            site.processes.kill_worker()
+        assert all_scaled(outcomes[0])
+        assert {shard: one.at for shard, one in cycle.learned.of.items()} == dict.fromkeys(shards, after(1))
+        site.processes.start_workers(1)
+        site.processes.wait_for_workers(2)
+        assert all_scaled(cycle.run(after(2)))
+
+
+def test_a_worker_that_stands_still_costs_no_decision(site: Site, tmp_path: Path) -> None:
+    with site.service(tmp_path) as cycle:
+        cycle.run(after(0))
+        still = site.processes.workers[0]
+        still.send_signal(signal.SIGSTOP)
+        assert isinstance(cycle.executor, DaskExecutor)
+        cycle.executor.waits = 0.005  # three seconds
+        outcome = cycle.run(after(1))
+        still.send_signal(signal.SIGCONT)
+        assert all_scaled(outcome)
+        assert all_scaled(cycle.run(after(2)))
+
+
+def test_another_number_of_shards_is_taken_over_while_workers_run(site: Site, tmp_path: Path) -> None:
+    with site.service(tmp_path) as cycle:
+        for minute, shards in enumerate((4, 2, 7)):
+            cycle.divide(shards)
+            assert all_scaled(cycle.run(after(minute)))
+            assert {one.at for one in cycle.learned.of.values()} == {after(minute)}
+            assert set(cycle.learned.of) <= set(range(shards))
+
+
+def test_the_fleet_goes_on_after_the_scheduler_was_killed(site: Site, tmp_path: Path) -> None:
+    with site.service(tmp_path) as cycle:
+        cycle.run(after(0))
+        with in_mid_cycle(site, cycle, after(1)) as outcomes:
+            site.processes.kill_scheduler()
+            site.processes.start_scheduler()
+        assert all_scaled(outcomes[0])
+        assert {one.at for one in cycle.learned.of.values()} == {after(1)}
+    assert all(one.poll() is None for one in site.processes.workers)
+
+
+@pytest.mark.parametrize("last", [{}, {0: "a", 1: "a", 2: "a", 3: "a"}, {0: "gone", 1: "a"}])
+def test_no_worker_has_more_than_its_part(last: dict[int, str]) -> None:
+    found = assigned(range(4), last, ["a", "b"])
+    assert sorted(found.values()) == ["a", "a", "b", "b"]
+    assert {shard for shard, worker in last.items() if found[shard] == worker} >= ({1} if 1 in last else set())

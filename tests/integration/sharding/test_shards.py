@@ -1,0 +1,233 @@
+"""A fleet in shards, in this process: the numbers of one cycle, and nothing learned is lost when shards change."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from forecaster.app.sharding.cycle import ShardedCycle
+from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
+from forecaster.app.sharding.learned import shard_of
+from forecaster.cycle.observed import Observed
+from forecaster.domain.decision import Scale
+from forecaster.errors import StoreError
+from tests.support.builders import after, workload, workload_id
+from tests.support.composed import Cluster, composed, published, recorded_cluster, tick
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from forecaster.app.service import Service
+    from forecaster.app.sharding.shard import ShardResult, ShardTask
+    from forecaster.domain.window import Inventory
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.reader import PublishedTable
+
+FLEET = [workload(id=workload_id(name, f"team-{team}")) for team in range(6) for name in ("web", "cart")]
+POLICY = {"mode": "publish", "horizontal": {"gate": False}}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with recorded_cluster(FLEET) as recorded:
+        yield recorded
+
+
+@contextmanager
+def sharded(cluster: Cluster, directory: Path, shards: int = 4, **given: Any) -> Iterator[Service]:
+    sharding = {"enabled": True, "shards": shards}
+    with composed(cluster, directory, sharding=sharding, policy=POLICY, **given) as service:
+        yield service
+
+
+def offers(table: PublishedTable) -> dict[str, object]:
+    """Every number and text that readers are offered, by workload."""
+    return {f"{one.namespace}/{one.name}": (table.published(one), table.view(one)) for one in table.entries}
+
+
+def counts(table: PublishedTable) -> dict[str, object]:
+    """The counts that readers are offered, by workload."""
+    told = {f"{one.namespace}/{one.name}": table.published(one) for one in table.entries}
+    return {name: one and one.replicas and one.replicas.value for name, one in told.items()}
+
+
+def cycle_of(service: Service) -> ShardedCycle:
+    assert isinstance(service.cycle, ShardedCycle)
+    return service.cycle
+
+
+def ended(service: Service) -> None:
+    """What outlives it is written."""
+    for one in service.persisted:
+        one.part.save()
+
+
+def remembered(cycle: ShardedCycle) -> dict[WorkloadId, object]:
+    """What is kept of each workload: its pods and the recommendations of before."""
+    found: dict[WorkloadId, object] = {}
+    for one in cycle.learned.of.values():
+        observed = Observed()
+        observed.restore(one.observed)
+        slots = observed.state.recommendations.values
+        for id_, row in observed.fleet.row.items():
+            assert id_ not in found
+            found[id_] = (int(observed.state.ready[row]), [int(slot[row]) for slot in slots])
+    return found
+
+
+def test_shards_offer_what_one_cycle_offers(cluster: Cluster, tmp_path: Path) -> None:
+    with sharded(cluster, tmp_path / "shards") as some, composed(cluster, tmp_path / "one", policy=POLICY) as one:
+        for minute in range(3):
+            tick(some, after(minute))
+            tick(one, after(minute))
+        assert some.report
+        assert one.report
+        assert some.report.failures == ()
+        told = [(each.series, each.verdicts, each.newest_sample_age) for each in (some.report, one.report)]
+    assert told[0] == told[1]
+    by_shards, by_one = offers(published(tmp_path / "shards")), offers(published(tmp_path / "one"))
+    assert len(by_shards) == len(FLEET)
+    assert by_shards == by_one
+
+
+def test_another_number_of_shards_takes_over_what_was_learned(cluster: Cluster, tmp_path: Path) -> None:
+    """Stabilization remembers the counts of before: the fleet that was divided anew decides as the one that was not."""
+    with sharded(cluster, tmp_path / "other") as other, sharded(cluster, tmp_path / "same") as same:
+        for minute in range(3):
+            tick(other, after(minute))
+            tick(same, after(minute))
+        before = remembered(cycle_of(other))
+        cycle_of(other).divide(3)
+        assert remembered(cycle_of(other)) == before
+        assert len(before) == len(FLEET)
+        assert len(cycle_of(other).learned.of) <= 3
+        for minute in range(3, 5):
+            tick(other, after(minute))
+            tick(same, after(minute))
+            assert counts(published(tmp_path / "other")) == counts(published(tmp_path / "same"))
+        assert other.report
+        assert other.report.failures == ()
+
+
+def test_a_restart_goes_on_from_what_lies_in_the_database_by_any_number_of_shards(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with sharded(cluster, tmp_path) as service:
+        for minute in range(3):
+            tick(service, after(minute))
+        ended(service)
+        before = remembered(cycle_of(service))
+    for shards in (4, 5):
+        with sharded(cluster, tmp_path, shards) as service:
+            cycle_of(service).learned.recall()
+            assert remembered(cycle_of(service)) == before
+            tick(service, after(2 + shards))
+            ended(service)
+            before = remembered(cycle_of(service))
+
+
+def test_a_fleet_that_is_divided_for_the_first_time_keeps_what_it_has_learned(cluster: Cluster, tmp_path: Path) -> None:
+    with composed(cluster, tmp_path, policy=POLICY) as service:
+        for minute in range(3):
+            tick(service, after(minute))
+        ended(service)
+        begun = service.cycle.decider.observed.fleet.row.keys()  # type: ignore[union-attr]
+    with sharded(cluster, tmp_path) as service:
+        tick(service, after(3))
+        found = remembered(cycle_of(service))
+        assert found.keys() == set(begun)
+        assert {len(counts) for _, counts in found.values()} == {4}  # type: ignore[misc]
+
+
+def test_nothing_is_decided_while_the_database_does_not_say_what_was_learned(cluster: Cluster, tmp_path: Path) -> None:
+    with sharded(cluster, tmp_path) as service:
+        tick(service, after(0))
+        before = published(tmp_path).meta.published_at
+        learned = cycle_of(service).learned
+        learned.read, away = False, learned.store.read
+        learned.store.read = refused  # type: ignore[method-assign]
+        tick(service, after(1))
+        assert service.report
+        assert any("the database is away" in line for line in service.report.failures)
+        assert {reason for _, reason in service.report.verdicts} == {"source-down"}
+        with pytest.raises(StoreError, match="not read yet"):
+            learned.save()
+        learned.store.read = away  # type: ignore[method-assign]
+        tick(service, after(2))
+        assert service.report.failures == ()
+        assert published(tmp_path).meta.published_at > before
+
+
+def refused() -> Any:
+    raise StoreError("ledger: the database is away")
+
+
+def test_a_shard_that_fails_holds_its_workloads_and_no_others(cluster: Cluster, tmp_path: Path) -> None:
+    with sharded(cluster, tmp_path) as service:
+        cycle = cycle_of(service)
+        failing, *late = dict.fromkeys(shard_of(one.id.namespace, 4) for one in FLEET)
+        cycle.executor = HalfOfIt(failing, late[0])
+        outcome = cycle.run(after(0))
+        held = {one.id: one.replicas.message for one in outcome.recommendations if one.replicas.reason == "failed"}
+        assert {shard_of(id_.namespace, 4) for id_ in held} == {failing, late[0]}
+        assert set(held.values()) == {
+            f"shard {failing} of 4: KeyError: 'web'",
+            f"shard {late[0]} of 4: not computed within 40 s",
+        }
+        assert set(held.values()) <= set(outcome.report.failures)
+        assert len(outcome.recommendations) == len(FLEET) > len(held)
+
+
+class HalfOfIt(LocalExecutor):
+    """One shard cannot be computed, and one does not come."""
+
+    def __init__(self, failing: int, late: int) -> None:
+        super().__init__()
+        self.failing, self.late = failing, late
+
+    def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        yield ShardFailure(self.failing, "KeyError: 'web'")
+        yield from LocalExecutor.run(
+            self, [one for one in tasks if one.shard not in {self.failing, self.late}], seconds
+        )
+
+
+def test_workloads_that_go_and_come_back_find_their_shard(cluster: Cluster, tmp_path: Path) -> None:
+    with sharded(cluster, tmp_path, shards=1) as service:
+        cycle = cycle_of(service)
+        tick(service, after(0))
+        whole, cycle.source = cycle.source, WithoutTeam(cycle.source, "team-0")
+        tick(service, after(1))
+        assert len(offers(published(tmp_path))) == len(FLEET) - 2
+        cycle.source = whole
+        tick(service, after(2))
+        assert len(offers(published(tmp_path))) == len(FLEET)
+        assert service.report
+        assert service.report.failures == ()
+
+
+class WithoutTeam:
+    """A cluster without one of its namespaces."""
+
+    def __init__(self, source: Any, team: str) -> None:
+        self.source, self.team = source, team
+
+    def inventory(self, at: datetime) -> Inventory:
+        found: Inventory = self.source.inventory(at)
+        left = tuple(one for one in found.workloads if one.id.namespace != self.team)
+        return replace(found, workloads=left, whole=frozenset({"Deployment"}))
+
+
+def test_policies_that_change_meanwhile_are_those_of_all_shards(cluster: Cluster, tmp_path: Path) -> None:
+    with sharded(cluster, tmp_path) as service:
+        tick(service, after(0))
+        policies = service.cycle.policies
+        horizontal = policies.defaults.horizontal.model_copy(update={"min_replicas": 17})
+        policies.restate(policies.defaults.model_copy(update={"horizontal": horizontal}), ())
+        outcome = service.cycle.run(after(1))
+        assert {one.replicas.replicas for one in outcome.recommendations if isinstance(one.replicas, Scale)} == {17}

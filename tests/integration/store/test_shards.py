@@ -1,0 +1,102 @@
+"""What shards have learned, on real databases: nothing of it is lost."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from forecaster.app.sharding.cycle import ShardedCycle
+from forecaster.errors import StoreError
+from forecaster.store.database import Database
+from forecaster.store.ledger import SqlLedger
+from forecaster.store.move import move
+from forecaster.store.shards import Learned, ShardStates
+from tests.support import postgres
+from tests.support.builders import NOON, after, workload, workload_id
+from tests.support.composed import composed, published, recorded_cluster, tick
+from tests.support.recommendations import recommendation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.app.service import Service
+
+FLEET = [workload(id=workload_id("web", f"team-{team}")) for team in range(4)]
+
+
+def learned(minute: int, words: str = "of this shard") -> Learned:
+    return Learned(NOON + timedelta(minutes=minute), f"what was observed {words}".encode(), b"")
+
+
+def test_what_was_written_is_read_and_what_changed_is_written_again(address: str) -> None:
+    with closing(ShardStates(address)) as states:
+        assert states.read() == (0, {})
+        states.write(3, {0: learned(0), 2: learned(0)})
+        states.write(3, {2: learned(1, "later")})
+        assert states.read() == (3, {0: learned(0), 2: learned(1, "later")})
+
+
+def test_another_number_of_shards_takes_the_place_of_the_one_before(address: str) -> None:
+    with closing(ShardStates(address)) as states:
+        states.write(3, {0: learned(0), 2: learned(0)})
+        states.write(2, {1: learned(1)})
+        assert states.read() == (2, {1: learned(1)})
+
+
+def test_damage_is_refused_in_words(address: str) -> None:
+    with closing(ShardStates(address)) as states:
+        states.write(1, {0: learned(0)})
+        engine = create_engine(address)
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE shards SET observed = :told"), {"told": b"something else"})
+        engine.dispose()
+        with pytest.raises(StoreError, match=r"`shards` is damaged .* empty that table"):
+            states.read()
+
+
+def test_a_move_takes_them_along(address: str, tmp_path: Path) -> None:
+    source = f"sqlite:///{tmp_path}/source.db"
+    with closing(SqlLedger(source, keep=timedelta(days=30))) as ledger:
+        ledger.record(NOON, [recommendation()])
+    with closing(ShardStates(source)) as states:
+        states.write(2, {0: learned(0), 1: learned(1)})
+    with closing(Database(source)) as old, closing(Database(address)) as new:
+        assert [(one.table, one.rows) for one in move(old, new, lambda *_: None)][-1] == ("shards", 2)
+    with closing(ShardStates(address)) as states:
+        assert states.read() == (2, {0: learned(0), 1: learned(1)})
+
+
+def shards_of(service: Service) -> dict[int, Learned]:
+    assert isinstance(service.cycle, ShardedCycle)
+    return service.cycle.learned.of
+
+
+@pytest.mark.postgres
+def test_a_postgres_that_is_killed_loses_nothing_that_shards_have_learned(
+    postgres_programs: tuple[Path, str], tmp_path: Path
+) -> None:
+    with postgres.server(*postgres_programs, "synchronous_commit=on") as server, recorded_cluster(FLEET) as cluster:
+        given = {"sharding": {"enabled": True, "shards": 3}, "state": {"directory": str(tmp_path), "database": server}}
+        with composed(cluster, tmp_path, **given) as service:
+            saved = service.persisted[0].part
+            tick(service, after(0))
+            postgres.stop(*postgres_programs, server)
+            tick(service, after(1))
+            assert len(published(tmp_path).entries) == len(FLEET)
+            with pytest.raises(StoreError, match="see whether the database answers"):
+                saved.save()
+            postgres.restart(*postgres_programs, server)
+            saved.save()
+            before = dict(shards_of(service))
+            assert {one.at for one in before.values()} == {after(1)}
+        with composed(cluster, tmp_path, **given) as service:
+            tick(service, after(2))
+            assert service.report
+            assert service.report.failures == ()
+            assert shards_of(service).keys() == before.keys()
+        with closing(ShardStates(server)) as states:
+            assert states.read()[1].keys() == before.keys()
