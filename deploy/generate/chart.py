@@ -15,6 +15,7 @@ from deploy.generate.values import schema, values
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from deploy.generate.kustomized import Document
 
 CHART = DEPLOY / "chart"
 MADE = "{{- /* Made by `python -m deploy.generate` from deploy/base and deploy/components; change it there. */ -}}"
@@ -67,8 +68,14 @@ def file_lines(objects: list[Variants]) -> list[str]:
 
 def object_lines(found: Variants) -> list[str]:
     """The lines of one object."""
-    kind = (found.base["kind"],)
+    kind = (stated_kind(found.base),)
     return special(found, kind, 0, Template(special, text).mapping(found, kind, 0))
+
+
+def stated_kind(document: Document) -> str:
+    """By which values of the chart know an object: what is said of the service does not mean other Deployments."""
+    kind, name = str(document["kind"]), document["metadata"]["name"]
+    return f"{kind} {name}" if kind == "Deployment" and name != "forecaster" else kind
 
 
 def settings_in_a_template(made: str) -> dict[str, str]:

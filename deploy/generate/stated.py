@@ -82,6 +82,10 @@ STATED: dict[tuple[str, str], Place] = {
     ("ConfigMap", "data"): more_settings,
     ("Deployment", "replicas"): otherwise("replicas", "replicas: {{ . }}"),
     ("Deployment", "resources"): otherwise("resources", "resources: {{- toYaml . | nindent 12 }}"),
+    ("Deployment forecaster-worker", "replicas"): otherwise("workers.replicas", "replicas: {{ . }}"),
+    ("Deployment forecaster-worker", "resources"): otherwise(
+        "workers.resources", "resources: {{- toYaml . | nindent 12 }}"
+    ),
     ("Namespace", "Namespace"): namespace_object,
     ("Namespace", "name"): lambda _, space, __: [f"{space}name: {NAMESPACE}"],
     ("NetworkPolicy", "-"): control_plane,

@@ -53,6 +53,11 @@ VALUES = {
         {},
         closed(requests=OBJECT, limits=OBJECT),
     ),
+    "workers": Value(
+        ("How many workers the component dask has, and their requests and limits; default: two (docs/shards.md).",),
+        {"replicas": None, "resources": {}},
+        closed(replicas={"type": ["integer", "null"], "minimum": 1}, resources=closed(requests=OBJECT, limits=OBJECT)),
+    ),
     "pod": Value(
         ("Further fields of every pod, e.g. {nodeSelector: {...}, imagePullSecrets: [...]}; the schema names all.",),
         {},

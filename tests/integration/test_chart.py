@@ -12,6 +12,7 @@ from deploy.generate.kustomized import components
 from tests.support.packaging import helm, kustomized, namespaces_in, rendered
 
 ALL = components()
+SHARDED = ("forecaster", "forecaster-scheduler", "forecaster-worker")
 BUILT_IN = re.compile(r"^(v1|(apps|batch|autoscaling|policy)/v\d|[a-z.]+\.k8s\.io/v1)$")
 
 
@@ -54,6 +55,16 @@ def test_values_reach_the_objects() -> None:
     assert {one["containers"][0]["image"] for one in (pod, release)} == {"registry.example/forecaster:1.2"}
     assert {one["nodeSelector"]["disk"] for one in (pod, release)} == {"fast"}
     assert "metrics.example" in found["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["90-values.yaml"]
+
+
+def test_workers_of_shards_have_a_number_and_sizes_of_their_own() -> None:
+    resources = {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "8Gi"}}
+    found = rendered("dask", replicas=3, resources={}, workers={"replicas": 16, "resources": resources})
+    counts = {name: found[f"Deployment forecaster/{name}"]["spec"]["replicas"] for name in SHARDED}
+    assert counts == {"forecaster": 3, "forecaster-scheduler": 1, "forecaster-worker": 16}
+    pods = {name: found[f"Deployment forecaster/{name}"]["spec"]["template"]["spec"] for name in SHARDED}
+    assert pods["forecaster-worker"]["containers"][0]["resources"] == resources
+    assert pods["forecaster-scheduler"]["containers"][0]["resources"] != resources
 
 
 def test_other_settings_roll_the_deployment() -> None:

@@ -15,6 +15,15 @@
     directory: /var/lib/forecaster
   policy:
     mode: publish
+{{- if .Values.components.dask }}
+40-shards.yaml: |
+  sharding:
+    enabled: true
+    scheduler: tls://forecaster-scheduler:8786
+    ca_file: /etc/forecaster/shards/ca.crt
+    certificate_file: /etc/forecaster/shards/tls.crt
+    key_file: /etc/forecaster/shards/tls.key
+{{- end }}
 {{- if .Values.components.floor }}
 20-floor.yaml: |
   acting:

@@ -39,15 +39,17 @@ BASE = [each for _, each in documents(DEPLOY / "base")]
 FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
 SCALE = [each for _, each in documents(DEPLOY / "components" / "scale")]
 REPORT = [each for _, each in documents(DEPLOY / "components" / "report")]
+SHARDS = [each for _, each in documents(DEPLOY / "components" / "dask") if each["metadata"]["name"] != "forecaster"]
 RUNS = [each for each in BASE + FLOOR + REPORT if each["kind"] == "CronJob"]
 VERTICAL = [each for _, each in documents(DEPLOY / "components" / "vertical")]
 PODS = [each["spec"]["template"]["spec"] for each in BASE if each["kind"] in {"Deployment", "Job"}] + [
     each["spec"]["jobTemplate"]["spec"]["template"]["spec"] for each in RUNS
 ]
+SHARD_PODS = [each["spec"]["template"]["spec"] for each in SHARDS if each["kind"] == "Deployment"]
 
 
 # The aggregator's own kind is in no published schema; the cluster tests apply it.
-IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE + VERTICAL + REPORT if each["kind"] != "APIService"]
+IN_A_SCHEMA = [each for each in BASE + FLOOR + SCALE + VERTICAL + REPORT + SHARDS if each["kind"] != "APIService"]
 
 
 def test_the_base_needs_nothing_that_not_every_cluster_has() -> None:
@@ -60,7 +62,7 @@ def test_each_manifest_of_the_base_fits_the_schema(manifest: dict[str, Any], ver
     kubernetes_validate.validate(manifest, version, strict=True)
 
 
-@pytest.mark.parametrize("pod", PODS, ids=lambda each: each["serviceAccountName"])
+@pytest.mark.parametrize("pod", PODS + SHARD_PODS, ids=lambda each: each["containers"][0]["name"])
 def test_pods_are_restricted_and_write_nowhere_but_into_their_volumes(pod: dict[str, Any]) -> None:
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -156,6 +158,30 @@ def test_the_probes_ask_ports_that_the_pod_has() -> None:
     ports = {each["name"] for each in container["ports"]}
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert container[probe]["httpGet"]["port"] in ports
+
+
+def test_processes_of_shards_are_started_as_the_command_line_knows_them() -> None:
+    shards = get_command(app).commands["shards"].commands  # type: ignore[attr-defined]
+    assert len(SHARD_PODS) == 2
+    for pod in SHARD_PODS:
+        (container,) = pod["containers"]
+        group, role, *options = container["args"]
+        assert group == "shards"
+        assert set(options[::2]) <= {name for one in shards[role].params for name in one.opts}
+        ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+        assert options[options.index("--health") + 1] == f":{ports['health']}"
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert container[probe]["httpGet"] == {"path": "/health", "port": "health"}
+        assert not pod["automountServiceAccountToken"]
+
+
+def test_settings_of_shards_name_the_service_and_the_files_that_are_mounted() -> None:
+    told = yaml.safe_load((DEPLOY / "components" / "dask" / "settings.yaml").read_text(encoding="utf-8"))
+    sharding = parse(told, "settings.yaml").sharding
+    (service,) = [each for each in SHARDS if each["kind"] == "Service"]
+    assert sharding.scheduler == f"tls://{service['metadata']['name']}:{service['spec']['ports'][0]['port']}"
+    mounted = {mount["mountPath"] for pod in SHARD_PODS for mount in pod["containers"][0]["volumeMounts"]}
+    assert {str(file.parent) for file in sharding.files if file} <= mounted
 
 
 @pytest.fixture
