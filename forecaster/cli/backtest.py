@@ -17,6 +17,7 @@ from forecaster.cli.options import (
     chosen,
     finished,
     narrowed,
+    of_namespaces,
     settings_of,
 )
 from forecaster.cli.streams import tell
@@ -74,7 +75,8 @@ def vertical(
         seen.tell_faults()
         if not seen.outcome.inventory.ids and seen.outcome.report.failures:
             raise typer.Exit(1)
-        ids = sorted(chosen(seen.outcome.inventory.ids, workload, None if demo else settings))
+        known = of_namespaces(seen.outcome.inventory.ids, namespace if demo else None)
+        ids = sorted(chosen(known, workload, None if demo else settings))
         usage, names = pod_usage(seen.cycle.history, ids), [str(id_) for id_ in ids]
         found = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
         loads: dict[str, Load] = {load.resource: load for load in found if load is not None}

@@ -19,6 +19,7 @@ from forecaster.cli.options import (
     duration_of,
     finished,
     narrowed,
+    of_namespaces,
     settings_of,
 )
 
@@ -58,7 +59,10 @@ def export(
     with shown_progress("export") as shown:
         shown.began("history", 0.0)
         if demo:
-            bundle = bundle_of(traces.recorded(), settings)
+            every = traces.recorded()
+            ids = [one.id for one in every.workloads]
+            ours = chosen(of_namespaces(ids, namespace), workload)
+            bundle = bundle_of(every.take([i for i, id_ in enumerate(ids) if id_ in ours]), settings)
         else:
             found = traces.measured(
                 settings.prometheus,
@@ -67,7 +71,7 @@ def export(
                 length=min(fine, whole),
                 history=max(whole - fine, settings.cycle.interval * 5),
                 until=instant(at),
-                chosen=partial(chosen, pattern=workload),
+                chosen=partial(chosen, pattern=workload, settings=settings, at=instant(at)),
             )
             outcome = cycle_run(settings, found.end.isoformat(), workload, shown)[1]
             ids = [one.id for one in found.workloads]

@@ -18,6 +18,7 @@ from forecaster.cli.options import (
     chosen,
     finished,
     grouped,
+    of_namespaces,
     settings_of,
 )
 from forecaster.cli.streams import tell
@@ -122,7 +123,8 @@ def recommend(
     if not advices:
         tell("No workload was found. `forecaster doctor` says which series are missing.")
         raise typer.Exit(1)
-    chosen_ = chosen((one.id for one in advices), given.workload, None if given.demo else settings)
+    ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)
+    chosen_ = chosen(ids, given.workload, None if given.demo else settings)
     ours = filtered(advices, chosen_, given.kind, given.severity, refused=given.refused)
     if output is AdviceOutput.KUSTOMIZE and to is not None:
         tell(f"{write_overlay(ours, to, base)} patches in {to}")

@@ -141,7 +141,7 @@ def _loss(one: WorkloadComparison, name: str) -> float:
 def lead_sentence(whole: Comparison) -> str:
     """Where our policy was worse than the HPA alone, or that it was nowhere; then what it spent and left short."""
     name = "gated" if any(one.name == "gated" for one in whole.strategies) else POLICY
-    if not any(one.name == name for one in whole.strategies):
+    if not whole.workloads or not any(one.name == name for one in whole.strategies):
         return ""
     worse = worse_of(whole, name)
     own, plain = whole.own(name), whole.own(HPA.name)

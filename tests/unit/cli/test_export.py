@@ -48,6 +48,16 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "week.zip"
 
 
+def test_of_the_demo_too_only_what_was_asked_for_is_taken(tmp_path: Path) -> None:
+    done = run("export", str(tmp_path / "demo.zip"), "s*", "--demo", "-n", "shop,web")
+    assert done.exit_code == 0, done.output
+    assert {str(one.id) for one in read_bundle(tmp_path / "demo.zip").workloads} == {
+        "shop/search",
+        "shop/storefront",
+        "web/space-center",
+    }
+
+
 def test_a_bundle_holds_demand_hpas_settings_and_decisions_and_no_address(week: Path) -> None:
     found = read_bundle(week)
     assert str(found.workloads[0].id) == "shop/checkout"

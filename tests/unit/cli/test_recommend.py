@@ -105,6 +105,10 @@ class TestCommand:
         assert "belong together" in run("recommend", "--demo", "-o", "kustomize", code=2).output
         assert "belong together" in run("recommend", "--demo", "--to", "overlay", code=2).output
 
+    def test_a_namespace_that_there_is_not_is_answered_with_the_nearest(self) -> None:
+        refused = run("recommend", "--demo", "-n", "shp", code=1).exception
+        assert "did you mean shop?" in str(refused)
+
     def test_headroom_pods_run_what_you_name(self) -> None:
         assert "pause image" in run("nodes", "--demo", "-o", "headroom", code=2).output
 
