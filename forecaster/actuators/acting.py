@@ -10,17 +10,19 @@ import numpy as np
 from forecaster.actuators.floor import floor_plan
 from forecaster.actuators.health import UNKNOWN, unseen
 from forecaster.actuators.rollback import looked_since
+from forecaster.actuators.room import no_quotas
 from forecaster.actuators.values import FloorOffer, Write
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from forecaster.actuators.health import HealthAt
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.room import Rooms
     from forecaster.actuators.settings import FloorSettings
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import ClusterWrite, Writer
@@ -48,6 +50,8 @@ class FloorActuator:
     neighbours: NeighboursAt
     health: HealthAt = unseen
     """By which a change is taken back."""
+    rooms: Callable[[], Rooms] = no_quotas
+    """What quotas leave, looked at anew in each cycle."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -66,7 +70,7 @@ class FloorActuator:
         live = self._beside_others(live, now)
         offers = floor_offers(self.offered, now)
         live = self._with_health(live, offers, now)
-        plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
+        plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules, self.rooms().take)
         self.memory = plan.memory
         writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
         raised = sum(one.floor is not None for one in live)

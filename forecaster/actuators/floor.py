@@ -22,6 +22,7 @@ from forecaster.actuators.rollback import (
     watch_after,
     why_worse,
 )
+from forecaster.actuators.room import fitting, unbounded
 from forecaster.actuators.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.room import TakeRoom
     from forecaster.actuators.settings import FloorSettings
     from forecaster.domain.workload import WorkloadId
 
@@ -49,10 +51,12 @@ def floor_plan(
     memory: Memory,
     now: datetime,
     rules: FloorSettings,
+    take: TakeRoom = unbounded,
 ) -> FloorPlan:
     """The writes of one cycle in their order, the refusals, and what to remember.
 
-    `floored` says whether a workload's policy has `mode: floor`; a workload without an offer is held.
+    `floored` says whether a workload's policy has `mode: floor`, `take` the room for more pods; a workload without an
+    offer is held.
     """
     targets = Counter(one.target for one in autoscalers)
     concerned = [one for one in autoscalers if not one.deleted and (_marked(one) or floored(one.target))]
@@ -67,7 +71,7 @@ def floor_plan(
                 writes.append(write)
             case WriteRefusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
-    moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], now, rules)
+    moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], now, rules, take)
     return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
 
 
@@ -225,7 +229,7 @@ class _Moderate(NamedTuple):
 
 
 def _within_limits(
-    writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], now: datetime, rules: FloorSettings
+    writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], now: datetime, rules: FloorSettings, take: TakeRoom
 ) -> _Moderate:
     """The writes that the limits of a cycle let through: what undoes or renews, then raises, the largest first.
 
@@ -235,15 +239,29 @@ def _within_limits(
     moves = [_move(one) for one in writes if one.change in {Change.RAISE, Change.LOWER}]
     found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
     for move, count in allowed(moves, [one.replicas for one in fleet], rules):
-        write, one = move.write, move.write.autoscaler
-        if count is None:
-            said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
-            found.refusals.append(WriteRefusal(one, RefusalReason.RATE_LIMIT, said))
-            if one.floor and _renewal_due(one.floor, now, rules):
-                found.writes.append(_floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules))
+        one, write = move.write.autoscaler, _bounded(move, count, take)
+        if isinstance(write, Write):
+            found.writes.append(write)
             continue
-        found.writes.append(write if count == write.min_replicas else _limited(write, count))
+        found.refusals.append(write)
+        if one.floor and _renewal_due(one.floor, now, rules):
+            found.writes.append(_floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules))
     return found
+
+
+def _bounded(move: Move[Write], count: int | None, take: TakeRoom) -> Write | WriteRefusal:
+    """A move as far as the limits of the cycle and the quotas of its namespace let it."""
+    write, one = move.write, move.write.autoscaler
+    if count is None:
+        said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
+        return WriteRefusal(one, RefusalReason.RATE_LIMIT, said)
+    found = write if count == write.min_replicas else _limited(write, count)
+    if not move.raises:
+        return found
+    fits = fitting(take, one, count=count, written=one.min_replicas, pods=one.replicas)
+    if isinstance(fits, WriteRefusal):
+        return fits
+    return replace(found, min_replicas=fits.count, reason=f"{found.reason}; {fits.why}") if fits.why else found
 
 
 def _move(write: Write) -> Move[Write]:

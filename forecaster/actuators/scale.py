@@ -22,6 +22,7 @@ from forecaster.actuators.rollback import (
     watch_after,
     why_worse,
 )
+from forecaster.actuators.room import fitting, unbounded
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.rollback import Watch
+    from forecaster.actuators.room import TakeRoom
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.domain.workload import WorkloadId
 
@@ -64,6 +66,8 @@ class LiveScale:
     """Its last change, or a roll back."""
     health: Health = UNKNOWN
     """As it was looked up for this cycle."""
+    pods: int = 0
+    """That there are, by its status."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -143,7 +147,12 @@ class ScaleWrite:
             alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
         if fresh.watch == self.watch:
             alike = replace(alike, watch=decided.watch)
-        beside: dict[str, Any] = {"scalers": decided.scalers, "held": decided.held, "health": decided.health}
+        beside: dict[str, Any] = {
+            "scalers": decided.scalers,
+            "held": decided.held,
+            "health": decided.health,
+            "pods": decided.pods,
+        }
         here = replace(fresh, **beside)
         return replace(self, workload=here) if replace(alike, **beside) == decided else None
 
@@ -181,11 +190,12 @@ def scale_plan(
     memory: Memory,
     now: datetime,
     rules: ScaleSettings,
+    take: TakeRoom = unbounded,
 ) -> ScalePlan:
     """The writes of one cycle in their order, and the refusals.
 
     `live` are the workloads that have marks of ours and those to look at; `scaled` says whether a policy has `mode:
-    scale`. A workload without an offer is held.
+    scale`, `take` tells the room for more pods. A workload without an offer is held.
     """
     found = ScalePlan([], [])
     for one in live:
@@ -199,7 +209,7 @@ def scale_plan(
                 found.refusals.append(refusal)
             case None:
                 pass
-    return _within_limits(found, [one.current for one in offers.values()], rules)
+    return _within_limits(found, [one.current for one in offers.values()], rules, take)
 
 
 def undone(one: LiveScale, why: str) -> ScaleWrite | None:
@@ -304,22 +314,34 @@ def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: Sc
     return max(seen.lowest(), 1, current - max(1, int(rules.most_shrink * current)))
 
 
-def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings) -> ScalePlan:
+def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings, take: TakeRoom) -> ScalePlan:
     """What undoes, then the moves that the limits of a cycle let through."""
     moving = {Change.RAISE, Change.LOWER}
     moves = [_move(one) for one in plan.writes if one.change in moving]
     found = ScalePlan([one for one in plan.writes if one.change not in moving], plan.refusals)
     for move, count in allowed(moves, fleet, rules):
-        write = move.write
-        if count is None:
-            said = f"{write} waits for the next cycle, this one has changed enough"
-            found.refusals.append(WriteRefusal(write.workload, RefusalReason.RATE_LIMIT, said))
-        elif count == write.replicas:
-            found.writes.append(write)
-        else:
-            limited = f"{write.reason}; {count} in this cycle, by its rate limits"
-            found.writes.append(replace(write, replicas=count, reason=limited))
+        match _bounded(move, count, take):
+            case ScaleWrite() as write:
+                found.writes.append(write)
+            case WriteRefusal() as refusal:
+                found.refusals.append(refusal)
     return found
+
+
+def _bounded(move: Move[ScaleWrite], count: int | None, take: TakeRoom) -> ScaleWrite | WriteRefusal:
+    """A move as far as the limits of the cycle and the quotas of its namespace let it."""
+    write, one, reason = move.write, move.write.workload, move.write.reason
+    if count is None:
+        said = f"{write} waits for the next cycle, this one has changed enough"
+        return WriteRefusal(one, RefusalReason.RATE_LIMIT, said)
+    if count != write.replicas:
+        reason = f"{reason}; {count} in this cycle, by its rate limits"
+    if move.raises:
+        fits = fitting(take, one, count=count, written=one.replicas, pods=one.pods)
+        if isinstance(fits, WriteRefusal):
+            return fits
+        count, reason = fits.count, f"{reason}; {fits.why}" if fits.why else reason
+    return replace(write, replicas=count, reason=reason)
 
 
 def _move(write: ScaleWrite) -> Move[ScaleWrite]:

@@ -86,11 +86,18 @@ class WorkloadSpecFields(Wire, frozen=True):
     replicas: int = 1
 
 
+class WorkloadStatusFields(Wire, frozen=True):
+    """What is needed of its status."""
+
+    replicas: int = 0
+
+
 class Object(Wire, frozen=True):
     """A workload."""
 
     metadata: Meta = Meta()
     spec: WorkloadSpecFields = WorkloadSpecFields()
+    status: WorkloadStatusFields = WorkloadStatusFields()
 
 
 class ObjectList(Wire, frozen=True):
@@ -223,6 +230,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         marked=LABEL in meta.labels,
         fault=fault,
         watch=watch_of(meta.annotations),
+        pods=one.status.replicas,
     )
 
 

@@ -13,6 +13,7 @@ from forecaster.actuators.acting import explained
 from forecaster.actuators.health import UNKNOWN, unseen
 from forecaster.actuators.limits import MOST_WORKLOADS
 from forecaster.actuators.rollback import looked_since
+from forecaster.actuators.room import no_quotas
 from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
 from forecaster.actuators.writes import WrittenCluster
 from forecaster.publish.offer import NO_COUNT
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.health import HealthAt
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.room import Rooms
     from forecaster.actuators.scale import LiveScale
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.actuators.values import LiveAutoscaler
@@ -60,6 +62,8 @@ class ScaleActuator:
     """Of the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
     health: HealthAt = unseen
     """By which a change is taken back."""
+    rooms: Callable[[], Rooms] = no_quotas
+    """What quotas leave, looked at anew in each cycle."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -76,7 +80,7 @@ class ScaleActuator:
         offers = count_offers(self.offered, now, self._scaled)
         self.memory = remembered(self.memory, offers, now, self.rules)
         live = self._live(offers, now)
-        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules)
+        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, self.rooms().take)
         writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
         others = offers.keys() - {one.id for one in live}

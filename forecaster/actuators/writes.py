@@ -67,6 +67,8 @@ class RefusalReason(StrEnum):
     """The node has no room for the size yet."""
     IN_PROGRESS = "in-progress"
     INADMISSIBLE = "inadmissible"
+    QUOTA = "quota"
+    """The pods that are asked for do not fit into a quota of their namespace."""
     RESTARTS = "restarts"
 
 
@@ -78,6 +80,7 @@ LASTING = frozenset(
         RefusalReason.UNREADABLE,
         RefusalReason.STOPPED,
         RefusalReason.ROLLED_BACK,
+        RefusalReason.QUOTA,
     }
 )
 """Reasons that an owner should see: they end by what one does, or in an hour or more."""

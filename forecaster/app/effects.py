@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from forecaster.actuators.acting import FloorActuator
@@ -15,9 +16,11 @@ from forecaster.actuators.release import release
 from forecaster.actuators.resize import undone as size_undone
 from forecaster.actuators.resizes import Resizes
 from forecaster.actuators.resizing import ResizeActuator
+from forecaster.actuators.room import Rooms
 from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
 from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.templates import Templates
 from forecaster.actuators.writes import Writer
 from forecaster.app.compose import (
     election_of,
@@ -164,13 +167,17 @@ def actuators(
     hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
     beside = CycleNeighbours(reader, neighbour_paths(settings))
     health = WorkloadHealth(here, source, policies, log)
+    around, templates = Resizes(reader, _itself).around, Templates(reader, scalable_kinds(settings))
+    rooms = partial(Rooms, around, templates.of)
     found: dict[str, Acting] = {}
     writers = {name: Writer(name, election, acting, log) for name in ("floor", "scale", "resize")}
     if settings.floor.enabled:
-        found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside, health)
+        found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside, health, rooms)
     if settings.scale.enabled:
         scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
-        found["scale"] = ScaleActuator(scales, hpas.listed, writers["scale"], policies, settings.scale, beside, health)
+        found["scale"] = ScaleActuator(
+            scales, hpas.listed, writers["scale"], policies, settings.scale, beside, health, rooms
+        )
     if settings.resize.enabled:
         above, running = (here.above, here.running) if here else (_itself, _not_watched)
         pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader)

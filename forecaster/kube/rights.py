@@ -90,6 +90,10 @@ RIGHTS = (
     ),
     Right(SERVICE, "floor", "", "events", ("create",), "changes leave no Event beside the HPA"),
     Right(SERVICE, "floor", "keda.sh", "scaledobjects", ("list",), "paused ScaledObjects are not named"),
+    *(
+        Right(SERVICE, "floor", "", resource, ("list",), "counts are raised beyond what quotas leave room for")
+        for resource in ("limitranges", "resourcequotas")
+    ),
     Right(
         RELEASE, "floor", "autoscaling", "horizontalpodautoscalers", ("get", "list", "patch"),
         "floors that were not renewed do not end",
@@ -108,6 +112,10 @@ RIGHTS = (
         for resource in ("deployments", "statefulsets")
     ),
     Right(SERVICE, "scale", "", "events", ("create",), "changes leave no Event beside the workload"),
+    *(
+        Right(SERVICE, "scale", "", resource, ("list",), "counts are raised beyond what quotas leave room for")
+        for resource in ("limitranges", "resourcequotas")
+    ),
     Right(
         SERVICE, "scale", "keda.sh", "scaledobjects", ("list",),
         "it is not known what KEDA scales, so no count changes where KEDA is installed",

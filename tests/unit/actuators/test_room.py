@@ -1,0 +1,142 @@
+"""What quotas leave of a raise: told before it is written, the quota named, nothing promised twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.resize import Surroundings
+from forecaster.actuators.room import Rooms, room
+from forecaster.actuators.scale import CountOffer, remembered, scale_plan
+from forecaster.actuators.settings import FloorSettings, ScaleSettings
+from forecaster.actuators.values import FloorOffer, WrittenFloor
+from forecaster.actuators.writes import MANAGER, Change
+from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.quota import Quota
+from forecaster.vertical.cluster_rules.server import NEWEST
+from tests.support.autoscalers import live_hpa
+from tests.support.builders import NOON
+from tests.support.scales import live_scale_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.actuators.floor import FloorPlan
+    from forecaster.actuators.scale import ScalePlan
+    from forecaster.domain.workload import WorkloadId
+
+HALF = Pod((Container("app", Requirements({"cpu": 500})),))
+SILENT = Pod((Container("app", Requirements({})),))
+CPUS = Quota({"requests.cpu": 4000}, {"requests.cpu": 2000}, name="team")
+COUNTED = Quota({"pods": 100_000}, {"pods": 3000}, name="pods")
+
+
+def rooms(*quotas: Quota, pod: Pod = HALF, ranges: Sequence[LimitRange] = ()) -> Rooms:
+    return Rooms(lambda _: Surroundings(NEWEST, tuple(ranges), quotas), lambda _: pod)
+
+
+def scaled(found: Rooms, *counts: int, now: int = 3) -> ScalePlan:
+    """Workloads of `now` pods each that are to have these counts, in one namespace."""
+    live = [replace(live_scale_of(f"web-{each}", now), pods=now) for each, _ in enumerate(counts)]
+    offers = {one.id: CountOffer(count, current=now) for one, count in zip(live, counts, strict=True)}
+    rules = ScaleSettings(enabled=True)
+    return scale_plan(live, offers, lambda _: True, remembered({}, offers, NOON, rules), NOON, rules, found.take)
+
+
+def floored(found: Rooms, asked: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> FloorPlan:
+    one = replace(live_hpa(lowest=lowest, replicas=4), floor=floor, marked=floor is not None)
+    one = replace(one, writers=frozenset({MANAGER})) if floor else one
+    offers = {one.target: FloorOffer(asked)}
+    return floor_plan([one], offers, lambda _: True, {}, NOON, FloorSettings(enabled=True), found.take)
+
+
+def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
+    (write,) = scaled(rooms(COUNTED, CPUS), 6).writes
+    assert write.replicas == 6
+    (write,) = scaled(rooms(COUNTED, replace(CPUS, used={"requests.cpu": 3000})), 6).writes
+    assert write.replicas == 5
+    why = "quota team: requests.cpu would exceed the quota: more 500m, used 4, hard 4"
+    assert write.reason == f"6 are asked for; 5 fit: {why}"
+
+
+def test_where_nothing_fits_it_is_held_with_the_name_of_the_quota() -> None:
+    plan = scaled(rooms(replace(CPUS, used={"requests.cpu": 4000})), 6)
+    assert plan.writes == []
+    assert [str(one.code) for one in plan.refusals] == ["quota"]
+    assert plan.refusals[0].message.startswith("Deployment shop/web-0: 6 do not fit: quota team: requests.cpu")
+
+
+def test_two_workloads_of_a_namespace_are_not_promised_the_same_room() -> None:
+    plan = scaled(rooms(CPUS), 6, 6)
+    assert sum(one.replicas - 3 for one in plan.writes) == 4
+
+
+def test_the_defaults_of_a_limit_range_are_charged_where_a_template_states_nothing() -> None:
+    silent = rooms(CPUS, pod=SILENT)
+    assert "must specify requests.cpu" in scaled(silent, 6).refusals[0].message
+    ranges = [LimitRange((LimitRangeItem(default_request={"cpu": 1000}),), "defaults")]
+    (write,) = scaled(rooms(CPUS, pod=SILENT, ranges=ranges), 6).writes
+    assert write.replicas == 5
+
+
+def test_a_floor_that_asks_for_no_more_pods_than_there_are_needs_no_room() -> None:
+    full = rooms(replace(CPUS, used={"requests.cpu": 4000}))
+    (write,) = floored(full, 4).writes
+    assert (write.change, write.min_replicas) == (Change.RAISE, 4)
+
+
+def test_a_floor_goes_as_far_as_its_quota() -> None:
+    (write,) = floored(rooms(replace(CPUS, used={"requests.cpu": 3000})), 7).writes
+    assert (write.min_replicas, "6 fit: quota team" in write.reason) == (6, True)
+
+
+def test_a_floor_that_waits_for_room_is_renewed_and_does_not_end() -> None:
+    floor = WrittenFloor(2, NOON + timedelta(minutes=3))
+    plan = floored(rooms(replace(CPUS, used={"requests.cpu": 4000})), 7, floor=floor, lowest=4)
+    assert [(one.change, one.min_replicas) for one in plan.writes] == [(Change.RENEW, 4)]
+    assert [str(one.code) for one in plan.refusals] == ["quota"]
+
+
+@pytest.mark.parametrize("fails", ["around", "template"])
+def test_what_may_not_be_read_bounds_nothing_and_an_api_server_that_is_away_is_told(fails: str) -> None:
+    def failing(error: ApiError, _: object) -> None:
+        raise error
+
+    def of(error: ApiError) -> Rooms:
+        found = rooms(replace(CPUS, used={"requests.cpu": 4000}))
+        return replace(found, **{fails: partial(failing, error)}, known={})
+
+    assert scaled(of(ApiError("forbidden", 403)), 6).writes[0].replicas == 6
+    with pytest.raises(UnreachableError):
+        scaled(of(UnreachableError("no answer")), 6)
+
+
+def test_nothing_is_asked_while_nothing_is_raised() -> None:
+    def asked(_: str | WorkloadId) -> None:
+        raise AssertionError
+
+    none = Rooms(asked, asked)  # type: ignore[arg-type]
+    assert scaled(none, 3).writes == []
+    assert floored(none, 2).writes == []
+
+
+amounts = st.integers(0, 5000)
+
+
+@given(amounts, amounts, amounts, amounts, st.integers(0, 12), st.integers(1, 900))
+def test_what_fits_is_admitted_to_the_last_pod_and_not_one_more(
+    cpus: int, of_cpus: int, pods: int, of_pods: int, more: int, request: int
+) -> None:
+    quotas = (Quota({"requests.cpu": cpus}, {"requests.cpu": of_cpus}), Quota({"pods": pods}, {"pods": of_pods}))
+    found = room(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, NEWEST)
+    fit = min(max(0, cpus - of_cpus) // request, max(0, pods - of_pods) // 1000, more)
+    assert (found.pods, bool(found.why)) == (fit, fit < more)
