@@ -100,13 +100,14 @@ def test_what_is_watched_may_be_listed_and_watched_and_no_more() -> None:
     assert granted == {(parts[2] if parts[1] == "apis" else "", parts[-1]) for parts in paths}
 
 
-def test_mode_floor_adds_four_rights() -> None:
+def test_mode_floor_adds_five_rights() -> None:
     rules = [rule for role in FLOOR if role["kind"] in {"Role", "ClusterRole"} for rule in role["rules"]]
     granted = {(*rule["resources"], *rule["verbs"]) for rule in rules}
     assert granted == {
         ("leases", "get", "patch"),
         ("horizontalpodautoscalers", "get", "list", "patch"),
         ("scaledobjects", "list"),
+        ("limitranges", "resourcequotas", "list"),
         ("events", "create"),
     }
     assert next(rule for rule in rules if rule["resources"] == ["leases"])["resourceNames"] == ["forecaster"]
@@ -118,6 +119,7 @@ def test_mode_scale_adds_the_scale_of_workloads() -> None:
         ("deployments", "statefulsets", "get", "patch"),
         ("deployments/scale", "statefulsets/scale", "patch"),
         ("scaledobjects", "list"),
+        ("limitranges", "resourcequotas", "list"),
         ("verticalpodautoscalers", "list"),
         ("events", "create"),
         ("leases", "get", "patch"),
