@@ -62,7 +62,7 @@ class ConfigError(ForecasterError):
         self.origin = origin
         self.faults = tuple(faults)
         lines = "\n".join(f"  {fault}" for fault in self.faults)
-        super().__init__(f"{origin}: {len(self.faults)} fault(s)\n{lines}")
+        super().__init__(f"{origin}:\n{lines}")
 
 
 class SourceError(ForecasterError):

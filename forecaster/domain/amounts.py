@@ -17,6 +17,15 @@ WHOLE_CORES = 10
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
+def counted(number: int, one: str, more: str = "") -> str:
+    """A number of things; `more` where several are not called by an s more.
+
+    >>> counted(1, "workload"), counted(0, "workload"), counted(2, "policy", "policies")
+    ('1 workload', '0 workloads', '2 policies')
+    """
+    return f"{number} {one if number == 1 else more or one + 's'}"
+
+
 def amount(value: float | None, unit: str) -> str:
     """An amount in this unit; a dash where it is not known.
 

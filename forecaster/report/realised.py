@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.amounts import UNKNOWN
+from forecaster.domain.amounts import UNKNOWN, counted
 from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
 from forecaster.report.replay_table import LIMITS, left_out_lines
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
@@ -90,8 +90,8 @@ def said(outcome: RealisedOutcome) -> list[str]:
     worse = ", ".join(str(one.workload.id) for one in outcome.worse)
     return [
         (
-            f"{span}, {len(outcome.workloads)} workload(s). With the decisions as floors of the HPAs: {more:+.1%} pod-"
-            f"hours, {_percent(decided)} of the demand short instead of {_percent(plain)}."
+            f"{span}, {counted(len(outcome.workloads), 'workload')}. With the decisions as floors of the HPAs: "
+            f"{more:+.1%} pod-hours, {_percent(decided)} of the demand short instead of {_percent(plain)}."
         ),
         f"For the same pod-hours the HPA alone does better on {worse}."
         if worse

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.amounts import UNKNOWN
+from forecaster.domain.amounts import UNKNOWN, counted
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.comparison import NOTHING_SHORT
 from forecaster.replay.gated import acting_of
@@ -61,8 +61,9 @@ def sentences(whole: Comparison) -> list[str]:
     plain = whole.own(HPA.name)
     hours = (whole.until - whole.begin).total_seconds() / 3600
     begun = (
-        f"{len(whole.workloads)} workload(s) over {hours:g} h. With the HPA alone {_percent(plain.missing_share)} of "
-        f"the demand was above what the ready pods carried, for {plain.pod_hours:.1f} pod-hours."
+        f"{counted(len(whole.workloads), 'workload')} over {hours:g} h. With the HPA alone "
+        f"{_percent(plain.missing_share)} of the demand was above what the ready pods carried, "
+        f"for {plain.pod_hours:.1f} pod-hours."
     )
     told = [_told(one, whole) for one in whole.strategies if one.name != HPA.name]
     return [begun, *told, *filter(None, [gate_sentence(whole)])]
@@ -109,7 +110,8 @@ def left_out_lines(left_out: Mapping[WorkloadId, str], most: int = 5) -> list[st
     for id_, reason in left_out.items():
         by_reason.setdefault(reason.rstrip("."), []).append(str(id_))
     return [
-        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {len(names)} workload(s): {', '.join(names[:most])}"
+        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {counted(len(names), 'workload')}: "
+        + ", ".join(names[:most])
         + (f" and {len(names) - most} more" if len(names) > most else "")
         for reason, names in sorted(by_reason.items(), key=lambda each: -len(each[1]))
     ]
@@ -151,11 +153,13 @@ def lead_sentence(whole: Comparison) -> str:
         f"{_percent(plain.missing_share)}."
     )
     if not worse:
-        return f"Our policy was worse than the HPA alone on none of {len(whole.workloads)} workload(s): {spent}"
+        return (
+            f"Our policy was worse than the HPA alone on none of {counted(len(whole.workloads), 'workload')}: {spent}"
+        )
     names = _named([str(each.workload.id) for each in worse])
     return (
-        f"Our policy was worse than the HPA alone for the same pod-hours on {len(worse)} of {len(whole.workloads)} "
-        f"workload(s): {names}; {spent}"
+        f"Our policy was worse than the HPA alone for the same pod-hours on {len(worse)} of "
+        f"{counted(len(whole.workloads), 'workload')}: {names}; {spent}"
     )
 
 
@@ -173,7 +177,7 @@ def gate_sentence(whole: Comparison) -> str:
         return ""
     acted = sum(share > 0 for share in shares)
     return (
-        f"Judged on the days before, the gate lets the forecast act on {acted} of {len(shares)} workload(s), "
+        f"Judged on the days before, the gate lets the forecast act on {acted} of {counted(len(shares), 'workload')}, "
         f"{sum(shares) / len(shares):.0%} of the time."
     )
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import duration_text
+from forecaster.domain.amounts import counted, duration_text
 from forecaster.domain.report import Check
 from forecaster.domain.signal import CPU
 from forecaster.errors import SourceError, SourceUnavailable, shown_url
@@ -260,7 +260,7 @@ def _identity(source: PrometheusSource, at: datetime) -> Identity:
 
 def _clusters(source: PrometheusSource, at: datetime) -> Check:
     found = _identity(source, at)
-    detail = f"{found.clusters} cluster{'s' if found.clusters > 1 else ''}"
+    detail = counted(found.clusters, "cluster")
     if found.several:
         detail += f"; {len(found.several)} workloads are told as several objects, {min(found.several)} among them"
     return Check("clusters", not found.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")

@@ -186,3 +186,21 @@ def test_ten_thousand_workloads_are_there_in_a_second_and_a_half(browser: Any, t
         assert page.locator(".row").count() < 60
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_selector(".row :text('web-09999')")
+
+
+RISKS = """async () => {
+  const { prepared } = await import("/static/selection.js");
+  const columns = {
+    name: ["a", "b"], namespaces: ["shop"], namespace: [0, 0], signals: ["cpu"], shown: [0, 0],
+    modes: ["observe", "scale"], mode: [0, 1], reasons: ["forecast"], reason: [0, 0],
+    measured: [1, 1], high: [6, 6], pod: [0.5, 0.5], current: [4, 4], recommended: [6, 6],
+    request: [[2, null], [2, null]], resized: [[1, null], [1, null]], prices: null, spark: "", spark_size: 0,
+  };
+  return [...prepared(columns).risk];
+}"""
+
+
+def test_risk_is_that_of_the_pods_that_there_are_and_of_the_sizes_that_they_have(browser: Any, few: str) -> None:
+    """Of 4 pods of 2 cores in mode observe, of the 6 recommended ones in mode scale; never of a size not applied."""
+    with opened(browser, few, evaluates=True) as page:
+        assert page.evaluate(RISKS) == [pytest.approx(6 / 8), pytest.approx(6 / 12)]

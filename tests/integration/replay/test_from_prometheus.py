@@ -58,4 +58,4 @@ def test_the_command_replays_a_cluster(endpoint: EmbeddedPrometheus) -> None:
     named = ("replay", "shop/search", "--from-prometheus", "--prometheus", endpoint.url)
     done = CliRunner().invoke(app, [*named, "--until", end, "--length", "1h", "--no-cache", "--every", "10"])
     assert done.exit_code == 0, done.output
-    assert "1 workload(s) over 1 h" in done.output
+    assert "1 workload over 1 h" in done.output

@@ -79,7 +79,7 @@ def test_a_replay_of_a_bundle_has_its_hpas_and_policies(week: Path) -> None:
     assert traces.bundled(week).workloads[0].autoscaler is not None
     done = run("replay", "--export", str(week), "shop/search", "--length", "2h", "--every", "30", "--no-cache")
     assert done.exit_code == 0, done.output
-    assert "1 workload(s) over 2 h" in done.output
+    assert "1 workload over 2 h" in done.output
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -94,6 +94,6 @@ def test_nothing_kept_is_nothing_compared() -> None:
 def test_what_is_left_out_is_grouped_by_its_reason() -> None:
     reasons = {workload_id(f"w{i}"): "no HPA scales it" for i in range(7)} | {workload_id("x"): "no request"}
     assert left_out_lines(reasons) == [
-        "Left out, no HPA scales it: 7 workload(s): shop/w0, shop/w1, shop/w2, shop/w3, shop/w4 and 2 more",
-        "Left out, no request: 1 workload(s): shop/x",
+        "Left out, no HPA scales it: 7 workloads: shop/w0, shop/w1, shop/w2, shop/w3, shop/w4 and 2 more",
+        "Left out, no request: 1 workload: shop/x",
     ]

@@ -83,13 +83,13 @@ def test_a_forecast_that_never_acted_was_not_adopted() -> None:
 
 def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
     worse = outcome(missing=1.5)
-    first = "Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload(s)"
+    first = "Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload"
     assert told(worse)[0].startswith(first)
     assert week_view(worse).summary[0].startswith(first)
     text = week_page(worse, Assumptions(), "made up")
     assert text.index(first) < text.index("<table")
     assert rows_of(worse)[0][-1] == "worse"
-    assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload(s)")
+    assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload")
 
 
 def test_money_is_that_of_the_pods_and_absent_without_prices() -> None:

@@ -81,7 +81,7 @@ def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
     id_ = one.workloads[0].workload.id
     stood = (GateSince(0, Gate()), GateSince(45, Gate(Standing.ACTING, why="promoted: it was better")))
     gated = replace(one, gates={id_: stood})
-    assert "the gate lets the forecast act on 1 of 1 workload(s), 25% of the time" in " ".join(sentences(gated))
+    assert "the gate lets the forecast act on 1 of 1 workload, 25% of the time" in " ".join(sentences(gated))
     said = "the forecast acts 25% of the time; in the end acting, promoted: it was better."
     assert said in page(gated, Assumptions(), "")
     seen = comparison_view(gated, Assumptions(), "").gates
@@ -131,9 +131,7 @@ def with_ours(one: Comparison, *, missing: float, pod_hours: float = 1.0) -> Com
 def test_where_we_were_worse_comes_first() -> None:
     worse = with_ours(small_comparison(), missing=1.5)
     (named,) = worse.workloads
-    first = (
-        f"Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload(s): {named.workload.id};"
-    )
+    first = f"Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload: {named.workload.id};"
     assert lead_sentence(worse).startswith(first)
     text = page(worse, Assumptions(), "")
     assert 0 < text.index(first) < min(text.index("With the HPA alone"), text.index("<table"))
@@ -142,7 +140,7 @@ def test_where_we_were_worse_comes_first() -> None:
 
 def test_where_we_were_worse_nowhere_the_first_sentence_says_so() -> None:
     better = with_ours(small_comparison(), missing=0.5)
-    assert lead_sentence(better).startswith("Our policy was worse than the HPA alone on none of 1 workload(s)")
+    assert lead_sentence(better).startswith("Our policy was worse than the HPA alone on none of 1 workload")
     assert "worse than the HPA</span>" not in page(better, Assumptions(), "")
 
 
