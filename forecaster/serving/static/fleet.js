@@ -162,7 +162,7 @@ function tellCauses() {
   byId("first").hidden = !found.length && !short;
   byId("causes").replaceChildren(...found.map((reason) => element("li", {},
     element("a", { href: `#/?reason=${reason}` }, element("b", {}, `${count(counts.get(reason))} ${words(reason)}`)), " ", CAUSES[reason])),
-    short ? element("li", {}, element("a", { href: "#/?show=risk" }, element("b", {}, `${count(short)} short`)), " the coming peak is above what the recommended pods carry") : "");
+    short ? element("li", {}, element("a", { href: "#/?show=risk" }, element("b", {}, `${count(short)} short`)), " the coming peak is above what the pods carry") : "");
 }
 
 function makeRow() {

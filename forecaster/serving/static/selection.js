@@ -6,7 +6,7 @@ import { decoded } from "./api.js";
 export const BROKEN = ["failed", "source-down", "no-data", "stale", "no-pods", "no-target"];
 /** Load of the target beyond which an HPA acts: its tolerance. */
 export const OVER = 1.1;
-/** Share of what the recommended pods carry that the coming peak stays below with 95 %, from which on it is tight. */
+/** Share of what the pods carry that the coming peak stays below with 95 %, from which on it is tight. */
 export const TIGHT = 0.9;
 
 const HOURS_A_MONTH = 730;
@@ -31,9 +31,11 @@ export function prepared(columns) {
     if (columns.measured[row] !== null && room > 0) load[row] = columns.measured[row] / room;
     if (columns.recommended[row] >= 0) change[row] = columns.recommended[row] - columns.current[row];
     const after = columns.current[row] + change[row];
-    const [resized] = columns.resized[row];
-    const carried = columns.signals[columns.shown[row]] === "cpu" && resized ? resized : columns.pod[row];
-    if (columns.high[row] !== null && carried && after > 0) risk[row] = columns.high[row] / (carried * after);
+    // What is not applied carries nothing: sizes are those that pods have, and in mode observe so are counts.
+    const pods = columns.modes[columns.mode[row]] === "observe" ? columns.current[row] : after;
+    const [request] = columns.request[row];
+    const carried = columns.signals[columns.shown[row]] === "cpu" && request ? request : columns.pod[row];
+    if (columns.high[row] !== null && carried && pods > 0) risk[row] = columns.high[row] / (carried * pods);
     [cost[0][row], cost[1][row]] = [columns.current[row] * costOf(columns.request[row], columns.prices), after * costOf(columns.resized[row], columns.prices)];
     const broken = BROKEN.indexOf(columns.reasons[columns.reason[row]]);
     need[row] = broken >= 0 ? 100 - broken : Math.max(0, change[row] / Math.max(columns.current[row], 1)) + (load[row] > OVER ? load[row] : 0) + (risk[row] > 1 ? risk[row] : 0);
