@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
 import kubernetes_validate
 import pytest
+import yaml
 
 from deploy.generate.chart import CHART
 from deploy.generate.kustomized import components
 from tests.support.packaging import helm, kustomized, namespaces_in, rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ALL = components()
 SHARDED = ("forecaster", "forecaster-scheduler", "forecaster-worker")
@@ -74,6 +79,27 @@ def test_other_settings_roll_the_deployment() -> None:
     ]
     assert said[0].returncode == 0, said[0].stderr
     assert said[0].stdout != said[1].stdout
+
+
+@pytest.mark.parametrize("made", [rendered, kustomized], ids=["helm", "kustomize"])
+def test_the_weekly_report_ends_where_the_service_shows_it(made: Callable[..., dict[str, Any]]) -> None:
+    found = made("report")
+    service = found["Deployment forecaster/forecaster"]["spec"]["template"]
+    job = found["CronJob forecaster/forecaster-report"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    written = next(one for one in job["containers"][0]["args"] if one.startswith("--html=")).removeprefix("--html=")
+    stated = found["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["40-report.yaml"]
+    shown = yaml.safe_load(stated)["serving"]["report"]
+    assert place_of(written, job) == place_of(shown, service["spec"]) == ("forecaster-reports", "report.html")
+    (near,) = job["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert near["labelSelector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+
+
+def place_of(path: str, pod: dict[str, Any]) -> tuple[str, str]:
+    """The claim that a pod's first container has a file in, and where there."""
+    mounts = {one["mountPath"]: one["name"] for one in pod["containers"][0]["volumeMounts"]}
+    folder = next(one for one in mounts if path.startswith(f"{one}/"))
+    (volume,) = (one for one in pod["volumes"] if one["name"] == mounts[folder])
+    return volume["persistentVolumeClaim"]["claimName"], path.removeprefix(f"{folder}/")
 
 
 @pytest.mark.parametrize("version", ["1.35", "1.36", "1.37"])

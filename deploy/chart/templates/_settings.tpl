@@ -67,6 +67,11 @@
   acting:
     lease: {{ .Release.Namespace }}/forecaster
 {{- end }}
+{{- if .Values.components.report }}
+40-report.yaml: |
+  serving:
+    report: /reports/report.html
+{{- end }}
 {{- if .Values.components.resources }}
 30-resources.yaml: |
   resources:
