@@ -38,7 +38,8 @@ def documents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 BASE = [each for _, each in documents(DEPLOY / "base")]
 FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
 SCALE = [each for _, each in documents(DEPLOY / "components" / "scale")]
-REPORT = [each for _, each in documents(DEPLOY / "components" / "report")]
+REPORT = [each for name, each in documents(DEPLOY / "components" / "report") if name != "deployment.yaml"]
+"""Without the patch of the service, which is no manifest by itself."""
 SHARDS = [each for _, each in documents(DEPLOY / "components" / "dask") if each["metadata"]["name"] != "forecaster"]
 RUNS = [each for each in BASE + FLOOR + REPORT if each["kind"] == "CronJob"]
 VERTICAL = [each for _, each in documents(DEPLOY / "components" / "vertical")]
