@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 LEAK = np.float32(0.01)
 # Inputs further out than this many standard deviations are alike; nothing extrapolates.
 INPUT_REACH = np.float32(6)
+# Windows looked at together: a layer of as many is half a megabyte.
+ROWS_AT_ONCE = 768
 
 
 class Network(NamedTuple):
@@ -38,9 +40,18 @@ class Network(NamedTuple):
 def quantiles(network: Network, context: Floats, window: Floats) -> Floats:
     """[origin, window, level] for context [origin, feature] and windows [origin, window, feature].
 
-    Sums are added in place: with a dozen windows new arrays would cost a third of the time.
+    Block by block of origins: what lies between the layers stays near the processor, in half of the time.
     """
     first = standard(context, network.context_mean, network.context_spread) @ network.context + network.bias
+    found = np.empty((*window.shape[:2], len(network.out_bias)), np.result_type(first, window))
+    origins = max(1, ROWS_AT_ONCE // max(1, window.shape[1]))
+    for block in (slice(i, i + origins) for i in range(0, len(window), origins)):
+        found[block] = _further(network, first[block], window[block])
+    return found
+
+
+def _further(network: Network, first: Floats, window: Floats) -> Floats:
+    """What the layers make of a few origins; sums are added in place, as new arrays would cost time."""
     hidden = standard(window, network.window_mean, network.window_spread) @ network.window
     hidden += first[:, None, :]
     deep = leaky(hidden) @ network.hidden
@@ -48,7 +59,7 @@ def quantiles(network: Network, context: Floats, window: Floats) -> Floats:
     found = leaky(deep) @ network.out
     found += network.out_bias
     found.sort(axis=-1)
-    return found
+    return np.asarray(found)
 
 
 def standard(inputs: Floats, mean: Floats, spread: Floats) -> Floats:
