@@ -25,6 +25,7 @@ from forecaster.domain.workload import Resources, Workload
 from forecaster.errors import ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
+from forecaster.replay.feedback import Feedback
 from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
 from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.sources.bundle import SUFFIX, read_bundle
@@ -177,18 +178,31 @@ def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec]
     prices = (options.core_hour, options.gib_hour) if isinstance(options, PricedOptions) else NO_PRICES
     if prices == NO_PRICES:
         prices = settings.prices.core_hour, settings.prices.gib_hour
-    try:
-        timing = Timing(duration_of("--sync", options.sync), duration_of("--metrics-delay", options.metrics_delay))
-    except ValueError as error:
-        raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
     return Assumptions(
         start_ups=tuple(duration_of("--start-up", one) for one in options.start_up or ()) or (START_UP,),
-        timing=timing,
+        timing=_timing(options),
         every=options.every,
         capacities={one.id: capacity for one in found.workloads} if capacity else {},
         behaviors={id_: behavior for id_, behavior in behaviors.items() if behavior},
+        feedback=_feedback(options),
         prices=None if prices == NO_PRICES else Prices(prices[0] or 0.0, prices[1] or 0.0, settings.prices.currency),
     )
+
+
+def _timing(options: ReplayOptions) -> Timing:
+    try:
+        return Timing(duration_of("--sync", options.sync), duration_of("--metrics-delay", options.metrics_delay))
+    except ValueError as error:
+        raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
+
+
+def _feedback(options: ReplayOptions) -> Feedback:
+    cold = duration_of("--cold", options.cold)
+    try:
+        return Feedback(options.returns, cold, options.cold_share if cold else 1.0)
+    except ValueError as error:
+        given = f"{options.returns:g}, {options.cold_share:g}"
+        raise ConfigError("command line", [Fault("--returns, --cold-share", given, str(error))]) from error
 
 
 def known_models(names: Iterable[str]) -> None:

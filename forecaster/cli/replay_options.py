@@ -45,6 +45,14 @@ StartUps = Annotated[
 ]
 MetricsDelay = Annotated[str, typer.Option("--metrics-delay", metavar="DURATION", help="Age of what the HPA sees.")]
 Sync = Annotated[str, typer.Option("--sync", metavar="DURATION", help="From one pass of the HPA to the next.")]
+Returns = Annotated[
+    float,
+    typer.Option("--returns", metavar="SHARE", help="Of the demand that was not served, how much is asked for again."),
+]
+Cold = Annotated[str, typer.Option("--cold", metavar="DURATION", help="How long a pod that is new carries less.")]
+ColdShare = Annotated[
+    float, typer.Option("--cold-share", metavar="SHARE", help="Of its capacity that it carries meanwhile.")
+]
 Every = Annotated[int, typer.Option("--every", min=1, max=60, help="Minutes between two forecasts.")]
 Cache = Annotated[
     Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Where forecasts are kept.")
@@ -82,6 +90,9 @@ class ReplayOptions(SpanOptions):
     pod_capacity: PodCapacity = None
     metrics_delay: MetricsDelay = "0s"
     sync: Sync = "15s"
+    returns: Returns = 0.0
+    cold: Cold = "0s"
+    cold_share: ColdShare = 0.5
     every: Every = 5
     cache: Cache = None
     no_cache: NoCache = False

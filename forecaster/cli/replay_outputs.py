@@ -10,7 +10,7 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.report.printed import Printable, print_as, print_table, print_text
 from forecaster.report.replay_page import page
-from forecaster.report.replay_table import LEGEND, LIMITS, columns_of, left_out_lines, rows_of, sentences
+from forecaster.report.replay_table import LEGEND, columns_of, left_out_lines, limits_of, rows_of, sentences
 from forecaster.report.replay_view import comparison_view
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def write_outcome(
     if html is not None:
         write_file(html, page(one, assumed, origin))
     result = Printable(
-        table=lambda wide: _print(one, wide=wide),
+        table=lambda wide: _print(one, assumed, wide=wide),
         document=lambda: comparison_view(one, assumed, origin),
         rows=lambda: [
             {**each.workload.id._asdict(), **dict(zip(CSV_COLUMNS, cells, strict=True))}
@@ -65,7 +65,7 @@ def write_outcome(
 CSV_COLUMNS = ("strategy", "pod_hours", "short_minutes", "short_ratio", "changes", "short_at_equal_cost", "saved_ratio")
 
 
-def _print(one: Comparison, *, wide: bool) -> None:
+def _print(one: Comparison, assumed: Assumptions, *, wide: bool) -> None:
     print_text(*sentences(one))
     if one.workloads:
         print_table(columns_of(one), wide=wide)
@@ -76,7 +76,7 @@ def _print(one: Comparison, *, wide: bool) -> None:
     if wide:
         took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in one.seconds.items())
         print_text(f"It took: {took}.", style="dim")
-    print_text(f"Beware: {LIMITS[0]} (--html and --json say more.)", style="dim")
+    print_text(f"Beware: {limits_of(assumed.feedback)[0]} (--html and --json say more.)", style="dim")
 
 
 def write_view(path: Path, view: msgspec.Struct) -> None:

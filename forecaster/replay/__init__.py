@@ -16,6 +16,7 @@ from __future__ import annotations
 from forecaster.replay.assumptions import Assumptions, Prices, Timing
 from forecaster.replay.compare import compare
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
+from forecaster.replay.feedback import Feedback
 from forecaster.replay.setup import Capacity
 from forecaster.replay.strategies import Strategy, strategies_with
 from forecaster.replay.traces import Traces
@@ -25,6 +26,7 @@ __all__ = [
     "Capacity",
     "Comparison",
     "Curve",
+    "Feedback",
     "Prices",
     "Strategy",
     "Timing",

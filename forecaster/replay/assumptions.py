@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.window import MINUTE
 from forecaster.hpa.spec import SHIPPED
+from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,6 +124,7 @@ class Assumptions:
     capacities: Mapping[WorkloadId, Capacity] = field(default_factory=dict)
     behaviors: Mapping[WorkloadId, Behavior] = field(default_factory=dict)
     prices: Prices | None = None
+    feedback: Feedback = NO_FEEDBACK
 
     def start_up_of(self, workload: Workload) -> StartUp:
         """The start-up of one workload's pods."""

@@ -231,6 +231,7 @@ def with_setup_at(scope: ReplayScope, series: int, share: float) -> tuple[Worklo
         start_up=setup.start_up,
         timing=setup.timing,
         behavior=setup.behavior,
+        feedback=setup.feedback,
     )
     if isinstance(found, str):
         raise TypeError(f"{workload.id} could be replayed at its own targets, and not at others: {found}")

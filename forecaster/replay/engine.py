@@ -18,6 +18,7 @@ from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
 from forecaster.horizontal.terms import NOTHING, target_columns, target_numbers
 from forecaster.replay.account import Account
+from forecaster.replay.feedback import load_of
 from forecaster.replay.hpas import Hpas, Usage
 from forecaster.replay.inputs import BLOCK, DecisionInputs, rows_of, terms_of_run
 from forecaster.replay.pods import Draws, Pods
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     from forecaster.horizontal.terms import Terms
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.assumptions import Timing
+    from forecaster.replay.feedback import Feedback, Load
     from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
-    FloorRule = Callable[[int, Pods, Counts], Counts]
+    FloorRule = Callable[[int, Pods, Counts, Load], Counts]
 
 CHUNK = 4096
 NO_FLOOR = 0
@@ -51,6 +53,7 @@ class Alike(NamedTuple):
     timing: Timing
     fills: str
     """The signal that fills a pod."""
+    feedback: Feedback
     rules: Rules | None
     """Of the decisions; None where none are made."""
     stated: bool
@@ -84,6 +87,7 @@ def _alike(run: Run, terms: Terms | None, advisor: Advisor | None) -> Alike:
         start_ups=setup.start_up.durations,
         timing=setup.timing,
         fills=setup.capacity.signal,
+        feedback=setup.feedback,
         rules=terms.rules if terms else None,
         stated=run.floors is not None,
         advisor=None if advisor is None else id(advisor),
@@ -111,10 +115,10 @@ def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Me
     """Where the floors of runs come from: decisions, what was decided before, or nowhere."""
     if runs[0].floors is not None:
         stated = np.stack([run.floors for run in runs if run.floors is not None], axis=1).astype(np.int64)
-        return lambda minute, _pods, _before: np.asarray(stated[minute])
+        return lambda minute, _pods, _before, _load: np.asarray(stated[minute])
     known = [one for one in terms if one is not None]
     if not known:
-        return lambda _minute, _pods, before: before
+        return lambda _minute, _pods, before, _load: before
     return DecidedFloors(DecisionInputs(runs, known, measurements), len(runs), _advisor(runs[0]), measurements).floors
 
 
@@ -126,10 +130,10 @@ class DecidedFloors:
         self._begin = measurements.begin.timestamp()
         self._medians: deque[Floats] = deque([np.full(rows, np.nan)] * LATEST, maxlen=LATEST)
 
-    def floors(self, minute: int, pods: Pods, before: Counts) -> Counts:
+    def floors(self, minute: int, pods: Pods, before: Counts, load: Load) -> Counts:
         """The recommended counts [row]; where nothing can be decided the floor before stays."""
         now = self._begin + minute * 60.0
-        inputs = self._inputs.at(minute, pods)
+        inputs = load.measured(self._inputs.at(minute, pods))
         if self._advisor is not None:
             inputs = self._advised(inputs, self._advisor, now)
         decisions, self._state = decide(inputs, self._state, now)
@@ -148,7 +152,8 @@ class RunRows:
         setups, rows = [run.setup for run in runs], len(runs)
         self._alike, self._measurements = alike, measurements
         self._series = rows_of([run.series for run in runs])
-        self._capacity = np.array([setup.capacity.amount for setup in setups])
+        capacity = np.array([setup.capacity.amount for setup in setups])
+        self._load = load_of(alike.feedback, capacity, alike.fills, alike.timing.sync)
         self.pods = Pods(
             np.array([run.replicas for run in runs], np.int64),
             Draws([setup.start_up for setup in setups], alike.timing.sync),
@@ -162,7 +167,7 @@ class RunRows:
     def replayed(self, floors: FloorRule) -> list[RunResult]:
         """From the first minute to the last; `floors` gives those of a minute, from the pods and the floors before."""
         for minute in range(self._measurements.minutes):
-            self.minute(minute, floors(minute, self.pods, self._floor))
+            self.minute(minute, floors(minute, self.pods, self._floor, self._load))
         accounts = self.accounts.each()
         if self._tracks is None:
             return [RunResult(account) for account in accounts]
@@ -174,14 +179,17 @@ class RunRows:
             self._demand, self._first = Demand.of(self._measurements, self._alike, self._series, minute), minute
         timing, demand, place = self._alike.timing, self._demand, minute - self._first
         before, self._floor = self._floor, floor
-        coming, earlier, latest = demand.coming[place], demand.usage_at(place), demand.usage_at(place + 1)
+        coming = demand.coming[place]
+        earlier = self._load.used(demand.usage_at(place), earlier=True)
+        latest = self._load.used(demand.usage_at(place + 1), earlier=False)
         missing, asked = np.zeros(len(coming)), np.zeros(len(coming), np.int64)
         for step in range(timing.syncs):
             usage = latest if step >= timing.first_fresh else earlier
             in_force = floor if step >= timing.first_floored else before
             self._sync(minute * timing.syncs + step, usage, in_force)
-            missing += self.accounts.add(self.pods, coming, self._capacity)
+            missing += self.accounts.add(coming, self._load.missing(self.pods, coming))
             asked += self.pods.asked
+        self._load.end_minute()
         self.accounts.minute(asked, demand.known[place], timing.syncs)
         self.pods.arrive((minute + 1) * timing.syncs)
         if self._tracks:
@@ -274,10 +282,8 @@ class Accounts:
         self.demand, self.missing = np.zeros(rows), np.zeros(rows)
         self._sync = sync
 
-    def add(self, pods: Pods, coming: Floats, capacity: Floats) -> Floats:
-        """One sync period; gives what is missing in it [row], 0 where nothing was measured."""
-        missing = coming - pods.ready * capacity
-        np.maximum(missing, 0.0, out=missing)
+    def add(self, coming: Floats, missing: Floats) -> Floats:
+        """One sync period in which so much comes and so much is missing [row], 0 where nothing was measured."""
         self.short += missing > 0
         self.demand += coming
         self.missing += missing

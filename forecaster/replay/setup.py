@@ -18,6 +18,7 @@ from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.targets import Unusable, UtilizationTarget, stated_pod, targets_of
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING
+from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -55,6 +56,7 @@ class Setup:
     """None means the limits of HPA rules §10."""
     start_up: StartUp = USUAL_START_UP
     timing: Timing = USUAL_TIMING
+    feedback: Feedback = NO_FEEDBACK
 
 
 def setup_of(
@@ -65,6 +67,7 @@ def setup_of(
     start_up: StartUp = USUAL_START_UP,
     timing: Timing = USUAL_TIMING,
     behavior: Behavior | None = None,
+    feedback: Feedback = NO_FEEDBACK,
 ) -> Setup | str:
     """The replay of this workload, or why there is none.
 
@@ -89,6 +92,7 @@ def setup_of(
         behavior=behavior,
         start_up=start_up,
         timing=timing,
+        feedback=feedback,
     )
 
 
@@ -114,6 +118,7 @@ def setup_or_reason(
         start_up=assumed.start_up_of(workload),
         timing=assumed.timing,
         behavior=assumed.behaviors.get(workload.id),
+        feedback=assumed.feedback,
     )
     if isinstance(setup, str):
         return setup

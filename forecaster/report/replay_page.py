@@ -10,10 +10,10 @@ from forecaster.report.page import document, items, paragraph, table
 from forecaster.report.replay_plots import OURS, coinciding, frontier, key, ours_of, style_of, swatch, trajectory
 from forecaster.report.replay_table import (
     COLUMNS,
-    LIMITS,
     gate_detail,
     lead_sentence,
     left_out_lines,
+    limits_of,
     rows_of,
     sentences,
     worse_of,
@@ -149,4 +149,4 @@ def assumptions_section(assumed: Assumptions, origin: str) -> str:
         f"sees a minute {timing.metrics_delay.total_seconds():g} s after its end; a decision counts "
         f"{timing.decision_delay.total_seconds():g} s after its minute. Demand: {origin}."
     )
-    return f"<h2>Assumptions and limits</h2>{paragraph(text)}{items(LIMITS)}"
+    return f"<h2>Assumptions and limits</h2>{paragraph(text)}{items(limits_of(assumed.feedback))}"

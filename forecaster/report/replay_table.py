@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.amounts import UNKNOWN, counted
+from forecaster.domain.amounts import UNKNOWN, counted, duration_text
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.comparison import NOTHING_SHORT
+from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import acting_of
 from forecaster.replay.realised import NOTABLE
 from forecaster.replay.strategies import HPA
@@ -220,6 +221,20 @@ WITHIN = (
 NODES = "Pods start after the stated times whatever the nodes hold: no waiting for a node, no eviction."
 PAID = "A pod is paid for from the moment it is asked for, and stops at once when it is not wanted any more."
 LIMITS = (REACTION, CENSORED, WITHIN, NODES, PAID)
+
+
+def limits_of(feedback: Feedback) -> tuple[str, ...]:
+    """What a replay cannot know, with how load answers to pods where that was assumed."""
+    return LIMITS if feedback == NO_FEEDBACK else (_answering(feedback), *LIMITS[1:])
+
+
+def _answering(feedback: Feedback) -> str:
+    cold = f"; a pod carries {feedback.cold_share:.0%} for the first {duration_text(feedback.cold)} that it is ready"
+    return (
+        f"Demand answers to pods, as assumed: {feedback.returns:.0%} of what was not served is asked for again in the "
+        f"next sync period, and is missing again where it waits on{cold if feedback.cold else ''}. Forecasts are those "
+        "of the demand that was measured."
+    )
 
 
 # The worst hours: when and where the most pods were missing, under the HPA alone or our policy.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.report.replay_table import LIMITS
+from forecaster.report.replay_table import limits_of
 
 if TYPE_CHECKING:
     from forecaster.replay.account import Account
@@ -94,6 +94,9 @@ class AssumptionsView(msgspec.Struct, frozen=True, gc=False):
     metrics_delay_seconds: float
     decision_delay_seconds: float
     minutes_between_forecasts: int
+    returns_share: float = 0.0
+    cold_seconds: float = 0.0
+    cold_share: float = 1.0
 
 
 class ComparisonView(msgspec.Struct, frozen=True):
@@ -128,7 +131,7 @@ def comparison_view(one: Comparison, assumed: Assumptions, origin: str, *, track
         workloads=[_workload(each, prices, tracks=tracks) for each in one.workloads],
         left_out=[LeftOutView(*id_, reason) for id_, reason in one.left_out.items()],
         seconds=dict(one.seconds),
-        limits=LIMITS,
+        limits=limits_of(assumed.feedback),
         gates=[
             GateView(*id_, one.begin + at.minute * MINUTE, at.gate.standing, at.gate.forecaster, at.gate.why)
             for id_, stood in one.gates.items()
@@ -156,6 +159,9 @@ def _assumptions(assumed: Assumptions) -> AssumptionsView:
         metrics_delay_seconds=assumed.timing.metrics_delay.total_seconds(),
         decision_delay_seconds=assumed.timing.decision_delay.total_seconds(),
         minutes_between_forecasts=assumed.every,
+        returns_share=assumed.feedback.returns,
+        cold_seconds=assumed.feedback.cold.total_seconds(),
+        cold_share=assumed.feedback.cold_share,
     )
 
 

@@ -1,0 +1,156 @@
+"""What a shortage and a fresh pod do to the load of a replay: unserved demand that comes back, pods slow at first.
+
+Without it demand is what was recorded, whatever the pods did. With it a sync period brings what comes anew and what is
+waiting; the pods carry what they can; of the rest a share comes back in the next period. Used CPU is no more than what
+was carried, so that HPAs and decisions see the saturation that they would see; requests are counted as they arrive.
+Forecasts are those of the recorded demand.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from forecaster.domain.signal import CPU
+from forecaster.horizontal.codes import KNOWN
+from forecaster.horizontal.numbers import millis
+from forecaster.replay.hpas import Usage
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.inputs import Inputs
+    from forecaster.horizontal.numbers import Counts, Floats
+    from forecaster.replay.pods import Pods
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """How load answers to pods.
+
+    Raises:
+        ValueError: a share is outside of 0 to 1, or the time is negative.
+    """
+
+    returns: float = 0.0
+    """Share of the demand that was not served which is asked for again in the next sync period; 1 is a queue."""
+    cold: timedelta = timedelta()
+    """How long a pod that has just become ready carries less: caches, pools, a compiler that warms up."""
+    cold_share: float = 1.0
+    """Of its capacity, meanwhile."""
+
+    def __post_init__(self) -> None:
+        for name, share in (("returns", self.returns), ("cold_share", self.cold_share)):
+            if not 0.0 <= share <= 1.0:
+                raise ValueError(f"{name} {share:g} must be between 0 and 1")
+        if self.cold < timedelta():
+            raise ValueError(f"cold {self.cold} must not be negative")
+
+
+NO_FEEDBACK = Feedback()
+
+
+class Load(Protocol):
+    """What the pods of all rows have to carry, sync period by sync period."""
+
+    def missing(self, pods: Pods, coming: Floats) -> Floats:
+        """What the pods cannot carry in a period in which so much comes anew, [row] each."""
+        ...
+
+    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:
+        """What HPAs read of the minute before, or of the one before that, where so much was recorded."""
+        ...
+
+    def measured(self, inputs: Inputs) -> Inputs:
+        """The inputs of a decision, with what was measured in the minute before."""
+        ...
+
+    def end_minute(self) -> None:
+        """A minute is over."""
+        ...
+
+
+def load_of(feedback: Feedback, capacity: Floats, signal: str, sync: timedelta) -> Load:
+    """The load of rows whose pods carry so much of a signal."""
+    if feedback == NO_FEEDBACK:
+        return RecordedLoad(capacity)
+    return AnsweringLoad(feedback, capacity, signal, -(-feedback.cold // sync))
+
+
+class RecordedLoad:
+    """Demand as it was recorded, whatever the pods did."""
+
+    def __init__(self, capacity: Floats) -> None:
+        self._capacity = capacity
+
+    def missing(self, pods: Pods, coming: Floats) -> Floats:
+        """What exceeds the ready pods."""
+        missing = coming - pods.ready * self._capacity
+        return np.maximum(missing, 0.0, out=missing)
+
+    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as in `Load`
+        """As recorded."""
+        return usage
+
+    def measured(self, inputs: Inputs) -> Inputs:
+        """As recorded."""
+        return inputs
+
+    def end_minute(self) -> None:
+        """Nothing is remembered."""
+
+
+class AnsweringLoad:
+    """Demand that answers to a shortage, and pods that are slow at first; [row] each."""
+
+    def __init__(self, feedback: Feedback, capacity: Floats, signal: str, cold: int) -> None:
+        self._feedback, self._capacity, self._signal = feedback, capacity, signal
+        self._waiting = np.zeros(len(capacity))
+        self._ready: Counts | None = None
+        self._young: deque[Floats] = deque(maxlen=cold)
+        self._seen: list[Floats] = []
+        self._minutes: deque[Floats | None] = deque([None, None], maxlen=2)
+        """Means of what was measured in the last two minutes, older first."""
+
+    def missing(self, pods: Pods, coming: Floats) -> Floats:
+        """What is not carried of what comes anew and what was waiting; a share of it waits on."""
+        offered = coming + self._waiting
+        carried = np.minimum(offered, self._carries(pods))
+        missing = offered - carried
+        self._waiting = self._feedback.returns * missing
+        self._seen.append(carried if self._signal == CPU else offered)
+        return missing
+
+    def _carries(self, pods: Pods) -> Floats:
+        """Pods that became ready lately carry less; those that are removed meanwhile are taken for warm ones."""
+        before = pods.ready if self._ready is None else self._ready
+        self._ready = pods.ready
+        if self._young.maxlen:
+            self._young.append(np.maximum(pods.ready - before, 0).astype(np.float64))
+        young = np.minimum(np.sum(self._young, axis=0), pods.ready) if self._young else 0.0
+        return np.asarray((pods.ready - (1.0 - self._feedback.cold_share) * young) * self._capacity)
+
+    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:
+        """With the mean of the minute for the signal that fills pods, where that was recorded at all."""
+        seen = self._minutes[0 if earlier else 1]
+        if seen is None or self._signal not in usage:
+            return usage
+        return {**usage, self._signal: Usage(millis(seen), usage[self._signal].known)}
+
+    def measured(self, inputs: Inputs) -> Inputs:
+        """The same for decisions."""
+        seen = self._minutes[1]
+        if seen is None:
+            return inputs
+        values = inputs.measured.copy()
+        for target, kind in enumerate(inputs.rules.kinds):
+            if kind.signal == self._signal:
+                values[target] = np.where(inputs.unseen[target] == KNOWN, seen, values[target])
+        return replace(inputs, measured=values)
+
+    def end_minute(self) -> None:
+        """The mean of its sync periods is what was measured."""
+        self._minutes.append(np.mean(self._seen, axis=0))
+        self._seen.clear()
