@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copyreg
+import logging
 import math
 import os
 import signal
@@ -12,6 +14,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
@@ -45,6 +48,7 @@ CONFIG = {
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
 }
 numbers = count()
+copyreg.pickle(MappingProxyType, lambda proxy: (MappingProxyType, (dict(proxy),)))  # frozen values have some
 
 
 class Ran(NamedTuple):
@@ -94,24 +98,31 @@ class DaskExecutor:
     """The share of the time after which a shard is begun once more on another worker."""
     avoided: dict[str, int] = field(default_factory=dict)
     """Workers that were overtaken, and for how many cycles they are given nothing."""
+    there: list[str] = field(default_factory=list)
+    """Workers, when it was looked last."""
     _client: Any = None
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """As they come."""
-        until, left = time.monotonic() + seconds, {task.shard: task for task in tasks}
+        until, left, fault = time.monotonic() + seconds, {task.shard: task for task in tasks}, ""
         self.avoided = {worker: cycles - 1 for worker, cycles in self.avoided.items() if cycles > 1}
         while left and (rest := until - time.monotonic()) > PAUSE_SECONDS:
             try:
                 yield from self._asked(left, rest)
-            except LOST:
+                fault = "" if self.there else f"the scheduler at {self.address} has no workers"
+            except LOST as error:
+                fault = f"the scheduler at {self.address} is away: {type(error).__name__}: {error}"
                 self.close()
             if left:
                 time.sleep(PAUSE_SECONDS)
+        if fault:
+            yield from (ShardFailure(shard, fault) for shard in left)
 
     def _asked(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """Of the tasks that are left: one that has come is not."""
         round_ = Round(self._connected(seconds), self.last)
-        workers = self._workers()
+        self.there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
+        workers = [worker for worker in self.there if worker not in self.avoided] or self.there
         if not workers:
             return
         try:
@@ -133,13 +144,10 @@ class DaskExecutor:
             for shard, worker in assigned(left, {}, idle).items():
                 round_.submit(left[shard], worker)
 
-    def _workers(self) -> list[str]:
-        there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
-        return [worker for worker in there if worker not in self.avoided] or there
-
     def _connected(self, seconds: float) -> Any:
         if self._client is None:
             dask.config.set(CONFIG)
+            log_as_ours()
             make: Any = distributed.Client
             patience = min(CONNECT_SECONDS, seconds)
             self._client = make(self.address, timeout=patience, security=self.security, set_as_default=False)
@@ -252,9 +260,19 @@ def schedule(settings: ShardingSettings, health: str) -> None:
     asyncio.run(_served(scheduler))
 
 
+def log_as_ours() -> None:
+    """What Dask says goes where our own lines go, from warnings on; it has handlers of its own for each logger."""
+    for name in [name for name in logging.Logger.manager.loggerDict if name.partition(".")[0] == "distributed"]:
+        log = logging.getLogger(name)
+        log.handlers.clear()
+        log.propagate = True
+        log.setLevel(logging.WARNING if name == "distributed" else logging.NOTSET)
+
+
 async def _served(make: Callable[[], Any]) -> None:
     """One server after the other, until it is told to end."""
     dask.config.set(CONFIG)
+    log_as_ours()
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)

@@ -7,6 +7,8 @@ import socket
 import ssl
 import threading
 from contextlib import contextmanager
+from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +18,13 @@ from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.dask import LOST, DaskExecutor, assigned, security_of
 from forecaster.config.sharding import ShardingSettings
 from forecaster.domain.decision import Scale
+from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.policy import PolicySelector
+from forecaster.resources.annotations import PAUSE
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster
 from tests.support.faulty_proxy import FaultyProxy
+from tests.support.ports import free_ports
 from tests.support.shard_processes import certificate_files, shard_processes
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -107,6 +113,27 @@ def test_workers_decide_what_this_process_decides(site: Site, tmp_path: Path) ->
         assert len(published(tmp_path / "there").entries) == len(FLEET)
 
 
+def test_what_objects_of_the_cluster_state_reaches_the_workers(site: Site, tmp_path: Path) -> None:
+    """A pause and a selector by labels, as annotations and objects state them; the mappings of both are frozen."""
+    paused, labelled = FLEET[0].id, FLEET[1].id
+    more = Layer("PredictivePolicy gold", MappingProxyType({"horizontal": {"min_replicas": 17}}))
+    stated = ClusterPolicies(
+        defaults=((PolicySelector(labels={"tier": "gold"}), more),),
+        own={paused: (Layer("annotation", PAUSE),)},
+        labels={labelled: {"tier": "gold"}},
+    )
+    with site.service(tmp_path) as cycle:
+        cycle.policies.take_over(stated)
+        outcome = cycle.run(after(0))
+        assert outcome.report.failures == ()
+        large = [id_ for id_, one in decided(outcome).items() if isinstance(one, Scale) and one.replicas == 17]
+        assert large == [labelled]
+        table = published(tmp_path)
+        assert [(one.namespace, one.kind, one.name) for one in table.entries if table.published(one) is None] == [
+            paused
+        ]
+
+
 def test_processes_say_that_they_are_well(site: Site) -> None:
     assert site.processes.scheduler
     for process in (site.processes.scheduler, *site.processes.workers):
@@ -168,6 +195,17 @@ def test_the_fleet_goes_on_after_the_scheduler_was_killed(site: Site, tmp_path: 
         assert all_scaled(outcomes[0])
         assert {one.at for one in cycle.learned.of.values()} == {after(1)}
     assert all(one.poll() is None for one in site.processes.workers)
+
+
+def test_what_keeps_shards_from_workers_is_said_of_each_workload(site: Site, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    executor = DaskExecutor(f"tcp://127.0.0.1:{port}")
+    with site.service(tmp_path, shards=2) as cycle:
+        cycle.executor, cycle.patience = executor, timedelta(seconds=1)
+        outcome = cycle.run(after(0))
+    said = {one.replicas.message for one in outcome.recommendations}
+    assert all(f"the scheduler at tcp://127.0.0.1:{port} is away" in one for one in said)
+    assert {one.replicas.reason for one in outcome.recommendations} == {"failed"}
 
 
 @pytest.mark.parametrize("last", [{}, {0: "a", 1: "a", 2: "a", 3: "a"}, {0: "gone", 1: "a"}])
