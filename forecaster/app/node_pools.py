@@ -54,7 +54,7 @@ class NodesText:
         if latest is None:
             return refused(self.pools.refused or "nodes are read after the first cycle")
         if latest is not self._of:
-            self._of, self._text = latest, msgspec.json.encode(_shown(latest))
+            self._of, self._text = latest, msgspec.json.encode(_shown(latest) | {"refused": self.pools.refused})
         return self._text
 
 

@@ -80,6 +80,19 @@ def node_forecast(
     )
 
 
+def present_pools(cluster: Cluster, now: datetime, *, quantile: float = 0.95) -> NodeForecast:
+    """The pools as they are, summed over their pods, however many workloads there are; nothing is forecast."""
+    pools = pools_of(cluster.nodes or ())
+    pool_of = {node.name: pool.name for pool in pools for node in pool.nodes}
+    there: dict[str, list[Resident]] = {pool.name: [] for pool in pools}
+    for one in cluster.lasting:
+        if one.node in pool_of:
+            there[pool_of[one.node]].append(one)
+    aim = Aim(quantile, np.random.default_rng(0), cluster.server)
+    found = tuple(pool_forecast(pool, (), there[pool.name], (), aim) for pool in pools)
+    return NodeForecast(now, quantile, found, headroom=(), pressures=(), watcher={})
+
+
 def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     policy = policies.of(workload.id).horizontal
     targets = targets_of(workload, policy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forecaster.cycle.node_forecast import node_forecast
+from forecaster.cycle.node_forecast import node_forecast, present_pools
 from forecaster.errors import SourceError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class NodePools:
     every: timedelta
     latest: NodeForecast | None = None
     refused: str = ""
-    """Why there is none, in a sentence."""
+    """Why there is none, or only the present, in a sentence."""
     tried: datetime | None = None
 
     def renew(
@@ -62,8 +62,9 @@ class NodePools:
         pairs = len(workloads) * len(cluster.nodes)
         if pairs > MOST_PAIRS:
             self.refused = (
-                f"{len(workloads)} workloads on {len(cluster.nodes)} nodes are more than the service works out "
-                "beside its cycles; `forecaster nodes --serve` is a process of its own for them"
+                f"the coming day of {len(workloads)} workloads on {len(cluster.nodes)} nodes is more than the service "
+                "works out beside its cycles; `forecaster nodes --serve` is a process of its own for it"
             )
+            self.latest = present_pools(cluster, now)
             return
         self.latest = node_forecast(workloads, history, forecaster, policies, cluster, now)

@@ -20,7 +20,7 @@ export async function renew() {
   if (found.at && found.at === ahead.at && byId("pools").hasChildNodes()) return;
   ahead = found;
   const pools = ahead.pools ?? [];
-  byId("nodes-said").textContent = pools.length ? `As ${instant(Date.parse(ahead.at))} UTC saw them; sums at ${percent(ahead.quantile)} of the joint forecast of all workloads.` : `Nothing is known of nodes yet: ${ahead.refused ?? "no cycle has ended"}.`;
+  byId("nodes-said").textContent = pools.length ? `As ${instant(Date.parse(ahead.at))} UTC saw them; ${ahead.refused ? `as they are: ${ahead.refused}` : `sums at ${percent(ahead.quantile)} of the joint forecast of all workloads`}.` : `Nothing is known of nodes yet: ${ahead.refused ?? "no cycle has ended"}.`;
   byId("totals").hidden = !pools.length;
   totals(pools);
   byId("pools").replaceChildren(...pools.map(card));
@@ -41,14 +41,15 @@ function totals(pools) {
     return [`${amount(requested, name === "cpu_cores" ? "cores" : "bytes")} of ${amount(room, name === "cpu_cores" ? "cores" : "bytes")}`, room ? `${percent(requested / room)} of what can be requested` : ""];
   };
   byId("totals").replaceChildren(
-    total("Nodes", nodes === needed ? count(nodes) : `${count(nodes)} → ${count(needed)}`, needed > nodes ? `${count(needed - nodes)} more at the peak of the day` : "enough for the coming day"),
+    total("Nodes", nodes === needed ? count(nodes) : `${count(nodes)} → ${count(needed)}`, ahead.refused ? "now" : needed > nodes ? `${count(needed - nodes)} more at the peak of the day` : "enough for the coming day"),
     total("Requested cores", ...share("cpu_cores")),
     total("Requested memory", ...share("memory_bytes")),
-    total("Headroom", count(sum(ahead.headroom ?? [], (one) => one.replicas)), "placeholder pods that would keep room warm"),
+    ahead.refused ? "" : total("Headroom", count(sum(ahead.headroom ?? [], (one) => one.replicas)), "placeholder pods that would keep room warm"),
   );
 }
 
 function card(pool) {
+  if (!pool.windows.length) return present(pool);
   const room = (ahead.headroom ?? []).find((one) => one.pool === pool.pool);
   const more = pool.nodes_needed - pool.nodes;
   return element("section", { class: "card pool" },
@@ -58,6 +59,12 @@ function card(pool) {
     element("details", {}, element("summary", {}, "Window by window"), windows(pool)),
     room ? element("p", { class: "lead" }, `Headroom: ${count(room.replicas)} placeholder pods (${room.reason}).`) : null,
   );
+}
+
+/** A pool of which nothing is forecast. */
+function present(pool) {
+  const share = ([, title, unit, key]) => element("p", {}, element("b", {}, title), ` ${amount(pool.requested[key], unit)} of ${amount(pool.allocatable[key], unit)} requested, ${percent(pool.requested[key] / pool.allocatable[key])}`);
+  return element("section", { class: "card pool" }, element("div", { class: "cardhead" }, element("h2", {}, pool.pool), element("p", { class: "soft" }, `${count(pool.nodes)} nodes`)), ...AMOUNTS.map(share));
 }
 
 /** Requested and used beside what the nodes of now have; a window further ahead is longer. */

@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from forecaster.app.node_pools import NodesText
 from forecaster.cycle.node_pools import MOST_PAIRS, NodePools
 from forecaster.errors import SourceUnavailable
 from forecaster.vertical.admission.cluster import Cluster
 from tests.support.builders import NOON, workload
-from tests.support.cluster_rules import node
+from tests.support.cluster_rules import node, resident
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,14 +41,30 @@ def refusal(found: Cluster | None, workloads: int = 1) -> str:
     return pools.refused
 
 
+def large(nodes: int = 10) -> NodePools:
+    """More than a cycle has time for."""
+    pods = [resident(f"n{i % nodes}", "250m", "512Mi", workload=f"shop/w{i}") for i in range(4 * nodes)]
+    cluster = Cluster(nodes=tuple(node(f"n{i}", "2", "8Gi") for i in range(nodes)), residents=tuple(pods))
+    pools = NodePools(Clusters(cluster), HOUR)
+    pools.renew([workload("web")] * (MOST_PAIRS // nodes + 1), UNUSED, UNUSED, UNUSED, NOON)
+    return pools
+
+
 def test_why_there_are_none_is_said() -> None:
     assert refusal(None) == "the nodes could not be read: prometheus: no answer"
     assert "kube-state-metrics" in refusal(Cluster())
 
 
 def test_more_than_a_cycle_has_time_for_is_left_to_a_process_of_its_own() -> None:
-    nodes = tuple(node(f"n{i}") for i in range(10))
-    assert "forecaster nodes --serve" in refusal(Cluster(nodes=nodes), MOST_PAIRS // 10 + 1)
+    assert "forecaster nodes --serve" in large().refused
+
+
+def test_of_more_than_that_the_pools_are_shown_as_they_are() -> None:
+    shown = msgspec.json.decode(NodesText(large())())
+    (pool,) = shown["pools"]
+    assert (pool["nodes"], pool["nodes_needed"], pool["windows"]) == (10, 10, [])
+    assert (pool["requested"]["cpu_cores"], pool["allocatable"]["cpu_cores"]) == (10.0, 20.0)
+    assert "forecaster nodes --serve" in shown["refused"]
 
 
 def test_nodes_are_asked_for_once_in_a_while_also_where_they_were_refused() -> None:
