@@ -101,13 +101,14 @@ function tellTotals() {
   const every = [...Array(size).keys()];
   const before = columns.current.reduce((sum, n) => sum + n, 0);
   const after = every.reduce((sum, row) => sum + columns.current[row] + change[row], 0);
+  const beyond = columns.mode.filter((code) => code > 0).length;
   const number = (name) => every.filter((row) => is[name](fleet, row)).length;
   byId("totals").replaceChildren(
     total("Workloads", count(size), `${count(columns.namespaces.length)} namespaces`),
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
-    total("To go up, down", `${count(number("up"))}, ${count(number("down"))}`, `${count(number("changed"))} changed in the last hour`),
-    total("Forecast acts", count(number("acts")), `${count(columns.mode.filter((code) => code > 0).length)} beyond mode observe`),
-    total("Over target, at risk", `${count(number("over"))}, ${count(number("risk"))}`, "load above 110 %, peak above 90 % of the pods"),
+    total("To change", `${count(number("up"))} up, ${count(number("down"))} down`, `${count(number("changed"))} changed in the last hour`),
+    total("Forecast acts", count(number("acts")), beyond ? `${count(beyond)} in modes that hand counts on` : "all in mode observe"),
+    total("Load", `${count(number("over"))} over, ${count(number("risk"))} at risk`, "above 110 % of the target; peak above 90 % of the pods"),
     ...requested(),
   );
 }
