@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from forecaster.app.node_pools import NodesText
+from forecaster.cycle.node_forecast import present_pools
+from forecaster.cycle.node_pools import NodePools
 from forecaster.domain.decision import Reason
 from forecaster.domain.outlook import StepForecast
 from forecaster.domain.policies import Policies
@@ -17,12 +21,13 @@ from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
+from forecaster.vertical.admission.cluster import Cluster
 from tests.browser.conftest import inked, opened, served
+from tests.support.cluster_rules import node, resident
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import timedelta
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
@@ -204,3 +209,16 @@ def test_risk_is_that_of_the_pods_that_there_are_and_of_the_sizes_that_they_have
     """Of 4 pods of 2 cores in mode observe, of the 6 recommended ones in mode scale; never of a size not applied."""
     with opened(browser, few, evaluates=True) as page:
         assert page.evaluate(RISKS) == [pytest.approx(6 / 8), pytest.approx(6 / 12)]
+
+
+def test_pools_of_a_cluster_too_large_to_forecast_are_shown_as_they_are(browser: Any, few: str) -> None:
+    pods = [resident(f"n{i % 2}", "250m", "512Mi", workload=f"shop/w{i}") for i in range(8)]
+    cluster = Cluster(nodes=(node("n0", "2", "8Gi"), node("n1", "2", "8Gi")), residents=tuple(pods))
+    pools = NodePools(lambda _now: cluster, timedelta(hours=1), present_pools(cluster, NOON), "it is too large")
+    with opened(browser, few) as page:
+        page.route("**/dashboard/nodes", lambda route: route.fulfill(body=NodesText(pools)()))
+        page.goto(f"{few}#/nodes")
+        page.wait_for_selector("#pools .pool")
+        assert "as they are: it is too large" in page.inner_text("#nodes-said")
+        assert "2 of 4 requested, 50 %" in page.inner_text("#pools .pool")
+        assert page.locator("#pools canvas").count() == 0
