@@ -8,7 +8,9 @@ last days (--days) are played minute by minute after what came before them, with
 The HPA divides running and waiting requests by its target; so does the one that KEDA makes of a trigger on both. KEDA
 on waiting requests asks for a pod for so many of them and, once none waits, goes back to its least after the HPA's
 stabilization. The queue-length rule adds a pod for so many that wait, and takes one away for each five minutes without.
-All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at equal pod-hours.
+All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at the pod-hours
+that ours spends: of the points of each other rule the best that cost no more, on straight lines between them; where even
+its leanest point costs more, that point with what it costs.
 """
 
 from __future__ import annotations
@@ -47,14 +49,12 @@ PLAYED_DAYS = 3
 STABILIZATION = 5
 TOLERANCE = 0.1
 TARGETS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-OURS = (0.9, 0.8, 0.7)
-"""Around the reference: each point takes a minute for each series and day, because each sees a demand of its own."""
 WAITING_A_POD = (1.0, 2.0, 5.0, 10.0, 20.0)
 LONG_SECONDS = 10.0
 """Of work in a queue that is long."""
-HPA = "the HPA on requests in flight"
-REFERENCE = 0.8
-"""The target of the HPA at whose pod-hours all are compared."""
+OURS = "ours"
+TARGET = 0.8
+"""Of ours, behind its gate. One point: each takes a minute, because each sees a demand of its own."""
 
 
 class Look(NamedTuple):
@@ -134,7 +134,7 @@ class Played(NamedTuple):
 def played(arrivals: Floats, before: int, rule: Rule, start_up: int, start: int) -> Played:
     """`arrivals` [minute] per second; the first `before` of them are history, seen without a queue."""
     seen = arrivals * SECONDS
-    ready, coming = max(LEAST, math.ceil(seen[before - 1] / (RUNS * REFERENCE))), deque[tuple[int, int]]()
+    ready, coming = max(LEAST, math.ceil(seen[before - 1] / (RUNS * TARGET))), deque[tuple[int, int]]()
     queue = waited = late = hours = 0.0
     for minute in range(before, len(arrivals)):
         while coming and coming[0][0] <= minute:
@@ -161,8 +161,8 @@ def played(arrivals: Floats, before: int, rule: Rule, start_up: int, start: int)
     return Played(hours, waited / requests, late / requests)
 
 
-Rows = dict[str, tuple[float, float, float]]
-"""By contestant: pod-hours, seconds of waiting, share that came late."""
+Rows = dict[str, Played]
+"""By contestant."""
 
 
 class Series(NamedTuple):
@@ -203,38 +203,45 @@ def ours(target: float, start_up: int, cache: dict[str, Any]) -> Ours:
 def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
     """Each from lean to safe."""
     return {
-        HPA: [partial(Reactive, RUNS * share) for share in TARGETS],
+        "the HPA on requests in flight": [partial(Reactive, RUNS * share) for share in TARGETS],
         "KEDA on waiting requests": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
         "a queue-length rule": [partial(QueueLength, each) for each in WAITING_A_POD],
-        "ours": [partial(ours, share, start_up, {}) for share in OURS],
+        OURS: [partial(ours, TARGET, start_up, {})],
     }
 
 
-def at_equal_hours(points: Sequence[Played], hours: float) -> tuple[float, float]:
-    """Wait and late share where a curve spends these pod-hours; beyond its ends those of the end."""
-    ordered = sorted(points)
-    spent = [one.pod_hours for one in ordered]
-    wait, late = (float(np.interp(hours, spent, [one[each] for one in ordered])) for each in (1, 2))
-    return wait, late
+def frontier(points: Iterable[Played]) -> list[Played]:
+    """The points that no other one beats in both pod-hours and wait, by pod-hours."""
+    best: list[Played] = []
+    for one in sorted(points):
+        if not best or one.wait < best[-1].wait:
+            best.append(one)
+    return best
+
+
+def within(points: Iterable[Played], hours: float) -> Played:
+    """The best of a curve for at most so many pod-hours; its leanest point where even that costs more."""
+    best = frontier(points)
+    spent = [one.pod_hours for one in best]
+    reached = min(max(hours, spent[0]), spent[-1])
+    wait, late = (float(np.interp(reached, spent, [one[each] for one in best])) for each in (1, 2))
+    return Played(reached, wait, late)
 
 
 def compared(series: Series, start_up: int) -> Rows:
-    """Pod-hours that the reference spends, or that a curve spends at most, and what waits for them."""
+    """What each spends, at most as much as ours where it can, and what waits."""
     points = {
         name: [played(series.arrivals, series.before, make(), start_up, series.start) for make in makes]
         for name, makes in contestants(start_up).items()
     }
-    hours = points[HPA][TARGETS.index(REFERENCE)].pod_hours
-    return {
-        name: (min(hours, max(one.pod_hours for one in found)), *at_equal_hours(found, hours))
-        for name, found in points.items()
-    }
+    (reference,) = points[OURS]
+    return {name: within(found, reference.pod_hours) for name, found in points.items()}
 
 
 def kept_or_compared(series: Sequence[Series], start_up: int, kept: Path | None) -> dict[str, Rows]:
     """By series; `kept` has those of earlier runs, one a line, and takes each that is done."""
     lines = kept.read_text(encoding="utf-8").splitlines() if kept and kept.exists() else []
-    found = dict(json.loads(line) for line in lines)
+    found = {name: {which: Played(*one) for which, one in rows.items()} for name, rows in map(json.loads, lines)}
     left = [one for one in series if one.name not in found]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for one, rows in zip(left, pool.map(compared, left, repeat(start_up)), strict=True):
