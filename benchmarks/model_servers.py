@@ -9,8 +9,8 @@ The HPA divides running and waiting requests by its target; so does the one that
 on waiting requests asks for a pod for so many of them and, once none waits, goes back to its least after the HPA's
 stabilization. The queue-length rule adds a pod for so many that wait, and takes one away for each five minutes without.
 All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at the pod-hours
-that ours spends: of the points of each other rule the best that cost no more, on straight lines between them; where even
-its leanest point costs more, that point with what it costs.
+that ours spends: of the points of each other rule the best that cost no more, on straight lines between them; where
+even its leanest point costs more, that point with what it costs.
 """
 
 from __future__ import annotations
