@@ -88,5 +88,6 @@ def mixed(said: Floats, weights: Floats) -> Floats:
     """[...] of said [..., expert]: the mean of those that speak, NaN where none does."""
     speaks = np.isfinite(said)
     parts = np.where(speaks, weights, 0.0)
+    total = np.vecdot(parts, np.ones(parts.shape[-1], parts.dtype))
     with np.errstate(invalid="ignore"):
-        return np.asarray((np.where(speaks, said, 0.0) * parts).sum(axis=-1) / parts.sum(axis=-1))
+        return np.asarray(np.vecdot(np.where(speaks, said, 0.0), parts) / total)
