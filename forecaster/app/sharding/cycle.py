@@ -127,9 +127,10 @@ class ShardedCycle:
 
     def _tasks(self, targets: Targets) -> list[ShardTask]:
         parts = parted(targets, self.started, self.policies.cluster, self._shard, self.settings.queries.kinds)
-        return [self._task(shard, parts[shard]) for shard in sorted(parts)]
+        share = min(1.0, self.executor.processes / max(1, len(parts)))
+        return [self._task(shard, parts[shard], share) for shard in sorted(parts)]
 
-    def _task(self, shard: int, inventory: Inventory) -> ShardTask:
+    def _task(self, shard: int, inventory: Inventory, share: float) -> ShardTask:
         policies, fleet = self.policies, f"{self.identity}-{self.learned.shards}"
         return ShardTask(
             self.for_workers,
@@ -139,6 +140,7 @@ class ShardedCycle:
             policies.defaults,
             policies.overrides,
             self.learned.of.get(shard),
+            share,
         )
 
     def _shard(self, id_: WorkloadId) -> int:

@@ -102,6 +102,11 @@ class DaskExecutor:
     """Workers, when it was looked last."""
     _client: Any = None
 
+    @property
+    def processes(self) -> int:
+        """Workers, as it was looked last."""
+        return max(1, len(self.there))
+
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """As they come."""
         until, left, fault = time.monotonic() + seconds, {task.shard: task for task in tasks}, ""

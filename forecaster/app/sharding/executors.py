@@ -31,6 +31,10 @@ class UntoldShard(NamedTuple):
 class Executor(Protocol):
     """Runs shards; what is not there in time is left out."""
 
+    @property
+    def processes(self) -> int:
+        """How many shards are computed at a time."""
+
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """What came of each, as it comes and at most once. Raises nothing."""
 
@@ -51,6 +55,11 @@ class LocalExecutor:
     """One shard after the other, in this process."""
 
     cycles: ShardCycles = field(default_factory=ShardCycles)
+
+    @property
+    def processes(self) -> int:
+        """This one."""
+        return 1
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """As long as there is time."""

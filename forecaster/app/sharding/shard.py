@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
+from forecaster.cycle.gates import NEW
 from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.promql import expression_of
@@ -49,6 +50,8 @@ class ShardTask(NamedTuple):
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
     learned: Learned | None
     """What was learned until then, where anything was."""
+    share: float = 1.0
+    """Of the time of a process, 0-1: it has so many shards to compute, and none is to keep the others waiting."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -122,6 +125,8 @@ class _RunningShard:
             close(self.source)
             self.source, self.namespaces = other, task.namespaces
         self.cycle.source = ListedSource(self.source, task.inventory)
+        self.cycle.budget = task.settings.cycle.interval / 2 * task.share
+        self.cycle.decider.observed.gates.most_new = max(1, int(NEW * task.share))
         policies = self.cycle.policies
         if (task.policy, task.overrides) != (policies.defaults, policies.overrides):
             policies.restate(task.policy, task.overrides)

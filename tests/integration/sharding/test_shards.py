@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
 from forecaster.app.sharding.learned import shard_of
+from forecaster.cycle.gates import NEW
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale
 from forecaster.errors import StoreError
@@ -221,6 +223,18 @@ class WithoutTeam:
         found: Inventory = self.source.inventory(at)
         left = tuple(one for one in found.workloads if one.id.namespace != self.team)
         return replace(found, workloads=left, whole=frozenset({"Deployment"}))
+
+
+def test_shards_of_one_process_share_the_time_for_what_may_wait(cluster: Cluster, tmp_path: Path) -> None:
+    """Fits, sizes and gates of one shard do not keep the next one waiting."""
+    with sharded(cluster, tmp_path) as service:
+        tick(service, after(0))
+        executor = cycle_of(service).executor
+        assert isinstance(executor, LocalExecutor)
+        running = [one.cycle for one in executor.cycles.running.values()]
+        assert len(running) > 1
+        assert sum((one.budget for one in running), timedelta()) <= service.settings.interval / 2
+        assert sum(one.decider.observed.gates.most_new for one in running) <= NEW
 
 
 def test_policies_that_change_meanwhile_are_those_of_all_shards(cluster: Cluster, tmp_path: Path) -> None:
