@@ -12,6 +12,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
+from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiError, UnreachableError
 
@@ -282,7 +283,7 @@ class Writer:
     def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
         """A line for writes that wait; none where another replica leads and carries them out."""
         leads = self.fence.leading() if leads is None else leads
-        return [f"{self.name}: {len(writes)} changes wait for the next cycle"] if writes and leads else []
+        return [f"{self.name}: {counted(len(writes), 'change')} left for the next cycle"] if writes and leads else []
 
     def _outcome(self, error: ApiError | None) -> str:
         if error is None:

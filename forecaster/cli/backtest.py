@@ -21,6 +21,7 @@ from forecaster.cli.options import (
     settings_of,
 )
 from forecaster.cli.streams import tell
+from forecaster.domain.amounts import counted
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def vertical(
         tell("no workload has a day of usage per pod; half is read first, half a day is the least")
         raise typer.Exit(1)
     heads = {
-        name: f"{name}: {len(load.names)} workloads, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"
+        name: f"{name}: {counted(len(load.names), 'workload')}, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"
         for name, load in loads.items()
     }
     print_backtest(results, heads, output, ids)

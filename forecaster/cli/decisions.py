@@ -24,6 +24,7 @@ from forecaster.cli.options import (
     workload_names,
 )
 from forecaster.cli.streams import tell
+from forecaster.domain.amounts import counted
 from forecaster.errors import ConfigError, Fault, SourceError
 from forecaster.report.formats import Output
 
@@ -82,7 +83,7 @@ def why_lines(target: Workload, one: Recommendation, policy: Policy) -> list[str
     """The count that was recommended, and each thing that kept it from being higher, in the order of the decision."""
     wanted = one.wanted_replicas
     word = "more" if wanted > one.replicas_now else "fewer" if wanted < one.replicas_now else "as many"
-    head = f"{one.id} at {one.at:%Y-%m-%d %H:%M} UTC: {_pods(one.replicas_now)}, {wanted} recommended ({word})"
+    head = f"{one.id} at {one.at:%Y-%m-%d %H:%M} UTC: {counted(one.replicas_now, 'pod')}, {wanted} recommended ({word})"
     return [head, *(f"  - {line}" for line in (*_decision(one), *_effect(target, one, policy)))]
 
 
@@ -92,12 +93,11 @@ def _decision(one: Recommendation) -> Iterator[str]:
     for view in one.signals:
         if view.measured is not None and view.reactive_replicas is not None:
             few = "no more" if view.reactive_replicas <= one.replicas_now else "more"
-            asked = f"for {_pods(view.reactive_replicas)}: {few} than there are"
+            asked = f"for {counted(view.reactive_replicas, 'pod')}: {few} than there are"
             yield f"{view.signal} measured {amount(view.measured, view.unit)}, {asked}"
         if view.forecast is not None and view.forecast_replicas is not None:
-            said = (
-                f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {_pods(view.forecast_replicas)}"
-            )
+            pods = counted(view.forecast_replicas, "pod")
+            said = f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {pods}"
             yield said + ("; it is watched and has no say yet" if one.watched else "")
         if view.note:
             yield f"{view.signal}: {view.note}"
@@ -119,10 +119,6 @@ def _effect(target: Workload, one: Recommendation, policy: Policy) -> Iterator[s
         yield "mode observe: nothing reads the number; `mode: publish` or `floor` lets it act"
     elif policy.mode == "publish" and not any(own_metric(each.metric) for each in hpa.targets):
         yield f"HPA {hpa.name} reads no metric of ours: docs/integrate.md"
-
-
-def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def what_came(source: Source, one: Recommendation) -> list[str]:
@@ -151,9 +147,9 @@ def _peak_after(source: Source, view: SignalView, id_: WorkloadId, at: datetime)
     known = values[np.isfinite(values)]
     if not known.size:
         return ""
-    pods = math.ceil(float(known.max()) / view.pod)
+    pods = counted(math.ceil(float(known.max()) / view.pod), "pod")
     until = f"until {end:%H:%M} UTC"
-    return f"what came {until}: {view.signal} {amount(float(known.max()), view.unit)}, which fills {_pods(pods)}"
+    return f"what came {until}: {view.signal} {amount(float(known.max()), view.unit)}, which fills {pods}"
 
 
 def history(

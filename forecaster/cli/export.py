@@ -22,6 +22,7 @@ from forecaster.cli.options import (
     of_namespaces,
     settings_of,
 )
+from forecaster.domain.amounts import counted
 
 Out = Annotated[Path, typer.Argument(metavar="OUT.zip", dir_okay=False, help="The file to write.")]
 Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="How much, up to the end.")]
@@ -78,7 +79,7 @@ def export(
             bundle = bundle_of(found, settings, outcome.recommendations, recorded_changes(settings, ids, found.start))
         write_bundle(out, bundle)
     typer.echo(
-        f"{out}: {len(bundle.workloads)} workloads, {', '.join(bundle.manifest.signals)}, "
-        f"{len(bundle.decisions)} decisions, {out.stat().st_size / 2**20:.1f} MiB"
+        f"{out}: {counted(len(bundle.workloads), 'workload')}, {', '.join(bundle.manifest.signals)}, "
+        f"{counted(len(bundle.decisions), 'decision')}, {out.stat().st_size / 2**20:.1f} MiB"
     )
     finished(shown)

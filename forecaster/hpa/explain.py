@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityFormat, milli_quantity
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa import limits
@@ -276,7 +277,7 @@ def target_amount(metric: MetricSpec, milli: int) -> str:
 
 def pods(count: int) -> str:
     """`1 pod`, `2 pods`."""
-    return f"{count} pod" if count == 1 else f"{count} pods"
+    return counted(count, "pod")
 
 
 def seconds(duration: timedelta) -> str:

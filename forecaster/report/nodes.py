@@ -10,6 +10,7 @@ import yaml
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from forecaster.cycle.node_document import document, flat_window
+from forecaster.domain.amounts import counted
 from forecaster.report.formats import NodesOutput, Output
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 from forecaster.vertical.nodes.headroom import manifests
@@ -120,7 +121,7 @@ def _title(one: PoolForecast, ahead: NodeForecast) -> str:
     peak = one.peak
     grows = f"{one.nodes_needed} needed from {peak.begin:%a %H:%M}" if peak and peak.packing.new_nodes else "enough"
     free = f"{one.requested_cpu:.1f} of {one.allocatable_cpu:.1f} cores requested"
-    return f"pool {one.pool.name}: {len(one.pool.nodes)} nodes, {grows}; {free}; quantile {ahead.quantile:g}"
+    return f"pool {one.pool.name}: {counted(len(one.pool.nodes), 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
 
 
 SHOWN_SUMS: tuple[tuple[str, Callable[[PoolWindow], JointSum], float, int], ...] = (

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from forecaster.domain.amounts import UNKNOWN, amount
+from forecaster.domain.amounts import UNKNOWN, amount, counted
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.publish.views import AMOUNTS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
@@ -179,7 +179,7 @@ def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) ->
     if ours:
         print_table(columns_of(ours), [_style(one) for one in ours], wide=wide)
     elif outcome.recommendations:
-        print_text(f"None of {len(outcome.recommendations)} workloads matches.")
+        print_text(f"None of {counted(len(outcome.recommendations), 'workload')} matches.")
     elif not outcome.report.failures:
         print_text("No workload was found. `forecaster doctor` says which series are missing.")
 
@@ -237,7 +237,8 @@ def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:
     """When, and how many there are of each verdict."""
     counts = Counter(verdict_of(one.replicas_now, _recommended(one)) for one in ours)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
-    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {len(ours)} workloads, {told or 'nothing to show'}; Ctrl-C ends it"
+    shown = counted(len(ours), "workload")
+    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {shown}, {told or 'nothing to show'}; Ctrl-C ends it"
 
 
 def _urgency(one: Recommendation) -> tuple[float, WorkloadId]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from forecaster.domain.amounts import counted
 from forecaster.domain.layers import leaves
 from forecaster.domain.policies import NO_LABELS, matches
 from forecaster.kube.objects import Wire
@@ -75,7 +76,7 @@ def _ready(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) ->
     refused = {id_: whys[one.layer.origin] for id_ in mine if one.layer.origin in (whys := fleet.refused.get(id_, {}))}
     if refused:
         first = min(refused)
-        why = f"It is left out of {_workloads(len(refused))}, {first} among them: {refused[first]}."
+        why = f"It is left out of {counted(len(refused), 'workload')}, {first} among them: {refused[first]}."
         return ConditionState("False", "PolicyRefused", why)
     over = list(_stated_otherwise(one, mine, fleet))
     if over:
@@ -93,8 +94,4 @@ def _stated_otherwise(one: PolicyResource, mine: frozenset[WorkloadId], fleet: S
         common = len(mine & selected_by(selector, fleet)) if clashes else 0
         if common:
             for path, value in clashes.items():
-                yield f"{path} {value} by {layer.origin} for {_workloads(common)}"
-
-
-def _workloads(count: int) -> str:
-    return "1 workload" if count == 1 else f"{count} workloads"
+                yield f"{path} {value} by {layer.origin} for {counted(common, 'workload')}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from forecaster.domain.amounts import counted
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError
@@ -73,7 +74,8 @@ def _foreign(identity: Identity) -> Iterator[str]:
     """What makes series those of something else."""
     if identity.several:
         first = min(identity.several)
-        yield f"{len(identity.several)} workloads are held, {first.kind} {first} among them: {SEVERAL_OBJECTS}"
+        held = counted(len(identity.several), "workload")
+        yield f"{held} held, {first.kind} {first} among them: {SEVERAL_OBJECTS}"
     if identity.exported:
         yield f"{identity.exported} pods are told as {NOT_HONOURED}"
 

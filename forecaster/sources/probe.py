@@ -188,7 +188,7 @@ def _detected(source: PrometheusSource, at: datetime) -> Check:
     found = source.origins_at(at)
     if not found:
         return Check("query requests", ok=True, detail=f"no series: {_OPTIONAL['requests']}")
-    told = ", ".join(f"{len(ids)} workloads from {name}" for name, ids in found.items())
+    told = ", ".join(f"{counted(len(ids), 'workload')} from {name}" for name, ids in found.items())
     both = several(found)
     doubled = f"; {len(both)} have several and take the first of these, which they keep" if both else ""
     return Check("query requests", ok=True, detail=told + doubled)
@@ -262,7 +262,9 @@ def _clusters(source: PrometheusSource, at: datetime) -> Check:
     found = _identity(source, at)
     detail = counted(found.clusters, "cluster")
     if found.several:
-        detail += f"; {len(found.several)} workloads are told as several objects, {min(found.several)} among them"
+        detail += (
+            f"; {counted(len(found.several), 'workload')} told as several objects, {min(found.several)} among them"
+        )
     return Check("clusters", not found.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")
 
 

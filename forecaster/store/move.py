@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select, text, union
 
+from forecaster.domain.amounts import counted
 from forecaster.errors import StoreError
 from forecaster.store.database import decisions, scores, shards, workloads
 
@@ -134,7 +135,7 @@ def _refuse_other_rows(source: Database, target: Database, reading: Connection) 
         foreign = {tuple(row) for row in writing.execute(identity)} - {tuple(row) for row in reading.execute(identity)}
         newer = (_newest(writing) or 0) > (_newest(reading) or 0)
     if foreign or newer:
-        what = f"{len(foreign)} workloads that are not in {source}" if foreign else f"later decisions than {source}"
+        what = f"{counted(len(foreign), 'workload')} not in {source}" if foreign else f"later decisions than {source}"
         raise StoreError(f"ledger {target}: it holds {what}, so a service writes to it; name an empty database")
 
 

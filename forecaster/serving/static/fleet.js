@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { byId, element, show, total } from "./dom.js";
-import { DASH, amount, count, money, percent, signed, words } from "./format.js";
+import { DASH, amount, count, counted, money, percent, signed, words } from "./format.js";
 import { Rows } from "./rows.js";
 import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
@@ -104,11 +104,11 @@ function tellTotals() {
   const beyond = columns.mode.filter((code) => code > 0).length;
   const number = (name) => every.filter((row) => is[name](fleet, row)).length;
   byId("totals").replaceChildren(
-    total("Workloads", count(size), `${count(columns.namespaces.length)} namespaces`),
+    total("Workloads", count(size), counted(columns.namespaces.length, "namespace")),
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
     total("To change", `${count(number("up"))} up, ${count(number("down"))} down`, `${count(number("changed"))} changed in the last hour`),
     total("Forecast acts", count(number("acts")), beyond ? `${count(beyond)} in modes that hand counts on` : "all in mode observe"),
-    total("Load", `${count(number("over"))} over, ${count(number("risk"))} at risk`, "above 110 % of the target; peak above 90 % of the pods"),
+    total("Load", `${count(number("over"))} over, ${count(number("risk"))} tight`, "above 110 % of the target; peak above 90 % of the pods"),
     ...requested(),
   );
 }
@@ -208,7 +208,7 @@ function fillGroup(one, { group, members }) {
   for (const part of Object.values(parts)) if (!(part instanceof HTMLCanvasElement)) part.textContent = "";
   one.href = `#/?namespace=${encodeURIComponent(group)}`;
   parts["who b"].textContent = group;
-  parts["who small"].textContent = `${count(members.length)} workloads`;
+  parts["who small"].textContent = `${counted(members.length, "workload")}`;
   parts["count b"].textContent = moved ? `${count(before)} → ${count(before + moved)}` : count(before);
   parts["count em"].textContent = moved ? signed(moved) : "";
   parts["count em"].className = moved > 0 ? "up" : "down";

@@ -52,3 +52,6 @@ export function duration(seconds) {
 
 /** Words of a code such as `no-data`. */
 export const words = (code) => code.replaceAll("-", " ");
+
+/** A number of things. */
+export const counted = (n, one) => `${count(n)} ${one}${n === 1 ? "" : "s"}`;

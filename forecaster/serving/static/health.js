@@ -2,7 +2,7 @@
 
 import { get, put } from "./api.js";
 import { byId, colour, element, show, table, total } from "./dom.js";
-import { DASH, clock, count, duration, instant, words } from "./format.js";
+import { DASH, clock, count, counted, duration, instant, words } from "./format.js";
 
 const SURE_MS = 4000;
 let health = {};
@@ -27,7 +27,7 @@ export function redraw() {
   byId("totals").replaceChildren(
     total("Table", now.stale ? "stale" : now.note ? "recorded" : "fresh", now.note ? instant(Date.parse(now.published_at)) : `${duration(now.age_seconds)} old`),
     total("Last cycle", cycles.length ? `${seconds(cycles[0]).toFixed(2)} s` : DASH, `of ${duration(now.interval_seconds)}`),
-    total("Failures", count(failed.length), `in ${count(cycles.length)} cycles`),
+    total("Failures", count(failed.length), `in ${counted(cycles.length, "cycle")}`),
     total("Version", now.version, health.since ? `since ${instant(Date.parse(health.since))}` : ""),
   );
   byId("sources").replaceChildren(table([["Signal"], ["Workloads", "right"], ["Newest sample", "right"], ["Incomplete"]],

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { chart, repaint } from "./chart.js";
 import { byId, element, show, table, total } from "./dom.js";
-import { amount, count, duration, instant, percent } from "./format.js";
+import { amount, count, counted, duration, instant, percent } from "./format.js";
 
 const STEP = 900000;
 const AMOUNTS = [["cpu", "CPU", "cores", "cpu_cores"], ["memory", "Memory", "bytes", "memory_bytes"]];
@@ -54,7 +54,7 @@ function card(pool) {
   const more = pool.nodes_needed - pool.nodes;
   return element("section", { class: "card pool" },
     element("div", { class: "cardhead" }, element("h2", {}, pool.pool), element("p", { class: more > 0 ? "bad" : "soft" },
-      more > 0 ? `${count(pool.nodes)} nodes, ${count(pool.nodes_needed)} needed from ${instant(Date.parse(pool.needed_from))}` : `${count(pool.nodes)} nodes, enough`)),
+      more > 0 ? `${counted(pool.nodes, "node")}, ${count(pool.nodes_needed)} needed from ${instant(Date.parse(pool.needed_from))}` : `${counted(pool.nodes, "node")}, enough`)),
     element("div", { class: "multiples" }, ...AMOUNTS.map((of) => figure(pool, of))),
     element("details", {}, element("summary", {}, "Window by window"), windows(pool)),
     room ? element("p", { class: "lead" }, `Headroom: ${count(room.replicas)} placeholder pods (${room.reason}).`) : null,
@@ -64,7 +64,7 @@ function card(pool) {
 /** A pool of which nothing is forecast. */
 function present(pool) {
   const share = ([, title, unit, key]) => element("p", {}, element("b", {}, title), ` ${amount(pool.requested[key], unit)} of ${amount(pool.allocatable[key], unit)} requested, ${percent(pool.requested[key] / pool.allocatable[key])}`);
-  return element("section", { class: "card pool" }, element("div", { class: "cardhead" }, element("h2", {}, pool.pool), element("p", { class: "soft" }, `${count(pool.nodes)} nodes`)), ...AMOUNTS.map(share));
+  return element("section", { class: "card pool" }, element("div", { class: "cardhead" }, element("h2", {}, pool.pool), element("p", { class: "soft" }, `${counted(pool.nodes, "node")}`)), ...AMOUNTS.map(share));
 }
 
 /** Requested and used beside what the nodes of now have; a window further ahead is longer. */

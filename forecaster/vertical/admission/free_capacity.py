@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from forecaster.domain.amounts import counted
 from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
 from forecaster.vertical.cluster_rules.node import HOSTNAME, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import fit, node_refuses, places_left, preemption
@@ -134,7 +135,7 @@ def priority(pod: Pod, free: FreeCapacity | None) -> Iterator[Finding]:
         return
     victims = [victim for one in free.preempted for victim in one.victims]
     names = ", ".join(sorted({one.workload or one.name for one in victims})[:_SHOWN])
-    yield note(PRIORITY, f"at priority {pod.priority} it would preempt {len(victims)} pods: {names}")
+    yield note(PRIORITY, f"at priority {pod.priority} it would preempt {counted(len(victims), 'pod')}: {names}")
 
 
 def _needs(pod: Pod, context: AdmissionContext) -> str:

@@ -166,7 +166,7 @@ class TestClusters:
         held = named(outcome, "web").replicas
         assert isinstance(held, Hold)
         assert "queries.labels" in held.message
-        assert any("1 workloads are held, Deployment shop/web among them" in one for one in outcome.report.failures)
+        assert any("1 workload held, Deployment shop/web among them" in one for one in outcome.report.failures)
         api = named(outcome, "api").replicas
         assert "queries.labels" not in api.message
 
@@ -181,7 +181,7 @@ class TestClusters:
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
         found = doctor(server, at(12), cluster="clusters")["clusters"]
         assert not found.ok
-        assert found.detail == "2 clusters; 1 workloads are told as several objects, shop/web among them"
+        assert found.detail == "2 clusters; 1 workload told as several objects, shop/web among them"
         assert "queries.labels" in found.remedy
         assert doctor(server, at(12), cluster="clusters", k8s="a")["clusters"].ok
 

@@ -140,7 +140,7 @@ def test_a_service_that_runs_meanwhile_loses_nothing(source: str, target: str, m
 
 def test_a_database_that_a_service_writes_to_is_left_alone(source: str, target: str) -> None:
     decide(target, [workload_id("other")], minute=0, replicas=1)
-    assert "it holds 1 workloads that are not in sqlite://" in refusal(source, target)
+    assert "it holds 1 workload not in sqlite://" in refusal(source, target)
 
 
 def test_so_is_one_that_has_gone_on_since_it_was_moved(source: str, target: str) -> None:

@@ -297,7 +297,7 @@ class TestFailures:
         replica.cluster.fails = [error]
         found = replica.cycle(7)
         assert replica.cluster.written == []
-        assert found.failures[1] == "floor: 2 changes wait for the next cycle"
+        assert found.failures[1] == "floor: 2 changes left for the next cycle"
 
     def test_writes_that_take_too_long_wait_for_the_next_cycle(self) -> None:
         names = ("a", "b", "c")
@@ -305,7 +305,7 @@ class TestFailures:
         for name in names:
             replica.cluster.change(name, marked=True)
         replica.actuator.writer.seconds = iter([0.0, 1.0, 15.0, 21.0]).__next__
-        assert replica.cycle(7).failures == ("floor: 1 changes wait for the next cycle",)
+        assert replica.cycle(7).failures == ("floor: 1 change left for the next cycle",)
         assert len(replica.cluster.written) == 2
 
     def test_one_that_is_refused_does_not_stop_the_others(self) -> None:

@@ -17,7 +17,7 @@ def backtest(*arguments: str, code: int = 0) -> Result:
 
 def test_the_policy_stands_beside_vpa_and_krr() -> None:
     said = backtest("data/*").output
-    assert all(word in said for word in ("forecaster", "VPA", "KRR", "OVER LIMIT", "memory: 1 workloads"))
+    assert all(word in said for word in ("forecaster", "VPA", "KRR", "OVER LIMIT", "memory: 1 workload,"))
 
 
 def test_json_has_a_row_for_each_recommender() -> None:

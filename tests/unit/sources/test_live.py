@@ -529,7 +529,7 @@ class TestSource:
         """Count and HPA are those of one object; the usage is that of all."""
         prometheus = Told(told("web"))
         why = {told("web").id: SEVERAL_OBJECTS}
-        said = (f"1 workloads are held, Deployment shop/web among them: {SEVERAL_OBJECTS}", "HPA shop/web: no series")
+        said = (f"1 workload held, Deployment shop/web among them: {SEVERAL_OBJECTS}", "HPA shop/web: no series")
         prometheus.inventory = lambda at: Inventory(at, prometheus.workloads, said, why)  # type: ignore[method-assign]
         found = over(prometheus, cluster(deployments=[deployment(replicas=30)]), Clock()).inventory(NOW)
         assert found.partly == why
