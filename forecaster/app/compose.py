@@ -264,7 +264,7 @@ def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
     if given.live == "off" or settings.source.kind != "prometheus" or not (kubeconfig or is_pod()):
         return None
     watched = [one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds]
-    cluster = LiveCluster(watched, resources=settings.resources.enabled)
+    cluster = LiveCluster(watched, resources=settings.resources.enabled, pool_labels=given.pool_labels)
     return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
 
 

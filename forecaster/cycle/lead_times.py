@@ -12,6 +12,7 @@ import numpy as np
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.lead_time import (
+    KEPT,
     LONGEST,
     SYNC,
     ScaleUpWatch,
@@ -20,6 +21,7 @@ from forecaster.horizontal.lead_time import (
     measured,
     measured_on_image,
     measured_on_pods,
+    measured_on_pool,
     watched,
     with_pods,
 )
@@ -51,6 +53,29 @@ class PersistedStartUps(msgspec.Struct, frozen=True):
     off: int
 
 
+class PoolStartUps(NamedTuple):
+    """Pods of one workload by the node pool that they are on."""
+
+    landed: tuple[str, ...] = ()
+    """The pools of the latest pods."""
+    by_pool: Mapping[str, ScaleUpWatch] = MappingProxyType({})
+
+    def after(self, took: Sequence[timedelta], pools: Sequence[str], delay: timedelta) -> PoolStartUps:
+        """The same after some pods have become ready; pools on which none has landed lately are left out."""
+        landed = (*self.landed, *filter(None, pools))[-KEPT:]
+        found = {}
+        for pool in dict.fromkeys(landed):
+            new = [one for one, on in zip(took, pools, strict=False) if on == pool]
+            before = self.by_pool.get(pool, UNWATCHED)
+            found[pool] = with_pods(before, new, delay=delay) if new else before
+        return PoolStartUps(landed, found)
+
+    def slowest(self) -> str:
+        """The pool on which pods take longest; empty where there are not several, or too little is known of them."""
+        known = {pool: watch.rung for pool, watch in self.by_pool.items() if watch.rung is not None}
+        return max(known, key=lambda pool: (known[pool], pool)) if len(self.by_pool) > 1 and known else ""
+
+
 class WrittenWatch(NamedTuple):
     """A watch as it was persisted: it stands until another scale-up is over."""
 
@@ -66,6 +91,9 @@ class WrittenWatch(NamedTuple):
         return cls(watch.took, watch.off, msgspec.Raw(msgspec.json.encode(told)))
 
 
+UNPOOLED = PoolStartUps()
+
+
 @dataclass(slots=True)
 class LeadTimes:
     """What was watched of every workload, and the one place that says which lead time is in force."""
@@ -78,6 +106,8 @@ class LeadTimes:
     images: dict[str, ScaleUpWatch] = field(default_factory=dict)
     """The same of the pods of all workloads with an image: for workloads of which too little was seen."""
     image_of: Mapping[WorkloadId, str] = field(default_factory=dict)
+    pools: dict[WorkloadId, PoolStartUps] = field(default_factory=dict)
+    """The same of the pods of each workload by node pool: where one is slower, that one counts."""
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
     written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
@@ -93,6 +123,8 @@ class LeadTimes:
         self.looked = now
         for id_, took in targets.inventory.started.items():
             self.pods[id_] = with_pods(self.pods.get(id_, UNWATCHED), took, delay=self.interval + SYNC)
+            if any(pools := targets.inventory.started_on.get(id_, ())):
+                self.pools[id_] = self.pools.get(id_, UNPOOLED).after(took, pools, self.interval + SYNC)
             if image := targets.inventory.images.get(id_):
                 before = self.images.get(image, UNWATCHED)
                 self.images[image] = with_pods(before, took, delay=self.interval + SYNC)
@@ -106,6 +138,9 @@ class LeadTimes:
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
         """The lead time in force and where it comes from; `policy` as its owner states it."""
         watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
+        if policy.lead_time is None and (slower := self._slower_pool(id_)):
+            found = self.pools[id_].by_pool
+            return measured_on_pool(found[slower].rung or LONGEST, found[slower].took, slower, len(found))
         if policy.lead_time is None and pods.rung is not None:
             return measured_on_pods(pods.rung, pods.took)
         if watch.rung is None or policy.lead_time is not None:
@@ -124,7 +159,8 @@ class LeadTimes:
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured; of a workload of which too little was seen, that of its image."""
         of_images = ((id_, self.images.get(image, UNWATCHED)) for id_, image in self.image_of.items())
-        each = (*of_images, *self.watches.items(), *self.pods.items())
+        slower = ((id_, self.pools[id_].by_pool[pool]) for id_ in self.pools if (pool := self._slower_pool(id_)))
+        each = (*of_images, *self.watches.items(), *self.pods.items(), *slower)
         return {id_: watch.rung for id_, watch in each if watch.rung is not None}
 
     def persisted_pods(self) -> tuple[msgspec.Raw, ...]:
@@ -134,6 +170,14 @@ class LeadTimes:
     def persisted_images(self) -> dict[str, msgspec.Raw]:
         """The same of images."""
         return {image: WrittenWatch.of(NO_WORKLOAD, pods).text for image, pods in self.images.items()}
+
+    def persisted_pools(self) -> dict[str, tuple[msgspec.Raw, ...]]:
+        """The same by node pool."""
+        found: dict[str, tuple[msgspec.Raw, ...]] = {}
+        for id_, pools in self.pools.items():
+            for pool, watch in pools.by_pool.items():
+                found[pool] = (*found.get(pool, ()), WrittenWatch.of(id_, watch).text)
+        return found
 
     def persisted(self) -> tuple[msgspec.Raw, ...]:
         """What was measured, as `PersistedStartUps`, without the workloads of which nothing was.
@@ -155,10 +199,19 @@ class LeadTimes:
         kept: tuple[PersistedStartUps, ...],
         pods: tuple[PersistedStartUps, ...] = (),
         images: Mapping[str, PersistedStartUps] = MappingProxyType({}),
+        pools: Mapping[str, tuple[PersistedStartUps, ...]] = MappingProxyType({}),
     ) -> None:
         """Take over what an earlier process has measured."""
         self.watches, self.pods = _restored(kept), _restored(pods)
         self.images = {image: _watch(one) for image, one in images.items()}
+        self.pools = _restored_pools(pools)
+
+    def _slower_pool(self, id_: WorkloadId) -> str:
+        """The node pool whose pods take longer than those of the workload as a whole; empty where none does."""
+        pool, pods = self.pools.get(id_, UNPOOLED).slowest(), self.pods.get(id_, UNWATCHED)
+        if not pool or pods.rung is None:
+            return ""
+        return pool if (self.pools[id_].by_pool[pool].rung or pods.rung) > pods.rung else ""
 
     def _of_image(self, id_: WorkloadId) -> ScaleUpWatch:
         return self.images.get(self.image_of.get(id_, ""), UNWATCHED)
@@ -171,6 +224,7 @@ class LeadTimes:
         """Keep these workloads only."""
         self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in known}
         self.pods = {id_: watch for id_, watch in self.pods.items() if id_ in known}
+        self.pools = {id_: pools for id_, pools in self.pools.items() if id_ in known}
         self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
         used = {image for id_, image in self.image_of.items() if id_ in known}
         self.images = {image: watch for image, watch in self.images.items() if image in used}
@@ -178,6 +232,17 @@ class LeadTimes:
 
 def _restored(kept: tuple[PersistedStartUps, ...]) -> dict[WorkloadId, ScaleUpWatch]:
     return {WorkloadId(*one.id): _watch(one) for one in kept}
+
+
+def _restored_pools(kept: Mapping[str, tuple[PersistedStartUps, ...]]) -> dict[WorkloadId, PoolStartUps]:
+    """Of which pods landed where, as many are taken for the latest as were timed."""
+    found: dict[WorkloadId, PoolStartUps] = {}
+    for pool, each in kept.items():
+        for one in each:
+            before = found.get(WorkloadId(*one.id), UNPOOLED)
+            landed = (*before.landed, *[pool] * len(one.took))[-KEPT:]
+            found[WorkloadId(*one.id)] = PoolStartUps(landed, {**before.by_pool, pool: _watch(one)})
+    return found
 
 
 def _watch(one: PersistedStartUps) -> ScaleUpWatch:

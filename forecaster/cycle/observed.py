@@ -123,6 +123,7 @@ class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     lead_times: tuple[PersistedStartUps, ...] = ()
     pods: tuple[PersistedStartUps, ...] = ()
     images: dict[str, PersistedStartUps] = {}
+    pools: dict[str, tuple[PersistedStartUps, ...]] = {}
     gates: dict[str, PersistedColumn] = {}
     gated: tuple[tuple[tuple[str, str, str], float], ...] = ()
     """The workloads of the gates, in the order of their rows."""
@@ -184,6 +185,7 @@ class Observed:
             lead_times=self.lead_times.persisted(),  # type: ignore[arg-type]  # encoded already
             pods=self.lead_times.persisted_pods(),  # type: ignore[arg-type]  # encoded already
             images=self.lead_times.persisted_images(),  # type: ignore[arg-type]  # encoded already
+            pools=self.lead_times.persisted_pools(),  # type: ignore[arg-type]  # encoded already
             gates={name: PersistedColumn.of(column) for name, column in self.gates.arrays().items()},
             gated=tuple(self.gates.fleet.persisted()),
             coverage=persisted_coverage(self.coverage),
@@ -205,7 +207,7 @@ class Observed:
         fleet, state = _restored_columns(known)
         if known.gates:
             self.gates.restore(*_restored_gates(known))
-        self.lead_times.restore(known.lead_times, known.pods, known.images)
+        self.lead_times.restore(known.lead_times, known.pods, known.images, known.pools)
         self.coverage = restored_coverage(known.coverage)
         self.capacities.restore(known.capacities)
         self.fleet, self.state = fleet, state

@@ -26,6 +26,7 @@ DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
 NOTHING_STARTED: Mapping[WorkloadId, tuple[timedelta, ...]] = MappingProxyType({})
+NOTHING_STARTED_ON: Mapping[WorkloadId, tuple[str, ...]] = MappingProxyType({})
 
 
 def last_multiple(at: datetime, step: timedelta) -> datetime:
@@ -140,6 +141,8 @@ class Inventory:
     started: Mapping[WorkloadId, tuple[timedelta, ...]] = field(default_factory=lambda: NOTHING_STARTED)
     """Of pods that have become ready since the inventory before, how long each took from its creation, without the time
     in which it had no node."""
+    started_on: Mapping[WorkloadId, tuple[str, ...]] = field(default_factory=lambda: NOTHING_STARTED_ON)
+    """The node pools of these pods in the same order; empty where one is not known."""
     images: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
     """Of the app containers of a workload, as one text; empty where none is known."""
 

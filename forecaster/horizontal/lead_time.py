@@ -97,6 +97,12 @@ def measured_on_image(rung: timedelta, took: Sequence[timedelta], image: str) ->
     return LeadTime(rung, told.origin.replace(" pods ", f" pods with image {image} ", 1))
 
 
+def measured_on_pool(rung: timedelta, took: Sequence[timedelta], pool: str, pools: int) -> LeadTime:
+    """A lead time that was measured on the pods of one node pool, the slowest of those on which new pods land."""
+    told, where = measured_on_pods(rung, took), f"on node pool {pool}, the slowest of {pools},"
+    return LeadTime(rung, told.origin.replace(" pods ", f" pods {where} ", 1))
+
+
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
     """The start-ups that can be told from pods that wait for a node."""
     return [took for took in start_ups if took < LONGEST]

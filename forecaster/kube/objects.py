@@ -251,6 +251,12 @@ class AnnotatedMeta(WatchedMeta, frozen=True):
         return _ours(self.annotations)
 
 
+class LabelledOnly(Wire, frozen=True):
+    """An object of any kind, of which no more than its labels is needed, e.g. a node."""
+
+    metadata: AnnotatedMeta
+
+
 class Scalable(Wire, frozen=True):
     """A workload with a scale subresource and a pod template."""
 

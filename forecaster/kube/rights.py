@@ -59,6 +59,10 @@ RIGHTS = (
         "requests of pods are as old as kube-state-metrics tells them",
     ),
     Right(
+        SERVICE, "observe", "", "nodes", ("list", "watch"),
+        "it is not known on which node pools pods start slowly",
+    ),
+    Right(
         SERVICE, "publish", "authentication.k8s.io", "tokenreviews", ("create",),
         "tokens of callers are refused", through="system:auth-delegator",
     ),

@@ -17,13 +17,12 @@ from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster, name_of
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
-from forecaster.vertical.cluster_rules.node import Node, Resident, scheduled
+from forecaster.vertical.cluster_rules.node import POOL_LABELS, Node, Resident, scheduled
 from forecaster.vertical.cluster_rules.placement import Taint
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.resource_list import MILLI
 from forecaster.vertical.cluster_rules.server import NEWEST, Server
-from forecaster.vertical.nodes.pools import POOL_LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,17 +9,19 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict, deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, WorkloadId
 from forecaster.kube.collection import Collection
-from forecaster.kube.objects import HorizontalPodAutoscaler, MetadataOnly, PodObject, Scalable
+from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
     HPAS,
+    NODES,
     PODS,
     REPLICA_SETS,
     Misread,
@@ -29,12 +31,14 @@ from forecaster.sources.live_objects import (
     named_containers,
     owner_of_object,
     pod_of_object,
+    pool_of_object,
     start_up,
     workload_id,
     workload_of_object,
 )
 from forecaster.sources.live_targets import misread
 from forecaster.sources.stated import StatedBefore, StatedObjects, StatedPolicies
+from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:
     import re
@@ -52,6 +56,14 @@ class Present(NamedTuple):
 
     replicas: int
     targets: tuple[Target, ...]
+
+
+class Started(NamedTuple):
+    """A pod that has become ready."""
+
+    took: timedelta
+    pool: str
+    """The node pool that it is on; empty where that is not known."""
 
 
 STARTED_KEPT = 50
@@ -76,8 +88,9 @@ class LiveCluster:
         clock: Callable[[], float] = time.time,
         *,
         resources: bool = False,
+        pool_labels: Sequence[str] = POOL_LABELS,
     ) -> None:
-        """With `resources` also the custom ones that state policies."""
+        """With `resources` also the custom ones that state policies; `pool_labels` tell node pools apart."""
         self._clock, self.changed = clock, changed
         self._scalers: dict[WorkloadId, frozenset[Key]] = {}
         self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)
@@ -91,7 +104,12 @@ class LiveCluster:
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
         self.pods = Watch(Collection(PODS, PodObject, spares=True), self._pod, self._pod_changed, clock=clock)
-        self._started: dict[WorkloadId, deque[timedelta]] = {}
+        self.nodes = Watch(
+            Collection(NODES, LabelledOnly, metadata_only=True),
+            partial(pool_of_object, labels=pool_labels),
+            clock=clock,
+        )
+        self._started: dict[WorkloadId, deque[Started]] = {}
         self.stated = StatedPolicies(clock) if resources else None
         self.before = StatedBefore()
         self._stop = threading.Event()
@@ -101,7 +119,7 @@ class LiveCluster:
     def watches(self) -> tuple[Watch[Any, Any], ...]:
         """All of them; those without which nothing is live are first."""
         stated = self.stated.watches if self.stated else ()
-        return (self.hpas, *self.workloads.values(), self.replica_sets, self.pods, *stated)
+        return (self.hpas, *self.workloads.values(), self.replica_sets, self.nodes, self.pods, *stated)
 
     def start(self, client: ApiClient) -> None:
         """Begin to watch, each collection in a thread."""
@@ -167,13 +185,13 @@ class LiveCluster:
         misread = {one.path: found for one in self.watches if (found := dict(one.misread))}
         return silent + [f"live facts: {path}: {_left_out(found)}" for path, found in misread.items()]
 
-    def started(self) -> dict[WorkloadId, tuple[timedelta, ...]]:
-        """How long pods took that have become ready since this was asked last, by workload."""
+    def started(self) -> dict[WorkloadId, tuple[Started, ...]]:
+        """Pods that have become ready since this was asked last, by workload."""
         found, self._started = self._started, {}
-        by_workload: dict[WorkloadId, tuple[timedelta, ...]] = {}
-        for owner, took in found.items():
+        by_workload: dict[WorkloadId, tuple[Started, ...]] = {}
+        for owner, pods in found.items():
             id_ = self._above(owner)
-            by_workload[id_] = (*by_workload.get(id_, ()), *took)
+            by_workload[id_] = (*by_workload.get(id_, ()), *pods)
         return by_workload
 
     def _pod(self, one: PodObject) -> LivePod | None:
@@ -183,7 +201,8 @@ class LiveCluster:
         """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
         if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
             return
-        self._started.setdefault(after.owner, deque(maxlen=STARTED_KEPT)).append(start_up(after))
+        started = Started(start_up(after), self.nodes.objects.get(("", after.node), ""))
+        self._started.setdefault(after.owner, deque(maxlen=STARTED_KEPT)).append(started)
 
     def pods_of(self, id_: WorkloadId) -> int:
         """How many pods of a workload live."""

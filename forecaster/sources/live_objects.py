@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forecaster.kube.objects import (
         ContainerObject,
         HorizontalPodAutoscaler,
+        LabelledOnly,
         MetadataOnly,
         PodObject,
         PodSpec,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 PODS = "/api/v1/pods"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
+NODES = "/api/v1/nodes"
 LIVING = frozenset({"Pending", "Running"})
 """Phases of pods that count; those of others are not kept."""
 
@@ -250,6 +252,12 @@ def owner_of_object(one: MetadataOnly) -> WorkloadId:
     """The controller of a ReplicaSet; itself where it has none."""
     meta, owner = one.metadata, one.metadata.controller()
     return workload_id(meta.namespace, *(("ReplicaSet", meta.name) if owner is None else (owner.kind, owner.name)))
+
+
+def pool_of_object(one: LabelledOnly, labels: Sequence[str]) -> str | None:
+    """The node pool of a node by the first of these labels that it has; nothing of a node without any."""
+    found = one.metadata.labels
+    return next((_text(found[name]) for name in labels if found.get(name)), None)
 
 
 @lru_cache(maxsize=1 << 17)

@@ -13,6 +13,7 @@ from forecaster.domain.published import COUNTS
 from forecaster.domain.settings import Section
 from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
 from forecaster.sources.model_servers import MODEL_SERVERS, UNIT
+from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,10 @@ class KubernetesSettings(Section):
     )
     custom_kinds: tuple[ScalableSettings, ...] = Field(
         (), description="Custom resources to be watched: a list of {kind, group, version, plural}."
+    )
+    pool_labels: tuple[str, ...] = Field(
+        POOL_LABELS,
+        description="Labels that tell node pools apart, the first that a node has. Lead times are measured by pool.",
     )
 
 

@@ -107,6 +107,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     started: list[tuple[tuple[str, str, str], list[float]]] = []
     """Seconds."""
     images: list[tuple[tuple[str, str, str], str]] = []
+    started_on: list[tuple[tuple[str, str, str], list[str]]] = []
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -172,8 +173,9 @@ class TapedSource:
             for id_, took in found.started.items()
         ]
         images = [((id_.namespace, id_.kind, id_.name), image) for id_, image in found.images.items()]
+        pools = [((id_.namespace, id_.kind, id_.name), list(names)) for id_, names in found.started_on.items()]
         told = Inventoried(
-            found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started, images
+            found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started, images, pools
         )
         self._tape.write(head, msgspec.json.encode(told))
         return found

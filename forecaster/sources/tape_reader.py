@@ -71,7 +71,8 @@ class TapeReader:
         started = {WorkloadId(*id_): tuple(timedelta(seconds=one) for one in took) for id_, took in found.started}
         images = {WorkloadId(*id_): image for id_, image in found.images}
         whole = frozenset(found.whole)
-        return Inventory(found.at, found.workloads, found.faults, partly, whole, policies, started, images)
+        pools = {WorkloadId(*id_): tuple(names) for id_, names in found.started_on}
+        return Inventory(found.at, found.workloads, found.faults, partly, whole, policies, started, pools, images)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

@@ -24,7 +24,7 @@ from forecaster.publish.reader import TableReader
 from forecaster.serving.answers import MetricRequest, answer, moment_at
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
-from forecaster.sources.live import LiveCluster
+from forecaster.sources.live import LiveCluster, Started
 from forecaster.sources.live_objects import ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -70,7 +70,7 @@ def scale(deployed: Deployed, namespace: str, replicas: int, name: str = "web") 
 def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(deployed: Deployed, namespace: str) -> None:
     api, web = deployed.cluster.api, WorkloadId(namespace, "Deployment", "web")
     with watched(deployed.account("forecaster")) as cluster:
-        assert [state.fault for state in cluster.states()] == [""] * 5
+        assert [state.fault for state in cluster.states()] == [""] * 6
         api.create(deployment("web", 2), namespace)
         api.create(external_hpa("web", target="0.35"), namespace)
         wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_of(web) == 2, what="the pods and the HPA")
@@ -82,19 +82,25 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
         wait_until(lambda: cluster.scalers(web) == [], what="the end of the HPA")
 
 
-def test_pods_are_timed_from_creation_to_ready(deployed: Deployed, namespace: str) -> None:
-    web = WorkloadId(namespace, "Deployment", "web")
+def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(
+    deployed: Deployed, namespace: str
+) -> None:
+    web, api = WorkloadId(namespace, "Deployment", "web"), deployed.cluster.api
+    nodes = [one["metadata"]["name"] for one in api.get("/api/v1/nodes")["items"]]
+    deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool=fake")
     with watched(deployed.account("forecaster")) as cluster:
         slow = {"pod-ready.stage.kwok.x-k8s.io/delay": "3s"}
         deployed.cluster.api.create(deployment("web", 5, annotations=slow), namespace)
-        took: list[timedelta] = []
+        found: list[Started] = []
 
         def ready() -> bool:
-            took.extend(cluster.started().get(web, ()))
-            return len(took) >= 5
+            found.extend(cluster.started().get(web, ()))
+            return len(found) >= 5
 
         wait_until(ready, what="five pods that are ready")
-    assert all(timedelta(seconds=2) <= one <= timedelta(seconds=9) for one in took), took  # times of whole seconds
+    deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool-")
+    assert {one.pool for one in found} == {"fake"}
+    assert all(timedelta(seconds=2) <= one.took <= timedelta(seconds=9) for one in found), found  # of whole seconds
 
 
 def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed, namespace: str) -> None:

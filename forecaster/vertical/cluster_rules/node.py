@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.resource_list import Amounts
     from forecaster.vertical.cluster_rules.server import Server
 
+POOL_LABELS = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+    "node.kubernetes.io/instance-type",
+)
+"""Labels that tell node pools apart, the most specific first."""
 HOSTNAME = "kubernetes.io/hostname"
 """The label that tells nodes of one kind apart."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.cluster_rules.node import HOSTNAME, Occupancy, Resident, scheduled
+from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import fit
 from forecaster.vertical.cluster_rules.pod_resources import pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.server import Server
     from forecaster.vertical.nodes.joint_samples import Floats
 
-POOL_LABELS = (
-    "karpenter.sh/nodepool",
-    "eks.amazonaws.com/nodegroup",
-    "cloud.google.com/gke-nodepool",
-    "kubernetes.azure.com/agentpool",
-    "node.kubernetes.io/instance-type",
-)
-"""Labels that tell pools apart, the most specific first."""
 UNNAMED = "nodes"
 MOST_NEW_NODES = 1000
 

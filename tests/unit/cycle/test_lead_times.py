@@ -184,6 +184,61 @@ def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tm
     assert resolved(WEB, later.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
 
 
+def landed(lead_times: LeadTimes, minute: int, **seconds: list[int]) -> None:
+    """So long took new pods of the web on each node pool."""
+    took = tuple(timedelta(seconds=each) for pool in seconds.values() for each in pool)
+    pools = tuple(pool for pool, times in seconds.items() for _ in times)
+    here = Inventory(after(minute), (WEB,), started={WEB.id: took}, started_on={WEB.id: pools})
+    lead_times.look(Targets(here), after(minute))
+
+
+class TestNodePools:
+    SLOWER = (
+        "P90 of 5 pods on node pool gpu, the slowest of 2, from creation to ready, without waiting for a node; "
+        "cycle and sync"
+    )
+
+    def test_the_slowest_pool_on_which_new_pods_land_counts(self) -> None:
+        lead_times = LeadTimes()
+        landed(lead_times, 1, spot=[20] * 45, gpu=[280] * 4)
+        landed(lead_times, 2, gpu=[280])
+        assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(6), self.SLOWER)
+        assert lead_times.rungs()[WEB.id] == minutes(6)
+        assert lead_times.of(WEB.id, Policy.model_validate({"horizontal": {"lead_time": "4m"}}).horizontal).value == (
+            minutes(4)
+        )
+
+    def test_pools_that_do_not_differ_are_not_told_apart(self) -> None:
+        lead_times = LeadTimes()
+        landed(lead_times, 1, spot=[20] * 6, gpu=[24] * 6)
+        told = lead_times.of(WEB.id, Policy().horizontal)
+        assert told.origin.startswith("P90 of 12 pods from creation to ready")
+
+    def test_few_pods_of_a_pool_say_nothing_of_it(self) -> None:
+        lead_times = LeadTimes()
+        landed(lead_times, 1, spot=[20] * 45, gpu=[280] * 4)
+        assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(2)
+
+    def test_a_pool_on_which_none_lands_any_more_is_forgotten(self) -> None:
+        lead_times = LeadTimes()
+        landed(lead_times, 1, gpu=[280] * 6, spot=[20] * 20)
+        for minute in range(2, 8):
+            landed(lead_times, minute, spot=[20] * 20)
+        assert list(lead_times.pools[WEB.id].by_pool) == ["spot"]
+        assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(2)
+
+    def test_pools_outlive_the_process_and_go_with_their_workload(self, tmp_path: Path) -> None:
+        before = Observed()
+        landed(before.lead_times, 1, spot=[20] * 45, gpu=[280] * 5)
+        ObservedFile(tmp_path / "observed.json", before).save()
+        later = Observed()
+        assert ObservedFile(tmp_path / "observed.json", later).load()
+        assert later.lead_times.of(WEB.id, Policy().horizontal) == (minutes(6), self.SLOWER)
+        assert later.in_force(STATED).of(WEB.id).horizontal.lead_time == minutes(6)
+        later.lead_times.forget_others({CART.id})
+        assert later.lead_times.pools == {}
+
+
 def test_a_first_start_knows_nothing_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
     file = ObservedFile(tmp_path / "observed.json", Observed())
     assert not file.load()

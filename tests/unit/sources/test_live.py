@@ -23,7 +23,7 @@ from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.sources.inventory import SEVERAL_OBJECTS
-from forecaster.sources.live import AGED_SECONDS, LiveCluster
+from forecaster.sources.live import AGED_SECONDS, LiveCluster, Started
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -334,7 +334,15 @@ class TestStartUps:
         found = cluster(deployments=[deployment()], replicasets=sets, pods=stages[0])
         for stage in stages[1:]:
             played(found.pods, [event("MODIFIED", one) for one in stage])
-        return found.started()
+        return {id_: tuple(one.took for one in started) for id_, started in found.started().items()}
+
+    def test_are_told_with_the_node_pool_by_the_first_label_that_its_node_has(self) -> None:
+        labels = {"agentpool": "old", "cloud.google.com/gke-nodepool": "gpu", "topology.kubernetes.io/zone": "a"}
+        node = {"metadata": {"name": "node-1", "labels": labels}}
+        sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
+        found = cluster(deployments=[deployment()], replicasets=sets, nodes=[node], pods=[living("a", created=1)])
+        played(found.pods, [event("MODIFIED", living("a", created=1, scheduled=3, ready=43))])
+        assert found.started() == {WEB: (Started(timedelta(seconds=42), "gpu"),)}
 
     def test_are_timed_from_creation_to_ready_and_told_once(self) -> None:
         new, ready = living("a", created=1), living("a", created=1, scheduled=3, ready=43)
