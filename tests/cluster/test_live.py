@@ -82,9 +82,7 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
         wait_until(lambda: cluster.scalers(web) == [], what="the end of the HPA")
 
 
-def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(
-    deployed: Deployed, namespace: str
-) -> None:
+def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(deployed: Deployed, namespace: str) -> None:
     web, api = WorkloadId(namespace, "Deployment", "web"), deployed.cluster.api
     nodes = [one["metadata"]["name"] for one in api.get("/api/v1/nodes")["items"]]
     deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool=fake")
