@@ -14,7 +14,6 @@ from forecaster.actuators.events import (
     event_of,
     instant_of,
     instant_text,
-    suppress_conflict,
 )
 from forecaster.actuators.marks import Merged, RawObject, disclaimed, unmarked
 from forecaster.actuators.pages import PageMeta, listed
@@ -23,7 +22,7 @@ from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.kube.client import decoder_of
+from forecaster.kube.client import decoder_of, suppress_conflict
 from forecaster.kube.objects import HorizontalPodAutoscaler, Wire
 
 if TYPE_CHECKING:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.writes import MANAGER
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import suppress_conflict
 from forecaster.kube.objects import ObjectMeta, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from forecaster.actuators.writes import ClusterWrite
     from forecaster.kube.client import ApiClient
@@ -85,16 +83,6 @@ def create_event(client: ApiClient, event: EventObject) -> None:
     """Put it beside its object. Raises ApiError."""
     with suppress_conflict():  # it is there already
         client.create(f"/api/v1/namespaces/{event.metadata.namespace}/events", event, EventObject)
-
-
-@contextmanager
-def suppress_conflict() -> Iterator[None]:
-    """Another version by now is no fault."""
-    try:
-        yield
-    except ApiError as error:
-        if error.status != HTTPStatus.CONFLICT:
-            raise
 
 
 def instant_text(at: datetime) -> str:

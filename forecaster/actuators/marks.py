@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.events import suppress_conflict
 from forecaster.actuators.writes import MANAGER
+from forecaster.kube.client import suppress_conflict
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:

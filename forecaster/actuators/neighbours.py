@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.kube.client import ApiClient
+    from forecaster.kube.followed import Followed
     from forecaster.resources.neighbours import Neighbours
 
 NeighboursAt: TypeAlias = "Callable[[datetime], Neighbours]"
@@ -20,12 +21,12 @@ NeighboursAt: TypeAlias = "Callable[[datetime], Neighbours]"
 class CycleNeighbours:
     """Those in some collections of one cluster, `NeighboursAt`."""
 
-    def __init__(self, client: ApiClient, paths: Sequence[str]) -> None:
-        self._client, self._paths = client, paths
+    def __init__(self, client: ApiClient, paths: Sequence[str], followed: Followed | None = None) -> None:
+        self._client, self._paths, self._followed = client, paths, followed
         self._known: tuple[datetime, Neighbours] | None = None
 
     def __call__(self, now: datetime) -> Neighbours:
         """Asked once for all effects of a cycle; a cycle in which none needs them asks nothing."""
         if self._known is None or self._known[0] != now:
-            self._known = (now, neighbours_of(self._client, self._paths))
+            self._known = (now, neighbours_of(self._client, self._paths, self._followed))
         return self._known[1]

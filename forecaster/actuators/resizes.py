@@ -23,7 +23,7 @@ from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, Surr
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.kube.objects import Wire
+from forecaster.kube.objects import WatchedMeta, Wire
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.events import EventObject
     from forecaster.actuators.resize import Sizes
     from forecaster.kube.client import ApiClient
+    from forecaster.kube.followed import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
 
 LABEL: Final = "forecaster.dev/resize"
@@ -48,6 +49,8 @@ VPA: Final = "vpaObservedContainers"
 """Annotation of pods that a Vertical Pod Autoscaler sized."""
 BUDGET = "disruption budget"
 """What the API server says of a pod that may not be evicted now."""
+RULES = ("/api/v1/limitranges", "/api/v1/resourcequotas")
+"""Collections that say which sizes are admitted."""
 PAGE = 200
 EVENTS = {
     Change.RESIZE: EventKind("Resized"),
@@ -66,6 +69,21 @@ class PodList(Wire, frozen=True):
 
     metadata: PageMeta = PageMeta()
     items: tuple[Document, ...] = ()
+
+
+class RuleObject(Wire, frozen=True):
+    """A LimitRange or a ResourceQuota."""
+
+    metadata: WatchedMeta
+    spec: Document = msgspec.field(default_factory=dict)
+    status: Document = msgspec.field(default_factory=dict)
+
+
+class RuleList(Wire, frozen=True):
+    """One page of them."""
+
+    metadata: PageMeta = PageMeta()
+    items: tuple[RuleObject, ...] = ()
 
 
 class Eviction(msgspec.Struct, frozen=True, rename="camel"):
@@ -111,8 +129,11 @@ class Resizes:
         *,
         dry_run: bool = False,
         reader: ApiClient | None = None,
+        followed: Followed | None = None,
     ) -> None:
+        """What is `followed` is not listed again."""
         self._client, self._reader, self._owner_of = client, reader or client, owner_of
+        self._followed = followed
         self._dry_run = "&dryRun=All" if dry_run else ""
         self._server: Server | None = None
 
@@ -137,14 +158,12 @@ class Resizes:
 
     def around(self, namespace: str) -> Surroundings:
         """What admits pods there; what cannot be read is not known. Raises ApiError where nothing answers."""
-        ranges = [limit_range_of(one) for one in self._all(f"/api/v1/namespaces/{namespace}/limitranges")]
-        quotas = [quota_of(one) for one in self._all(f"/api/v1/namespaces/{namespace}/resourcequotas")]
-        return Surroundings(self._version(), tuple(ranges), tuple(quotas))
+        ranges, quotas = (self._rules(kind).get(namespace, ()) for kind in RULES)
+        return Surroundings(self._version(), tuple(map(limit_range_of, ranges)), tuple(map(quota_of, quotas)))
 
     def rules(self) -> NamespaceRules:
         """What admits pods in every namespace. Raises ApiError."""
-        ranges, quotas = (by_namespace(self._all(f"/api/v1/{kind}")) for kind in ("limitranges", "resourcequotas"))
-        return NamespaceRules(self._version(), ranges, quotas)
+        return NamespaceRules(self._version(), *map(self._rules, RULES))
 
     def write(self, write: ResizeWrite) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version.
@@ -194,8 +213,13 @@ class Resizes:
                 raise ApiError(str(error), HTTPStatus.LOCKED) from error
             raise
 
-    def _all(self, path: str) -> tuple[Document, ...]:
-        return tuple(listed(self._reader, path, PodList, limit=PAGE))
+    def _rules(self, path: str) -> dict[str, list[Document]]:
+        known = self._followed.objects(path) if self._followed else None
+        if known is None:
+            known = [*map(_rule, listed(self._reader, path, RuleList, limit=PAGE))]
+            if self._followed:
+                self._followed.begin(path, RuleObject, _rule)
+        return by_namespace(known)
 
     def _version(self) -> Server:
         if self._server is None:
@@ -227,14 +251,17 @@ class Resizes:
         return resizable_pod(document, self._owner_of)
 
 
-def by_namespace(documents: Iterable[Document]) -> dict[str, list[Document]]:
-    """Objects without what their owners need not know of them."""
+def _rule(one: RuleObject) -> Document:
+    """Without what pods' owners need not know of it."""
+    meta = {"name": one.metadata.name, "namespace": one.metadata.namespace}
+    return {"metadata": meta, "spec": one.spec, "status": one.status}
+
+
+def by_namespace(rules: Iterable[Document]) -> dict[str, list[Document]]:
+    """LimitRanges or ResourceQuotas."""
     found: dict[str, list[Document]] = {}
-    for one in documents:
-        meta = one["metadata"]
-        kept: Document = {part: one[part] for part in ("spec", "status") if part in one}
-        kept["metadata"] = {"name": meta["name"]}
-        found.setdefault(meta["namespace"], []).append(kept)
+    for one in rules:
+        found.setdefault(one["metadata"]["namespace"], []).append(one)
     return found
 
 

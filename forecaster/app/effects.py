@@ -33,6 +33,7 @@ from forecaster.app.health import WorkloadHealth
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
+from forecaster.kube.followed import CONNECTIONS, Followed
 from forecaster.kube.lease import REQUEST_SECONDS
 from forecaster.publish.new_pods import new_pods_path
 from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS
@@ -131,6 +132,8 @@ def cluster_writers(
     cluster = live.source.live if live else None
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
     fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
+    if live and fence and settings.acting.kubeconfig == watched_kubeconfig(settings):
+        live.heard = fence.answered_at
     acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else (), table, source)
     refusal = acting.refusal if acting else lambda _: None
     return ClusterWriters(
@@ -165,9 +168,11 @@ def actuators(
     parts.callback(reader.close)
     election = election or election_of(settings, parts)
     hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
-    beside = CycleNeighbours(reader, neighbour_paths(settings))
+    followed = Followed(ApiClient(rights, connections=CONNECTIONS))
+    parts.callback(followed.close)
+    beside = CycleNeighbours(reader, neighbour_paths(settings), followed)
     health = WorkloadHealth(here, source, policies, log)
-    around, templates = Resizes(reader, _itself).around, Templates(reader, scalable_kinds(settings))
+    around, templates = Resizes(reader, _itself, followed=followed).around, Templates(reader, scalable_kinds(settings))
     rooms = partial(Rooms, around, templates.of)
     found: dict[str, Acting] = {}
     writers = {name: Writer(name, election, acting, log) for name in ("floor", "scale", "resize")}
@@ -180,7 +185,7 @@ def actuators(
         )
     if settings.resize.enabled:
         above, running = (here.above, here.running) if here else (_itself, _not_watched)
-        pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader)
+        pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader, followed=followed)
         found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside, health)
         if settings.resize.initial and table:
             path = new_pods_path(table)

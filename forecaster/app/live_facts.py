@@ -58,6 +58,8 @@ class LiveFacts:
             threading.Thread(target=self._probe, name="api-server-probe", daemon=True),
         )
         self._answered = 0.0
+        self.heard: Callable[[], float] = lambda: 0.0
+        """When something else was answered last by the same API server, seconds since 1970."""
         self._away: dict[str, bool] = {}
         self._fault = ""
         self._began = time.time()
@@ -101,16 +103,20 @@ class LiveFacts:
 
     def confirmed(self) -> float:
         """The instant up to which counts and HPAs are known, seconds since 1970."""
-        told = self._cluster.confirmed()
-        return told if time.time() - self._answered <= UNANSWERED_SECONDS else min(told, self._answered)
+        told, answered = self._cluster.confirmed(), max(self._answered, self.heard())
+        return told if time.time() - answered <= UNANSWERED_SECONDS else min(told, answered)
 
     def _probe(self) -> None:
-        """Ask the API server whether it is there: on the streams of one that hangs nothing comes, as of a quiet one."""
+        """Ask the API server whether it is there: on the streams of one that hangs nothing comes, as of a quiet one.
+
+        A Lease that is renewed says as much.
+        """
         while not self._stop.is_set():
-            with suppress(UnreachableError):
-                answer = self._client.exchange(RawRequest("GET", "/readyz"))
-                if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                    self._answered = time.time()
+            if time.time() - self.heard() > PROBE_SECONDS:
+                with suppress(UnreachableError):
+                    answer = self._client.exchange(RawRequest("GET", "/readyz"))
+                    if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                        self._answered = time.time()
             self._stop.wait(PROBE_SECONDS)
 
     def _present(self, id_: WorkloadId) -> PresentWorkload:

@@ -211,6 +211,16 @@ class ApiClient:
         return session, min(now + RENEW_SECONDS, max(now + RELOAD_SECONDS, ends))
 
 
+@contextmanager
+def suppress_conflict() -> Iterator[None]:
+    """Another version by now is no fault."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status != HTTPStatus.CONFLICT:
+            raise
+
+
 class AsyncApiClient:
     """The requests of an event loop, each in one of a few threads, so that none waits for another one's answer."""
 

@@ -138,7 +138,7 @@ class Progress(Generic[T]):
 
     A list is taken page by page; its version is where the watch begins, and every event or bookmark moves that on.
     Where the server has forgotten the version (410 Gone), the list begins anew; so it does after a stream on which not
-    even a bookmark came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
+    even its end came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
     """
 
     def __init__(self, collection: Collection[T], page: int = PAGE) -> None:

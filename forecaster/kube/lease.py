@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiError, suppress_conflict
 from forecaster.kube.objects import ObjectMeta, Wire
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Election:
     paused: bool = False
     leader: Leader | None = None
     """The other replica that holds the Lease, as it was read last; None where that is this one, or none."""
+    _answered: float = float("-inf")
     _renewed: float = float("-inf")
     _seen: Lease | None = None
     _seen_at: float = 0.0
@@ -115,6 +116,10 @@ class Election:
     def holds(self) -> bool:
         """Whether no other replica can hold the Lease yet: what this one computes is published."""
         return self.seconds() < self._renewed + HOLD_SECONDS and not self._ended
+
+    def answered_at(self) -> float:
+        """When the API server was asked last that then answered, seconds since 1970; long ago where it never was."""
+        return self.clock().timestamp() - (self.seconds() - self._answered)
 
     def step(self) -> None:
         """Renew the Lease, take it where it has run out, or look at it. Raises nothing: `fault` says what is wrong."""
@@ -140,18 +145,27 @@ class Election:
                     self.fault = str(error)
 
     def _step(self) -> None:
+        if self._seen is not None and self.leading():
+            with suppress_conflict():  # of any other write, so also of a pause
+                self._renew(self._seen, self.seconds())
+                return
         began = self.seconds()
         lease = self._observed(self.leases.get(self.path, Lease), began)
         self.paused = lease.metadata.annotations.get(PAUSE, "false") != "false"
         if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
-            self._observed(self._write(lease, self._taken(lease)), began)
-            self._renewed, self.leader = began, None
+            self._renew(lease, began)
         else:
             self._renewed = float("-inf")
             self.leader = Leader(lease.spec.holder_identity or "", lease.metadata.annotations.get(ADDRESS, ""))
 
+    def _renew(self, lease: Lease, began: float) -> None:
+        """Write it over the version that was seen last: while nothing else writes it, it need not be read again."""
+        self._observed(self._write(lease, self._taken(lease)), began)
+        self._renewed, self.leader = began, None
+
     def _observed(self, lease: Lease, at: float) -> Lease:
         """The Lease, with the moment at which this replica first saw it as it is now."""
+        self._answered = at
         if self._seen is None or lease.spec != self._seen.spec:
             self._seen_at = at
         self._seen = lease

@@ -93,9 +93,9 @@ RIGHTS = (
         "no minReplicas is raised or put back",
     ),
     Right(SERVICE, "floor", "", "events", ("create",), "changes leave no Event beside the HPA"),
-    Right(SERVICE, "floor", "keda.sh", "scaledobjects", ("list",), "paused ScaledObjects are not named"),
+    Right(SERVICE, "floor", "keda.sh", "scaledobjects", ("list", "watch"), "paused ScaledObjects are not named"),
     *(
-        Right(SERVICE, "floor", "", resource, ("list",), "counts are raised beyond what quotas leave room for")
+        Right(SERVICE, "floor", "", resource, ("list", "watch"), "counts are raised beyond what quotas leave room for")
         for resource in ("limitranges", "resourcequotas")
     ),
     Right(
@@ -117,15 +117,15 @@ RIGHTS = (
     ),
     Right(SERVICE, "scale", "", "events", ("create",), "changes leave no Event beside the workload"),
     *(
-        Right(SERVICE, "scale", "", resource, ("list",), "counts are raised beyond what quotas leave room for")
+        Right(SERVICE, "scale", "", resource, ("list", "watch"), "counts are raised beyond what quotas leave room for")
         for resource in ("limitranges", "resourcequotas")
     ),
     Right(
-        SERVICE, "scale", "keda.sh", "scaledobjects", ("list",),
+        SERVICE, "scale", "keda.sh", "scaledobjects", ("list", "watch"),
         "it is not known what KEDA scales, so no count changes where KEDA is installed",
     ),
     Right(
-        SERVICE, "scale", "autoscaling.k8s.io", "verticalpodautoscalers", ("list",),
+        SERVICE, "scale", "autoscaling.k8s.io", "verticalpodautoscalers", ("list", "watch"),
         "it is not known what a VPA sizes, so no count changes where VPAs are installed",
     ),
     *(
@@ -155,11 +155,14 @@ RIGHTS = (
     Right(SERVICE, "vertical", "", "pods", ("get", "patch"), "no pod's own size is kept, so none is changed"),
     Right(SERVICE, "vertical", "", "pods/resize", ("patch",), "no running pod is resized or gets its size back"),
     *(
-        Right(SERVICE, "vertical", "", resource, ("list",), "it is not known which sizes are admitted, so none changes")
+        Right(
+            SERVICE, "vertical", "", resource, ("list", "watch"),
+            "it is not known which sizes are admitted, so none changes",
+        )
         for resource in ("limitranges", "resourcequotas")
     ),
     Right(
-        SERVICE, "vertical", "autoscaling.k8s.io", "verticalpodautoscalers", ("list",),
+        SERVICE, "vertical", "autoscaling.k8s.io", "verticalpodautoscalers", ("list", "watch"),
         "it is not known what a VPA sizes, so no pod is resized where VPAs are installed",
     ),
     Right(SERVICE, "vertical", "", "events", ("create",), "changes leave no Event beside the pod"),

@@ -34,7 +34,10 @@ V = TypeVar("V")
 WATCH_SECONDS = (300, 600)
 """How long one watch lasts, drawn between both, so that watches of many processes do not end together."""
 SILENCE_SECONDS = 100.0
-"""Without an event or a bookmark, which comes every minute, a stream is taken for dead."""
+"""Without an event or a bookmark a stream is that of a collection in which nothing happens, whose version no bookmark
+moves on, or it is dead."""
+QUIET_SECONDS = 80
+"""How long the next watch lasts then: one that the server does not end in time is dead."""
 SPARE_SECONDS = 30.0
 """So much longer than was asked for no watch lasts, whatever the server does."""
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -44,6 +47,8 @@ REFUSED_PAUSE = 60.0
 SHORTEST_SECONDS = 1.0
 """A watch that ends sooner is begun again after this time: there may be a server that ends every one."""
 REFUSED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
+TOO_LARGE = "Too large resource version"
+"""Said of a version that the store does not have yet or, after a restore, no longer."""
 
 
 def ignored(_key: Key, _before: object, _after: object) -> None:
@@ -91,7 +96,7 @@ class Watch(Generic[T, V]):
         self._reduce = reduce
         self._on_change = on_change
         self._clock, self._drawn, self._seconds = clock, drawn, seconds
-        self._streams = False
+        self._streams = self._quiet = False
         self._until = self._heard_at = 0.0
         self._seen: set[Key] = set()
         self._failures = 0
@@ -150,7 +155,7 @@ class Watch(Generic[T, V]):
 
     def _follow(self, client: ApiClient, stop: threading.Event) -> None:
         low, high = WATCH_SECONDS
-        seconds = int(low + (high - low) * self._drawn())
+        seconds = QUIET_SECONDS if self._quiet else int(low + (high - low) * self._drawn())
         request = self.progress.request(seconds)
         latest = self._seconds() + seconds + SPARE_SECONDS
         try:
@@ -160,14 +165,17 @@ class Watch(Generic[T, V]):
                 self._heard(streams=True)
                 self._failures, self.health.fault = 0, ""
                 for line in lines(answer):
+                    self._quiet = False
                     self._changed(self.progress.followed(line))
                     self._heard(streams=True)
                     if stop.is_set() or self._seconds() > latest:
                         return
         except UnreachableError as error:
             if self._streams and self._seconds() - self._heard_at >= SILENCE_SECONDS:
-                self._streams = False
-                raise ApiError(f"{error}; nothing came for {SILENCE_SECONDS:g} s", HTTPStatus.GONE) from error
+                self._streams, dead, self._quiet = False, self._quiet, not self._quiet
+                if dead:
+                    raise ApiError(f"{error}; nothing came for {SILENCE_SECONDS:g} s", HTTPStatus.GONE) from error
+                return
             raise
         finally:
             if self._streams:
@@ -214,7 +222,8 @@ class Watch(Generic[T, V]):
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and self.progress.page > 1:
             self.progress.smaller()
             return 0.0
-        if status == HTTPStatus.GONE or self._failures >= len(PAUSES):
+        never = TOO_LARGE in fault and self._failures >= 1  # once it may be a server that is behind another one
+        if never or status == HTTPStatus.GONE or self._failures >= len(PAUSES):
             self.progress.restart()
         if self.progress.listing and not self.progress.begun:
             self._seen = set()

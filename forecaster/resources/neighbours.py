@@ -17,9 +17,10 @@ from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.resources.objects import TargetReference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from forecaster.kube.client import ApiClient
+    from forecaster.kube.followed import Followed
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 SCALED_OBJECTS = "/apis/keda.sh/v1alpha1/scaledobjects"
@@ -163,34 +164,48 @@ def _by_target(found: Iterable[N]) -> dict[WorkloadId, N]:
     return {one.target: one for one in found}
 
 
-def neighbours_of(client: ApiClient, paths: Sequence[str] = (HPAS, SCALED_OBJECTS, VPAS)) -> Neighbours:
+def neighbours_of(
+    client: ApiClient,
+    paths: Sequence[str] = (HPAS, SCALED_OBJECTS, VPAS),
+    followed: Followed | None = None,
+) -> Neighbours:
     """Those that the API server lists in these collections; what it refuses is unknown.
 
-    Raises UnreachableError where it does not answer.
+    What is `followed` is not listed again. Raises UnreachableError where the API server does not answer.
     """
     unknown: dict[str, str] = {}
     hpas, scaled, vpas = (
-        _listed(client, path, unknown) if path in paths else () for path in (HPAS, SCALED_OBJECTS, VPAS)
+        _known(client, path, unknown, followed) if path in paths else () for path in (HPAS, SCALED_OBJECTS, VPAS)
     )
-    return Neighbours([*map(_hpa, hpas)], [*map(_scaled_object, scaled)], [*map(_vpa, vpas)], unknown)
+    return Neighbours(hpas, scaled, vpas, unknown)
 
 
-def _listed(client: ApiClient, path: str, unknown: dict[str, str]) -> tuple[NeighbourObject, ...]:
-    found: tuple[NeighbourObject, ...] = ()
-    after = ""
+def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Followed | None) -> Sequence[Any]:
+    """What is needed of each object of a collection."""
+    known, reduce = followed.objects(path) if followed else None, REDUCED[path]
+    if known is not None:
+        return known
     try:
-        while True:
-            page = client.get(f"{path}?limit={PAGE}{after}", NeighbourPage)
-            found += page.items
-            if not page.metadata.more:
-                return found
-            after = f"&continue={quote(page.metadata.more, safe='')}"
+        found = [reduce(one) for one in _listed(client, path)]
     except ApiError as error:
         if error.status == 0:
             raise
         if error.status != HTTPStatus.NOT_FOUND and not _is_of_no_kind(client, path, error):
             unknown[path] = str(error)
         return ()
+    if followed:
+        followed.begin(path, NeighbourObject, reduce)
+    return found
+
+
+def _listed(client: ApiClient, path: str) -> Iterator[NeighbourObject]:
+    after = ""
+    while True:
+        page = client.get(f"{path}?limit={PAGE}{after}", NeighbourPage)
+        yield from page.items
+        if not page.metadata.more:
+            return
+        after = f"&continue={quote(page.metadata.more, safe='')}"
 
 
 def _is_of_no_kind(client: ApiClient, path: str, error: ApiError) -> bool:
@@ -234,3 +249,7 @@ def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
 def _target(one: NeighbourObject) -> WorkloadId:
     found = one.spec.scale_target_ref or one.spec.target_ref or TargetReference()
     return WorkloadId(one.metadata.namespace, found.kind, found.name)
+
+
+REDUCED: Mapping[str, Callable[[NeighbourObject], Any]] = {HPAS: _hpa, SCALED_OBJECTS: _scaled_object, VPAS: _vpa}
+"""What is kept of an object, by its collection."""

@@ -180,8 +180,13 @@ def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
     for resource, one in objects:
         body = {"apiVersion": "v1", "metadata": {"name": "small"}, **one}
         assert api.ask("POST", f"/api/v1/namespaces/{namespace}/{resource}", body).is_success
-    quota = f"/api/v1/namespaces/{namespace}/resourcequotas/small"
-    wait_until(lambda: "used" in api.get(quota).get("status", {}), what="the quota")
+    around = leader.actuators.parts["resize"].pods.around  # type: ignore[attr-defined]
+
+    def known() -> bool:
+        rules = around(namespace)
+        return bool(rules.limit_ranges and rules.quotas and "requests.memory" in rules.quotas[0].used)
+
+    wait_until(known, what="the quota and the LimitRange")
     leader.cycle(namespace, 2, sizes=sized(0.3, 128))
     found = made(api, "web", namespace, 2)
     sizes = [one["spec"]["containers"][0]["resources"]["requests"] for one in found]

@@ -28,6 +28,7 @@ from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
 from forecaster.resources.objects import API_VERSION, DEFAULTS
 from forecaster.sources.live import LiveCluster
 from tests.cluster.test_floor import Dying, Replica, run_release
+from tests.cluster.test_neighbours import KEDA, VPA, kind_of
 from tests.cluster.test_resources import Replica as StatedReplica
 from tests.cluster.test_resources import apply as apply_autoscaler
 from tests.cluster.test_resources import events as reasons_of_events
@@ -84,10 +85,11 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
         plane.until_available()
         ask_for_a_value(deployed)
         wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), what="watches and the Lease")
-    raise_and_end_floors(plane)
-    scale_and_put_back(plane)
+    with kind_of(plane, *KEDA), kind_of(plane, *VPA):
+        raise_and_end_floors(plane)
+        scale_and_put_back(plane)
+        resize_a_pod(plane)
     tell_a_status(plane)
-    resize_a_pod(plane)
     evict_a_pod(plane)
     return {account: plane.audited(account) for account in {right.account for right in RIGHTS}}
 
@@ -151,6 +153,7 @@ def scale_and_put_back(plane: ControlPlane) -> None:
         for kind in ("Deployment", "StatefulSet"):
             found = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
             assert found.writes == {("raise", "written"): 1}
+        wait_until(lambda: ("watch", "scaledobjects") in asked_of(plane), what="the watch of ScaledObjects")
     assert "rights/worker" in run_release(plane, "release")
 
 
@@ -175,6 +178,12 @@ def tell_a_status(plane: ControlPlane) -> None:
         plane.kubectl("delete", "predictivepolicy", "rights")
 
 
+def asked_of(plane: ControlPlane) -> set[tuple[str, str]]:
+    """Verbs that our account asked for, with the resource."""
+    asked = (one for one in plane.audited("forecaster") if "objectRef" in one)
+    return {(one["verb"], one["objectRef"]["resource"]) for one in asked}
+
+
 def statuses_of(plane: ControlPlane) -> set[tuple[str, str]]:
     """Verbs on status subresources that our account asked for, with the resource."""
     asked = (one for one in plane.audited("forecaster") if one.get("objectRef", {}).get("subresource") == "status")
@@ -197,6 +206,8 @@ def resize_a_pod(plane: ControlPlane) -> None:
         wait_until(
             lambda: written in replica.cycle("rights", 1, name="sized", sizes=size)["resize"].writes, what="a resize"
         )
+        followed = {("watch", one) for one in ("verticalpodautoscalers", "limitranges", "resourcequotas")}
+        wait_until(lambda: followed <= asked_of(plane), what="their watches")
 
 
 def evict_a_pod(plane: ControlPlane) -> None:

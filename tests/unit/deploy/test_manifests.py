@@ -107,8 +107,8 @@ def test_mode_floor_adds_five_rights() -> None:
     assert granted == {
         ("leases", "get", "patch"),
         ("horizontalpodautoscalers", "get", "list", "patch"),
-        ("scaledobjects", "list"),
-        ("limitranges", "resourcequotas", "list"),
+        ("scaledobjects", "list", "watch"),
+        ("limitranges", "resourcequotas", "list", "watch"),
         ("events", "create"),
     }
     assert next(rule for rule in rules if rule["resources"] == ["leases"])["resourceNames"] == ["forecaster"]
@@ -119,9 +119,9 @@ def test_mode_scale_adds_the_scale_of_workloads() -> None:
     assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
         ("deployments", "statefulsets", "get", "patch"),
         ("deployments/scale", "statefulsets/scale", "patch"),
-        ("scaledobjects", "list"),
-        ("limitranges", "resourcequotas", "list"),
-        ("verticalpodautoscalers", "list"),
+        ("scaledobjects", "list", "watch"),
+        ("limitranges", "resourcequotas", "list", "watch"),
+        ("verticalpodautoscalers", "list", "watch"),
         ("events", "create"),
         ("leases", "get", "patch"),
     }
@@ -132,8 +132,8 @@ def test_vertical_modes_add_the_resize_of_pods() -> None:
     assert {(*rule["resources"], *rule["verbs"]) for rule in rules} == {
         ("pods", "get", "patch"),
         ("pods/resize", "patch"),
-        ("limitranges", "resourcequotas", "list"),
-        ("verticalpodautoscalers", "list"),
+        ("limitranges", "resourcequotas", "list", "watch"),
+        ("verticalpodautoscalers", "list", "watch"),
         ("events", "create"),
         ("leases", "get", "patch"),
     }

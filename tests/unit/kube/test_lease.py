@@ -45,8 +45,10 @@ class FakeLeases:
     away: bool = False
     before_patch: Callable[[], None] | None = None
     patches: int = 0
+    reads: int = 0
 
     def get(self, path: str, kind: Any) -> Any:
+        self.reads += 1
         self._arrive()
         if self.lease is None:
             raise ApiError(f"GET {path}: 404", 404)
@@ -224,6 +226,19 @@ def test_an_annotation_of_the_lease_stops_all_writes(value: str, *, writes: bool
     leases.annotate(value)
     one.step()
     assert (one.valid(), one.leading()) == (writes, True)
+
+
+def test_a_leader_reads_the_lease_only_where_something_else_wrote_it() -> None:
+    leases = FakeLeases()
+    one = replica(leases, "a")
+    for leases.now in (0.0, 2.0, 4.0):
+        one.step()
+    assert (leases.reads, leases.patches) == (1, 3)
+    leases.annotate("true")
+    leases.now = 6.0
+    one.step()
+    assert (leases.reads, one.paused, one.leading()) == (2, True, True)
+    assert one.answered_at() == one.clock().timestamp()
 
 
 def test_a_lease_that_is_missing_is_said_with_the_remedy() -> None:

@@ -50,6 +50,18 @@ def sparing(reduce: Callable[[Scalable], int | None]) -> Watch[Scalable, int]:
     return Watch(Collection(PATH, Scalable, spares=True), reduce, drawn=lambda: 0.0)
 
 
+def silent(clock: Clock, first: list[bytes]) -> ScriptedServer:
+    """A stream on which nothing more comes, not even its end."""
+
+    class Silent(ScriptedServer):
+        def _pieces(self, pieces: Sequence[bytes]) -> Iterator[bytes]:
+            yield from pieces
+            clock.now += SILENCE_SECONDS
+            raise UnreachableError("Read timed out.")
+
+    return Silent.of(first)
+
+
 def stepped(watch: Any, server: ScriptedServer) -> float:
     """Seconds that it waits after one step."""
     waits: float = watch.step(server, threading.Event())
@@ -220,24 +232,35 @@ class TestFailures:
         clock.now += 5
         assert (seen, watch.confirmed()) == ([1050.0], 1050.0)
 
-    def test_a_silent_stream_confirms_nothing_after_its_last_line_and_is_listed_anew(self) -> None:
-        """So it is where etcd was restored: events are older than the version of the watch, and none is sent."""
+    def test_a_silent_stream_confirms_nothing_after_its_last_line_and_is_followed_on_from_there(self) -> None:
+        """No bookmark comes where nothing has happened since the version of the watch."""
         clock = Clock()
         watch = counts(clock=clock)
         played(watch, page(deployment("a", 1), version=9000))
+        stepped(watch, silent(clock, [bookmark(9001)]))
+        assert (watch.confirmed(), watch.health.fault) == (1000.0, "")
+        server = ScriptedServer.of([], [], [event("MODIFIED", deployment("a", 4, version=9002))], [])
+        for _ in range(4):
+            stepped(watch, server)
+        asked = [one.target.partition("&resourceVersion=")[2] for one in server.asked]
+        assert asked == ["9001&timeoutSeconds=80"] * 3 + ["9002&timeoutSeconds=300"]
+        assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1100.0)
 
-        class Silent(ScriptedServer):
-            def _pieces(self, pieces: Sequence[bytes]) -> Iterator[bytes]:
-                yield from pieces
-                clock.now += SILENCE_SECONDS
-                raise UnreachableError("Read timed out.")
-
-        stepped(watch, Silent.of([bookmark(9001)]))
-        assert watch.confirmed() == 1000.0
+    def test_one_that_is_silent_beyond_its_end_is_listed_anew(self) -> None:
+        clock = Clock()
+        watch = counts(clock=clock)
+        played(watch, page(deployment("a", 1), version=9000))
+        stepped(watch, silent(clock, []))
+        stepped(watch, silent(clock, []))
         assert "nothing came for 100 s" in watch.health.fault
         server = played(watch, page(deployment("a", 4), version=7))
         assert "resourceVersion" not in server.asked[0].target
-        assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1100.0)
+        assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1200.0)
+
+    def test_of_a_version_that_a_restored_store_does_not_have_begin_the_list_anew(self) -> None:
+        watch = counts()
+        played(watch, page(deployment("a", 1)), *[refusal(504, "Too large resource version: 9, current: 7")] * 2)
+        assert "limit=" in played(watch, page(deployment("b", 1))).asked[0].target
 
     def test_a_stream_that_is_cut_was_known_until_then(self) -> None:
         clock = Clock()
