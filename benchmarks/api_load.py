@@ -79,8 +79,13 @@ def fill(plane: ControlPlane, count: int, pods: int) -> None:
         for batch in batched(puts, AT_ONCE):
             client.post(store, json={"success": batch}, timeout=60.0).raise_for_status()
     for path, wanted in (("/api/v1/pods", count * pods), ("/apis/apps/v1/deployments", count)):
-        listed = plane.api.get(f"{path}?limit=1")
-        assert listed["metadata"].get("remainingItemCount", 0) + 1 >= wanted, path
+        wait_until(lambda path=path, wanted=wanted: there(plane, path) >= wanted, what=path, timeout=300.0)  # type: ignore[misc]
+
+
+def there(plane: ControlPlane, path: str) -> int:
+    """How many objects the API server knows."""
+    found: int = plane.api.get(f"{path}?limit=1")["metadata"].get("remainingItemCount", 0)
+    return found + 1
 
 
 def batched(puts: Iterator[Document], size: int) -> Iterator[list[Document]]:

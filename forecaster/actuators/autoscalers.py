@@ -141,7 +141,9 @@ class Autoscalers:
 
     def _give_back(self, one: LiveAutoscaler, raw: RawObject, *, version: str = "") -> None:
         target = f"{path_of(one)}?fieldManager={MANAGER}{self._dry_run}"
-        self._client.patch(target, unmarked(raw, LABEL, (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version), RawObject)
+        self._client.patch(
+            target, unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version), RawObject
+        )
 
     def _disclaim(self, one: LiveAutoscaler, raw: RawObject) -> None:
         """Leave the value to its owner, and our marks as they are."""

@@ -102,11 +102,11 @@ def instant_of(annotations: Mapping[str, str], name: str) -> datetime | None:
         return LONG_AGO
 
 
-def count_of(annotations: Mapping[str, str], name: str, meaning: str) -> tuple[int | None, str]:
+def count_of(marks: Mapping[str, str], name: str, meaning: str, kind: str = "annotation") -> tuple[int | None, str]:
     """A count that is written down, or why it cannot be read."""
-    text = annotations.get(name)
+    text = marks.get(name)
     if text is None:
         return None, ""
     if not (text.isascii() and text.isdecimal()) or len(text) > COUNT_DIGITS:
-        return None, f"annotation {name} is {text[:40]!r}, not a count; write the owner's {meaning} there"
+        return None, f"{kind} {name} is {text[:40]!r}, not a count; write the owner's {meaning} there"
     return int(text), ""

@@ -42,6 +42,8 @@ class AdmissionOutcome(StrEnum):
     """Its workload has another mode, is held, backs off, or is not known."""
     NOT_KNOWN = "not-known"
     """No cycle says anything: its file is absent, old, or cannot be read."""
+    PAUSED = "paused"
+    """All writing is paused by the annotation of the Lease."""
     OWNED = "owned"
     """Another writer sized it."""
     INADMISSIBLE = "inadmissible"

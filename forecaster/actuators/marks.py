@@ -35,10 +35,10 @@ class Merged(Wire, frozen=True):
     spec: dict[str, Any] | None = None
 
 
-def unmarked(one: RawObject, label: str, annotations: Iterable[str], *, version: str = "") -> Merged:
+def unmarked(one: RawObject, labels: Iterable[str], annotations: Iterable[str], *, version: str = "") -> Merged:
     """Without our marks and our claim on fields, over a version: the next one who applies them meets no conflict."""
     kept = disclaimed(one, version=version).metadata
-    return Merged(kept | {"labels": {label: None}, "annotations": dict.fromkeys(annotations)})
+    return Merged(kept | {"labels": dict.fromkeys(labels), "annotations": dict.fromkeys(annotations)})
 
 
 def disclaimed(one: RawObject, *, version: str = "") -> Merged:

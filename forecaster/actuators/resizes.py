@@ -241,7 +241,7 @@ class Resizes:
     def _give_back(self, one: ResizablePod) -> None:
         """Remove our marks and our claim on sizes."""
         path = _path(one.namespace, one.name)
-        body = unmarked(self._client.get(path, RawObject), LABEL, (BEFORE, BACK_OFF, SIZE))
+        body = unmarked(self._client.get(path, RawObject), (LABEL,), (BEFORE, BACK_OFF, SIZE))
         self._client.patch(f"{path}?{self._query()}", body, RawObject)
 
     def _query(self) -> str:

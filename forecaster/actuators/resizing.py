@@ -63,6 +63,10 @@ class ResizeActuator:
     offered: OfferedCycle | None = None
     tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
     """When pods were tried to be evicted lately."""
+    sized: frozenset[WorkloadId] | None = None
+    """Workloads of which a policy let sizes be at the last look; None before the first one."""
+    left: bool = False
+    """Whether settled pods may have a size that no policy lets be any more."""
     turn: int = 0
     """Which of a workload's pods is looked at next: one that cannot have its size keeps no other waiting."""
 
@@ -77,7 +81,7 @@ class ResizeActuator:
             ApiError: the pods cannot be read.
         """
         wanted = sizes_wanted(self.offered, now, self._in_place)
-        watched = self._with_errors(self.pods.marked(), now)
+        watched = self._with_errors([*self.pods.marked(), *self._left_behind(now)], now)
         found = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
         evictions = self._evictions(watched, now)
@@ -92,6 +96,23 @@ class ResizeActuator:
 
     def _in_place(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode == "in-place"
+
+    def _left_behind(self, now: datetime) -> list[ResizablePod]:
+        """Settled pods whose mode has changed; looked for after a change of any mode, and at the first look.
+
+        One that was made with its size keeps it: its owner may never have run it with another one.
+        """
+        if self.offered is None or self.offered.at != now:
+            return []
+        sized = frozenset(filter(self._sized, self.offered.ids))
+        self.left |= self.sized is None or not self.sized <= sized
+        self.sized = sized
+        if not self.left:
+            return []
+        settled = (one for one in self.pods.marked(settled=True) if one.settled and not self._sized(one.workload))
+        found = [one for one in settled if one.resized is not None and not one.resized.new]
+        self.left = bool(found)
+        return found[:MOST_WORKLOADS]
 
     def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
         """What evictions depend on; where pods are not watched none is ready."""

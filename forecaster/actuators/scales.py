@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
 from http import HTTPStatus
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,11 +18,10 @@ from forecaster.actuators.events import (
     create_event,
     event_of,
     instant_of,
-    instant_text,
 )
 from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
 from forecaster.actuators.pages import PageMeta, listed
-from forecaster.actuators.rollback import WATCH, watch_of, watch_text
+from forecaster.actuators.rollback import WATCH, RolledBack, watch_of, watch_text
 from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.actuators.events import EventObject
+    from forecaster.actuators.rollback import Watch
     from forecaster.kube.client import ApiClient
     from forecaster.sources.live_objects import ScalableKind
 
@@ -39,6 +41,11 @@ LABEL: Final = "forecaster.dev/scale"
 SCALED, BACKED_OFF = "scaled", "backed-off"
 BEFORE: Final = "forecaster.dev/replicas-before"
 BACK_OFF: Final = "forecaster.dev/scale-backed-off-until"
+"""Labels, too: a Deployment's controller copies annotations to its ReplicaSets, where they would stay."""
+WATCH_LABELS = tuple(f"{WATCH}-{number}" for number in range(12))
+"""What is watched, in pieces: a label has 63 letters."""
+PIECE = 61
+WHY_MAX = 200
 PAGE = 200
 """Workloads in one answer; each with its template, 5 to 20 kB."""
 TRACKED: Mapping[str, str] = {
@@ -153,18 +160,19 @@ class Scales:
         """
         one = write.workload
         version = one.version
-        watch = watch_text(write.watch) if write.watch else None
+        watch = watch_labels(write.watch)
         moves = write.change in {Change.RAISE, Change.LOWER}
         if moves and write.before is not None and (one.before is None or one.watch != write.watch):
-            version = self._mark(one, {LABEL: SCALED}, {BEFORE: str(write.before), BACK_OFF: None, WATCH: watch})
+            version = self._mark(one, {LABEL: SCALED, BEFORE: str(write.before), BACK_OFF: None} | watch)
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
             body = Merged({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
             self._client.patch(f"{self._path(one.id)}/scale?{self._query()}", body, RawObject)
         if write.change == Change.ROLL_BACK:
-            self._mark(one, {LABEL: SCALED}, {WATCH: watch}, "")
+            before = None if one.before is None else str(one.before)
+            self._mark(one, {LABEL: SCALED, BEFORE: before} | watch, "")
         if write.change == Change.YIELD and write.backed_off_until:
-            until = instant_text(write.backed_off_until)
-            self._mark(one, {LABEL: BACKED_OFF}, {BEFORE: None, BACK_OFF: until, WATCH: None}, version)
+            until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}"  # a label has no colons
+            self._mark(one, {LABEL: BACKED_OFF, BEFORE: None, BACK_OFF: until} | watch, version)
         if write.change == Change.FORGET:
             self._give_back(one, version)
         if write.change == Change.RESTORE:
@@ -176,16 +184,11 @@ class Scales:
             kind = self._kinds[write.workload.id.kind]
             create_event(self._client, scale_event(write, f"{kind.group}/{kind.version}", at))
 
-    def _mark(
-        self,
-        one: LiveScale,
-        labels: Mapping[str, str | None],
-        annotations: Mapping[str, str | None],
-        version: str | None = None,
-    ) -> str:
+    def _mark(self, one: LiveScale, labels: Mapping[str, str | None], version: str | None = None) -> str:
         """The version after these marks were put on it, by default over the version that was decided on."""
         version = one.version if version is None else version
-        metadata = {"labels": labels, "annotations": annotations} | ({"resourceVersion": version} if version else {})
+        older = dict.fromkeys((BEFORE, BACK_OFF))
+        metadata = {"labels": labels, "annotations": older} | ({"resourceVersion": version} if version else {})
         path = f"{self._path(one.id)}?{self._query()}"
         found = self._client.patch(path, Merged(metadata), RawObject).metadata.resource_version
         return one.version if self._dry_run else found
@@ -193,7 +196,7 @@ class Scales:
     def _give_back(self, one: LiveScale, version: str = "") -> None:
         """Remove our marks and our claim on the count."""
         raw = self._client.get(self._path(one.id), RawObject)
-        body = unmarked(raw, LABEL, (BEFORE, BACK_OFF, WATCH), version=version)
+        body = unmarked(raw, (LABEL, BEFORE, BACK_OFF, *WATCH_LABELS), (BEFORE, BACK_OFF), version=version)
         self._client.patch(f"{self._path(one.id)}?{self._query()}", body, RawObject)
 
     def _path(self, id_: WorkloadId) -> str:
@@ -212,10 +215,29 @@ def scale_event(write: ScaleWrite, api_version: str, at: datetime) -> EventObjec
     return event_of(write, involved, EVENTS[write.change], moved, at)
 
 
+def watch_labels(watch: Watch) -> dict[str, str | None]:
+    """What is watched as labels have it, between letters, as they begin and end with one; None takes them away."""
+    if isinstance(watch, RolledBack):
+        watch = msgspec.structs.replace(watch, why=watch.why[:WHY_MAX])
+    text = urlsafe_b64encode(watch_text(watch).encode()).decode().rstrip("=") if watch else ""
+    pieces = [f"x{text[at : at + PIECE]}x" for at in range(0, len(text), PIECE)]
+    return dict(zip_longest(WATCH_LABELS, pieces)) if len(pieces) <= len(WATCH_LABELS) else dict.fromkeys(WATCH_LABELS)
+
+
+def watch_in(labels: Mapping[str, str]) -> Watch:
+    """What labels tell; those that cannot be read tell nothing."""
+    text = "".join(labels.get(name, "")[1:-1] for name in WATCH_LABELS)
+    try:
+        return watch_of({WATCH: urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()}) if text else None
+    except ValueError:
+        return None
+
+
 def live_scale(one: Object, kind: str) -> LiveScale:
     """What is needed of a workload."""
     meta = one.metadata
-    before, fault = count_of(meta.annotations, BEFORE, "replicas")
+    marks = meta.annotations | meta.labels  # annotations: by an earlier release
+    before, fault = count_of(marks, BEFORE, "replicas", "label")
     writers = _writers(meta.managed_fields)
     return LiveScale(
         id=WorkloadId(meta.namespace, kind, meta.name),
@@ -226,10 +248,10 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         owner=_owner(meta, writers),
         deleted=meta.deletion_timestamp is not None,
         before=before,
-        backed_off_until=instant_of(meta.annotations, BACK_OFF),
+        backed_off_until=instant_of(marks, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
-        watch=watch_of(meta.annotations),
+        watch=watch_in(meta.labels),
         pods=one.status.replicas,
     )
 

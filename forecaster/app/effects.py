@@ -35,7 +35,7 @@ from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.followed import CONNECTIONS, Followed
 from forecaster.kube.lease import REQUEST_SECONDS
-from forecaster.publish.new_pods import new_pods_path
+from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS
 
 if TYPE_CHECKING:
@@ -189,6 +189,7 @@ def actuators(
         found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside, health)
         if settings.resize.initial and table:
             path = new_pods_path(table)
+            election.tell_pause = PauseMark(path).put
             found["initial"] = InitialActuator(pods, path, settings.cycle.interval, election, acting, policies, beside)
     found["warnings"] = HpaWarnings(client, misread, election, acting)
     return Actuators(election, found, [*writers.values()])

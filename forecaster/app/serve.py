@@ -42,6 +42,7 @@ from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
 from forecaster.kube.config import client_config_source
 from forecaster.publish.health import HealthBook, settings_in_force
+from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
 from forecaster.publish.remote_write import RemoteWriter
@@ -118,6 +119,8 @@ class Program(NamedTuple):
         facts = service_source(settings, table, log, self.parts, self.clock)
         port = serving.secure_address.port if serving.secure_address else settings.serving.secure.port
         election = election_of(settings, self.parts, str(Address(settings.replicas.host, port)))
+        if settings.resize.initial:
+            election.tell_pause = PauseMark(new_pods_path(table)).put
 
         def taken(meta: TableMeta) -> None:
             serving.tell_written(written=True)

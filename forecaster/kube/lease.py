@@ -71,6 +71,17 @@ class Leases(Protocol):
         """The object after a merge patch that names its version. Raises ApiError."""
 
 
+class PauseNews(Protocol):
+    """Hears whether writes are paused."""
+
+    def __call__(self, *, paused: bool) -> None:
+        """They are, or go on."""
+
+
+def unheard(*, paused: bool) -> None:
+    """Where nothing but writers asks for it."""
+
+
 class Leader(NamedTuple):
     """A replica that holds the Lease."""
 
@@ -96,6 +107,8 @@ class Election:
     fault: str = ""
     """Why the Lease could not be read or written at the last step."""
     paused: bool = False
+    tell_pause: PauseNews = unheard
+    """Hears at each look at the Lease whether writes are paused."""
     leader: Leader | None = None
     """The other replica that holds the Lease, as it was read last; None where that is this one, or none."""
     _answered: float = float("-inf")
@@ -128,6 +141,7 @@ class Election:
                 return
             try:
                 self._step()
+                self.tell_pause(paused=self.paused)
                 self.fault = ""
             except ApiError as error:
                 self.fault = "" if error.status == HTTPStatus.CONFLICT else _remedy(self.path, error)

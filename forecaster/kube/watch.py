@@ -97,10 +97,9 @@ class Watch(Generic[T, V]):
         self._on_change = on_change
         self._clock, self._drawn, self._seconds = clock, drawn, seconds
         self._streams = self._quiet = False
-        self._until = self._heard_at = 0.0
+        self._until = self._heard_at = self._begun = 0.0
         self._seen: set[Key] = set()
         self._failures = 0
-        self._begun = 0.0
 
     @property
     def path(self) -> str:

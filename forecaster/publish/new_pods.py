@@ -57,6 +57,25 @@ def new_pods_path(table: Path) -> Path:
     return table.with_suffix(".new-pods")
 
 
+class PauseMark:
+    """An empty file beside that of new pods, there while writing is paused: a pause does not wait for a cycle."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.with_suffix(".paused")
+
+    @property
+    def there(self) -> bool:
+        """Whether writing is paused."""
+        return self._path.exists()
+
+    def put(self, *, paused: bool) -> None:
+        """Put it there, or take it away. Raises OSError."""
+        if paused and not self.there:
+            self._path.touch()
+        elif not paused:
+            self._path.unlink(missing_ok=True)
+
+
 def write_new_pods(path: Path, found: NewPods) -> None:
     """Replace the file as a whole. Raises StoreError."""
     temporary = path.with_name(f".{path.name}.new")
@@ -74,6 +93,12 @@ class NewPodsFile:
     def __init__(self, path: Path) -> None:
         self._path, self._stamp = path, (0, 0, 0)
         self._known: NewPods | None = None
+        self._mark = PauseMark(path)
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing is to be given, whatever the file says."""
+        return self._mark.there
 
     def newest(self) -> NewPods | None:
         """What is in it; None where there is none that can be read."""

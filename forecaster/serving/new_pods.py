@@ -99,6 +99,8 @@ class NewPodAdmission:
     def _admitted(self, asked: AdmissionRequest) -> AdmittedPod:
         if asked.object is None or asked.operation != "CREATE":
             return AdmittedPod(AdmissionOutcome.UNREADABLE, "no pod that is made")
+        if self._file.paused:
+            return AdmittedPod(AdmissionOutcome.PAUSED, "writing is paused")
         try:
             return admitted_pod(asked.object, asked.namespace, self._file.newest(), self._clock())
         except Exception as error:  # noqa: BLE001  the boundary of a review: whatever fails, the pod is made

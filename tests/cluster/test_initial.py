@@ -18,6 +18,7 @@ from forecaster.app.answering import table_path
 from forecaster.app.effects import released_objects
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
+from forecaster.kube.lease import PAUSE
 from forecaster.sources.live import LiveCluster
 from tests.cluster.test_resize import pending, pods, requests, says, sized
 from tests.support.control_plane.acting import ActingReplica
@@ -216,6 +217,21 @@ def test_pods_of_other_workloads_and_while_nothing_is_decided_are_made_as_they_a
     deployed.cluster.api.merge("Deployment", "web", {"spec": {"replicas": 3}}, namespace)
     wait_until(lambda: len(pods(deployed.cluster.api, namespace)) == 3, what="another pod")
     assert requests(deployed.cluster.api, namespace) == ["100m"] * 3
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pause_reaches_new_pods_before_the_next_cycle(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    api, lease = deployed.cluster.api, ("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}")
+    leader.cycle(namespace, 1, sizes=sized(0.3, 128))
+    assert tried(api, namespace) == "300m"
+    deployed.cluster.kubectl(*lease, f"{PAUSE}=true")
+    try:
+        wait_until(lambda: tried(api, namespace) == "100m", what="the pause")
+    finally:
+        deployed.cluster.kubectl(*lease, f"{PAUSE}-")
+    wait_until(lambda: tried(api, namespace) == "300m", what="its end")
 
 
 @pytest.mark.usefixtures("answering")

@@ -14,6 +14,7 @@ import pytest
 
 from forecaster.actuators.resizes import BEFORE, LABEL
 from forecaster.app.effects import released_objects
+from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
@@ -153,6 +154,26 @@ def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leade
     assert [one for one in pods(plane.api, web) if BEFORE in one["metadata"].get("annotations", {})] == []
     managers = {each["manager"] for one in pods(plane.api, web) for each in one["metadata"]["managedFields"]}
     assert "forecaster" not in managers
+
+
+def test_settled_pods_have_their_own_size_again_when_the_mode_changes(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    began = datetime.now(UTC)
+    leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))
+    wait_until(lambda: _second(leader, began, web), what="the second pod", timeout=20.0)
+    settled = leader.cycle(web, 2, at=began + timedelta(minutes=20), sizes=sized(0.3, 128))["resize"]
+    assert settled.writes["settle", "written"] >= 2
+    policies = leader.actuators.parts["resize"].policies  # type: ignore[attr-defined]
+    before = policies.defaults, policies.overrides
+    observed = [{"match": {"namespace": web}, "policy": {"vertical": {"mode": "observe"}}}]
+    policies.restate(before[0], parse({"overrides": observed}, "test").policies.overrides)
+    try:
+        leader.cycle(web, 2, at=began + timedelta(minutes=21), sizes=sized(0.3, 128))
+    finally:
+        policies.restate(*before)
+    assert requests(plane.api, web) == ["100m", "100m"]
+    assert [one for one in pods(plane.api, web) if LABEL in one["metadata"].get("labels", {})] == []
 
 
 def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, leader: ActingReplica, web: str) -> None:

@@ -65,6 +65,13 @@ def managers(api: Api, namespace: str) -> set[str]:
     return {each["manager"] for each in api.read("Deployment", "web", namespace)["metadata"]["managedFields"]}
 
 
+def traces(api: Api, namespace: str) -> set[str]:
+    """What of ours the Deployment's controller has copied to its ReplicaSets."""
+    found = api.get(f"/apis/apps/v1/namespaces/{namespace}/replicasets")["items"]
+    marks = {key for one in found for part in ("labels", "annotations") for key in one["metadata"].get(part) or {}}
+    return {key for key in marks if key.startswith("forecaster.dev/")}
+
+
 def release(plane: ControlPlane, *arguments: str) -> str:
     rights = f"--kubeconfig={plane.account('forecaster', NAMESPACE)}"
     command = [sys.executable, "-m", "forecaster", "release", *arguments, rights]
@@ -80,7 +87,8 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     assert leader.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
     wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
     found = plane.api.read("Deployment", "web", web)["metadata"]
-    assert (found["annotations"][BEFORE], found["labels"]) == ("2", {LABEL: "scaled"})
+    assert found["labels"] == {LABEL: "scaled", BEFORE: "2"}
+    assert traces(plane.api, web) == set()
     assert ("ScaledUp", "replicas 2 → 6: 6 are asked for. peak at 12:10") in events(plane.api, web)
     assert leader.cycle(web, 6)["scale"].writes == {}
     assert release(plane, "--dry-run", f"{web}/web").startswith(f"Deployment {web}/web: replicas 2, was 6")
@@ -88,6 +96,7 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     wait_until(lambda: replicas(plane.api, "web", web) == (2, 2), what="the owner's pods")
     assert told(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
+    assert traces(plane.api, web) == set()
 
 
 def test_a_count_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_held_there_with_its_name(

@@ -23,7 +23,6 @@ import yaml
 
 from deploy.generate.kustomized import DEPLOY
 from forecaster.actuators.resizes import LABEL as RESIZED
-from forecaster.actuators.scales import BEFORE as COUNT_BEFORE
 from forecaster.actuators.scales import LABEL as SCALED
 from forecaster.app import telemetry
 from forecaster.app.reload import SettingsFiles, SettingsReload
@@ -359,13 +358,12 @@ def counts_in(objects: dict[str, Document]) -> dict[str, int]:
 
 
 def without_counts(objects: dict[str, Document]) -> dict[str, Document]:
-    """The same objects, for all but counts, and the mark that a Deployment's controller copies to its ReplicaSet."""
+    """The same objects, for all but counts."""
     found = json.loads(json.dumps(objects))
     for one in found.values():
         if one["kind"] in {"Deployment", "ReplicaSet"}:
             del one["spec"]["replicas"]
-            copied = [COUNT_BEFORE] if one["kind"] == "ReplicaSet" else []
-            for kept in ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas", *copied):
+            for kept in ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"):
                 one["metadata"].get("annotations", {}).pop(kept, None)
     return found  # type: ignore[no-any-return]
 

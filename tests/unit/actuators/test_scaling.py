@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from forecaster.actuators.scale import ScaleWrite, undone
-from forecaster.actuators.scales import BEFORE, LABEL, Object, live_scale
+from forecaster.actuators.scales import BACK_OFF, BEFORE, LABEL, Object, live_scale
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, ScaleSettings
 from forecaster.actuators.writes import Change, Writer
@@ -226,10 +226,17 @@ class TestReading:
             {"manager": "kubectl", "time": theirs, "fieldsV1": count},
             {"manager": "forecaster", "time": NOON.isoformat(), "fieldsV1": mark},
         ]
-        assert read(managedFields=managed, annotations={BEFORE: "2"}).other_writers == others
+        assert read(managedFields=managed, labels={BEFORE: "2"}).other_writers == others
+
+    def test_marks_of_an_earlier_release_are_read_where_there_are_none_of_ours(self) -> None:
+        older = {BEFORE: "2", BACK_OFF: "2026-03-01T12:00:00Z"}
+        found = read(annotations=older)
+        assert (found.before, found.backed_off_until) == (2, NOON)
+        found = read(annotations=older, labels={BEFORE: "3", BACK_OFF: "20260301T130000Z"})
+        assert (found.before, found.backed_off_until) == (3, NOON + timedelta(hours=1))
 
     def test_an_owners_count_that_is_none_stops_everything(self) -> None:
-        found = read(annotations={BEFORE: "many"})
+        found = read(labels={BEFORE: "many"})
         assert found.fault == (
-            "annotation forecaster.dev/replicas-before is 'many', not a count; write the owner's replicas there"
+            "label forecaster.dev/replicas-before is 'many', not a count; write the owner's replicas there"
         )
