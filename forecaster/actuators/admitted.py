@@ -29,6 +29,7 @@ def admitted(
         rollout=Rollout(replicas=replicas),
         limit_ranges=around.limit_ranges,
         quotas=around.quotas,
+        occupancy=around.nodes,
         server=around.server,
         running=running,
         in_place=bool(running),

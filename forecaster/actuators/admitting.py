@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from forecaster.actuators.node_room import nodes_with_room
 from forecaster.actuators.resizes import resources_block
 from forecaster.actuators.resizing import sizes_wanted
 from forecaster.domain.decision import Hold, Reason
@@ -22,7 +23,7 @@ from forecaster.vertical.cluster_rules.manifest import requirements_of
 from forecaster.vertical.cluster_rules.resource_list import added
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -52,6 +53,9 @@ class AdmissionRules(Protocol):
     def rules(self) -> NamespaceRules:
         """Of every namespace."""
 
+    def nodes(self) -> list[Document]:
+        """All of them."""
+
 
 @dataclass(slots=True)
 class InitialActuator:
@@ -65,6 +69,8 @@ class InitialActuator:
     policies: Policies
     neighbours: NeighboursAt
     """Of the cluster; to what a VPA sizes nothing is given."""
+    daemons: Callable[[], Mapping[str, Sequence[Resources]]]
+    """What pods of DaemonSets request, by node."""
     offered: OfferedCycle | None = None
     given: dict[WorkloadId, NewPodSize] | None = None
     """What was given last: it still is while the pods have it, and another one is not worth its price."""
@@ -77,7 +83,8 @@ class InitialActuator:
         """Replace the file; while writing is paused or tried out, by one that gives no size.
 
         Raises:
-            ApiError: pods, LimitRanges or ResourceQuotas cannot be read; the file before is answered by until it ends.
+            ApiError: pods, nodes, LimitRanges or ResourceQuotas cannot be read; the file before is answered by until it
+                ends.
         """
         stopped = self.acting.paused or self.acting.dry_run or self.fence.paused
         sizes = {} if stopped else self._sizes(now)
@@ -132,7 +139,8 @@ class InitialActuator:
             {namespace: found for namespace, found in of.items() if namespace in here}
             for of in (rules.limit_ranges, rules.quotas)
         )
-        return NewPods(now, seconds, f"{rules.server.major}.{rules.server.minor}", by_name, ranges, quotas)
+        nodes = nodes_with_room(self.cluster.nodes(), self.daemons())
+        return NewPods(now, seconds, f"{rules.server.major}.{rules.server.minor}", by_name, ranges, quotas, nodes)
 
     def _size(self, id_: WorkloadId, sizes: Sizes) -> NewPodSize:
         decided = self._decided(id_)

@@ -16,7 +16,14 @@ from forecaster.actuators.resizes import BEFORE, LABEL, SIZE, WATCHED, kept_text
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.vertical.admission.context import with_values
-from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, quota_of, requirements_of
+from forecaster.vertical.cluster_rules.manifest import (
+    ManifestError,
+    limit_range_of,
+    node_of,
+    quota_of,
+    requirements_of,
+)
+from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.server import NEWEST, Server
 
 if TYPE_CHECKING:
@@ -95,7 +102,7 @@ def surroundings(known: NewPods, namespace: str) -> Surroundings:
         server = Server.parse(known.server)
     except ValueError:
         server = NEWEST
-    return Surroundings(server, ranges, quotas)
+    return Surroundings(server, ranges, quotas, Occupancy(map(node_of, known.nodes)) if known.nodes else None)
 
 
 def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: datetime) -> AdmittedPod:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
+    from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.cluster_rules.quota import Quota
     from forecaster.vertical.cluster_rules.server import Server
@@ -152,6 +153,8 @@ class Surroundings:
     server: Server
     limit_ranges: tuple[LimitRange, ...] | None = None
     quotas: tuple[Quota, ...] | None = None
+    nodes: Occupancy | None = None
+    """One of each kind, with nothing but daemons on it; of pods that run, their own node says what it grants."""
 
 
 @dataclass(slots=True)

@@ -51,6 +51,9 @@ BUDGET = "disruption budget"
 """What the API server says of a pod that may not be evicted now."""
 RULES = ("/api/v1/limitranges", "/api/v1/resourcequotas")
 """Collections that say which sizes are admitted."""
+NODES = "/api/v1/nodes"
+STATUS = frozenset({"hard", "used", "allocatable"})
+"""What of a status says which sizes are admitted."""
 PAGE = 200
 EVENTS = {
     Change.RESIZE: EventKind("Resized"),
@@ -71,10 +74,16 @@ class PodList(Wire, frozen=True):
     items: tuple[Document, ...] = ()
 
 
-class RuleObject(Wire, frozen=True):
-    """A LimitRange or a ResourceQuota."""
+class RuleMeta(WatchedMeta, frozen=True):
+    """Of it."""
 
-    metadata: WatchedMeta
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class RuleObject(Wire, frozen=True):
+    """A LimitRange, a ResourceQuota or a Node."""
+
+    metadata: RuleMeta
     spec: Document = msgspec.field(default_factory=dict)
     status: Document = msgspec.field(default_factory=dict)
 
@@ -158,12 +167,16 @@ class Resizes:
 
     def around(self, namespace: str) -> Surroundings:
         """What admits pods there; what cannot be read is not known. Raises ApiError where nothing answers."""
-        ranges, quotas = (self._rules(kind).get(namespace, ()) for kind in RULES)
+        ranges, quotas = (by_namespace(self._rules(kind)).get(namespace, ()) for kind in RULES)
         return Surroundings(self._version(), tuple(map(limit_range_of, ranges)), tuple(map(quota_of, quotas)))
 
     def rules(self) -> NamespaceRules:
         """What admits pods in every namespace. Raises ApiError."""
-        return NamespaceRules(self._version(), *map(self._rules, RULES))
+        return NamespaceRules(self._version(), *(by_namespace(self._rules(kind)) for kind in RULES))
+
+    def nodes(self) -> list[Document]:
+        """All nodes. Raises ApiError."""
+        return self._rules(NODES)
 
     def write(self, write: ResizeWrite) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version.
@@ -213,13 +226,13 @@ class Resizes:
                 raise ApiError(str(error), HTTPStatus.LOCKED) from error
             raise
 
-    def _rules(self, path: str) -> dict[str, list[Document]]:
+    def _rules(self, path: str) -> list[Document]:
         known = self._followed.objects(path) if self._followed else None
         if known is None:
             known = [*map(_rule, listed(self._reader, path, RuleList, limit=PAGE))]
             if self._followed:
                 self._followed.begin(path, RuleObject, _rule)
-        return by_namespace(known)
+        return known
 
     def _version(self) -> Server:
         if self._server is None:
@@ -252,9 +265,11 @@ class Resizes:
 
 
 def _rule(one: RuleObject) -> Document:
-    """Without what pods' owners need not know of it."""
-    meta = {"name": one.metadata.name, "namespace": one.metadata.namespace}
-    return {"metadata": meta, "spec": one.spec, "status": one.status}
+    """Without what is not needed of it: the images of a node, say, are most of it."""
+    meta = one.metadata
+    status = {name: of for name, of in one.status.items() if name in STATUS}
+    named = {"name": meta.name, "namespace": meta.namespace, "labels": meta.labels}
+    return {"metadata": named, "spec": one.spec, "status": status}
 
 
 def by_namespace(rules: Iterable[Document]) -> dict[str, list[Document]]:

@@ -190,7 +190,9 @@ def actuators(
         if settings.resize.initial and table:
             path = new_pods_path(table)
             election.tell_pause = PauseMark(path).put
-            found["initial"] = InitialActuator(pods, path, settings.cycle.interval, election, acting, policies, beside)
+            found["initial"] = InitialActuator(
+                pods, path, settings.cycle.interval, election, acting, policies, beside, here.daemons if here else dict
+            )
     found["warnings"] = HpaWarnings(client, misread, election, acting)
     return Actuators(election, found, [*writers.values()])
 

@@ -171,6 +171,10 @@ RIGHTS = (
         "no pod is evicted whose node does not grant its size",
     ),
     Right(
+        SERVICE, "initial", "", "nodes", ("list", "watch"),
+        "it is not known which sizes nodes have room for, so new pods keep their own",
+    ),
+    Right(
         CERTIFICATES, "publish", "", "secrets", ("get", "patch"),
         "there is no serving certificate", names=(CERTIFICATES,), namespace=NAMESPACE,
     ),

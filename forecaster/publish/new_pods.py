@@ -42,6 +42,8 @@ class NewPods(msgspec.Struct, frozen=True):
     limit_ranges: dict[str, list[Document]] = {}
     quotas: dict[str, list[Document]] = {}
     """By namespace, as the API server has them."""
+    nodes: list[Document] = []
+    """One of each kind that takes pods, as the API server has them but for what DaemonSets take."""
 
     @property
     def ends(self) -> datetime:

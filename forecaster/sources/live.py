@@ -230,6 +230,14 @@ class LiveCluster:
         watch = self.workloads.get(id_.kind)
         return watch.objects.get((id_.namespace, id_.name)) if watch and self._young(watch) else None
 
+    def daemons(self) -> dict[str, list[Resources]]:
+        """What each pod of a DaemonSet requests, by node."""
+        found: dict[str, list[Resources]] = defaultdict(list)
+        for pod in list(self.pods.objects.values()):
+            if pod.owner.kind == "DaemonSet" and pod.node:
+                found[pod.node].append(pod.resources)
+        return found
+
     def above(self, owner: WorkloadId) -> WorkloadId:
         """The workload of a pod's controller: the owner of a ReplicaSet, any other controller itself."""
         return self._above(owner)

@@ -220,6 +220,14 @@ def test_pods_of_other_workloads_and_while_nothing_is_decided_are_made_as_they_a
 
 
 @pytest.mark.usefixtures("answering")
+def test_a_size_that_no_node_has_room_for_is_not_given(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    leader.cycle(namespace, 1, sizes=sized(1000.0, 128))
+    assert tried(deployed.cluster.api, namespace) == "64", "what each node has"
+
+
+@pytest.mark.usefixtures("answering")
 def test_a_pause_reaches_new_pods_before_the_next_cycle(
     deployed: Deployed, leader: ActingReplica, namespace: str
 ) -> None:

@@ -24,6 +24,7 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
+from forecaster.kube.followed import Followed
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
 from forecaster.resources.objects import API_VERSION, DEFAULTS
 from forecaster.sources.live import LiveCluster
@@ -211,10 +212,13 @@ def resize_a_pod(plane: ControlPlane) -> None:
 
 
 def evict_a_pod(plane: ControlPlane) -> None:
-    """A pod goes whose node would not grant its size."""
+    """A pod goes whose node would not grant its size, and nodes are looked at for those that are made."""
     name = plane.api.get("/api/v1/namespaces/rights/pods?labelSelector=app%3Dsized")["items"][0]["metadata"]["name"]
-    with closing(ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)))) as client:
-        running = Resizes(client, lambda owner: owner)
+    source = client_config_source(plane.account("forecaster", NAMESPACE))
+    with closing(ApiClient(source)) as client, closing(Followed(ApiClient(source))) as followed:
+        running = Resizes(client, lambda owner: owner, followed=followed)
+        assert running.nodes()
+        wait_until(lambda: ("watch", "nodes") in asked_of(plane), what="the watch of nodes")
         one = running.of("rights", name)
         assert one is not None
         running.write(ResizeWrite(one, Change.EVICT, {}, "tried"))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.admitting import InitialActuator
-from forecaster.actuators.resizes import BEFORE, LABEL, NamespaceRules
+from forecaster.actuators.resizes import BEFORE, LABEL, SIZE, NamespaceRules
 from forecaster.actuators.settings import ActingSettings
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
@@ -46,6 +46,10 @@ class FakeRules:
 
     limit_ranges: dict[str, list[Document]] = field(default_factory=dict)
     pods: list[ResizablePod] = field(default_factory=list)
+    of_nodes: list[Document] = field(default_factory=list)
+
+    def nodes(self) -> list[Document]:
+        return self.of_nodes
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
         return self.pods
@@ -82,7 +86,8 @@ def admitting(tmp_path: Path) -> Admitting:
     path = new_pods_path(tmp_path / "recommendations.table")
     policies = Policies(Policy.model_validate({"vertical": {"mode": "initial"}}))
     return Admitting(
-        InitialActuator(FakeRules(), path, MINUTE, Fence(), ActingSettings(), policies, lambda _: Neighbours()), path
+        InitialActuator(FakeRules(), path, MINUTE, Fence(), ActingSettings(), policies, lambda _: Neighbours(), dict),
+        path,
     )
 
 
@@ -222,3 +227,47 @@ def test_a_size_stays_within_a_limit_range(admitting: Admitting) -> None:
 def test_whatever_is_sent_there_is_an_answer(tmp_path_factory: pytest.TempPathFactory, body: bytes) -> None:
     admission = NewPodAdmission(NewPodsFile(tmp_path_factory.getbasetemp() / "none"), lambda: NOON)
     assert admission.answer("POST", body).status in {200, 400}
+
+
+def node(name: str, cpu: str, **spec: object) -> Document:
+    allocatable = {"cpu": cpu, "memory": "8Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+    labels = {"kubernetes.io/hostname": name, "pool": name}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": {"allocatable": allocatable}}
+
+
+class TestRoomOfNodes:
+    @pytest.fixture(autouse=True)
+    def nodes(self, admitting: Admitting) -> None:
+        rules = admitting.actuator.cluster
+        assert isinstance(rules, FakeRules)
+        taint = {"key": "gpu", "value": "", "effect": "NoSchedule"}
+        rules.of_nodes = [
+            node("small", "1"),
+            node("large", "2"),
+            node("cordoned", "16", unschedulable=True),
+            node("tainted", "32", taints=[taint]),
+        ]
+        admitting.actuator.daemons = lambda: {"large": [Resources(0.2), Resources(0.3)]}
+
+    def test_a_size_is_brought_to_what_the_roomiest_node_has_beside_its_daemons(self, admitting: Admitting) -> None:
+        admitting.cycle(sized(3.0))
+        found = admitting.made()
+        assert cpu(found) == "1500m"
+        assert "cpu 3, memory 128Mi; no node takes one even when empty" in found["metadata"]["annotations"][SIZE]
+
+    def test_a_size_that_fits_stays(self, admitting: Admitting) -> None:
+        admitting.cycle(sized(1.5))
+        assert cpu(admitting.made()) == "1500m"
+
+    def test_a_node_counts_for_a_pod_that_may_run_there(self, admitting: Admitting) -> None:
+        admitting.cycle(sized(20.0))
+        pod = web()
+        pod["spec"]["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+        assert cpu(admitting.made(pod)) == "20"
+        pod["spec"] |= {"tolerations": [], "nodeSelector": {"pool": "small"}}
+        assert cpu(admitting.made(pod)) == "1"
+
+    def test_where_no_node_is_known_nothing_bounds_it(self, admitting: Admitting) -> None:
+        admitting.actuator.cluster.of_nodes = []  # type: ignore[attr-defined]
+        admitting.cycle(sized(64.0))
+        assert cpu(admitting.made()) == "64"
