@@ -6,12 +6,13 @@ The serving process answers the API server by it; nothing is sent to the cluster
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from forecaster.actuators.node_room import nodes_with_room
 from forecaster.actuators.resizes import resources_block
 from forecaster.actuators.resizing import sizes_wanted
+from forecaster.actuators.writes import LeftAlone, RefusalReason
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.report import Effected
 from forecaster.domain.workload import WorkloadId
@@ -75,6 +76,9 @@ class InitialActuator:
     given: dict[WorkloadId, NewPodSize] | None = None
     """What was given last: it still is while the pods have it, and another one is not worth its price."""
 
+    lasting: Mapping[WorkloadId, LeftAlone] = field(default_factory=dict)
+    """What a VPA sizes, by the rule of mode in-place."""
+
     def receive(self, cycle: OfferedCycle) -> None:
         """The recommendations that are acted on."""
         self.offered = cycle
@@ -90,8 +94,9 @@ class InitialActuator:
         sizes = {} if stopped else self._sizes(now)
         away = {one.workload for one in self.cluster.marked() if _backs_off(one, now)} if sizes else set()
         beside = self.neighbours(now) if sizes else Neighbours()
-        owned = {id_ for id_ in sizes if beside.writes_sizes(id_)}
-        offered = {id_: size for id_, size in sizes.items() if id_ not in away | owned}
+        owned = {id_: LeftAlone(RefusalReason.OWNED, why) for id_ in sizes if (why := beside.writes_sizes(id_))}
+        self.lasting = owned
+        offered = {id_: size for id_, size in sizes.items() if id_ not in away | owned.keys()}
         states = Counter({"offered": len(offered), "owned": len(owned), "rolled-back": len(away & sizes.keys())})
         try:
             write_new_pods(self.path, self._found(now, offered))

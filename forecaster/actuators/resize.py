@@ -243,6 +243,8 @@ def _followed(
         )
     elif one.resized is None:
         yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
+    elif not (one.resized.new or differs(one.sizes, one.resized.before)):
+        yield ResizeWrite(one, Change.FORGET, {}, "its own size was written down, and ours was not written")
     elif not one.settled:
         if evictions.concern(one) and not _worse(one, one.resized, now, rules):
             yield from _stuck(one, one.resized, watched, now, rules, evictions)

@@ -46,6 +46,7 @@ WATCH_LABELS = tuple(f"{WATCH}-{number}" for number in range(12))
 """What is watched, in pieces: a label has 63 letters."""
 PIECE = 61
 WHY_MAX = 200
+"""Letters of a reason, of which each may take two bytes: a hold always finds room."""
 PAGE = 200
 """Workloads in one answer; each with its template, 5 to 20 kB."""
 TRACKED: Mapping[str, str] = {
@@ -218,7 +219,8 @@ def scale_event(write: ScaleWrite, api_version: str, at: datetime) -> EventObjec
 def watch_labels(watch: Watch) -> dict[str, str | None]:
     """What is watched as labels have it, between letters, as they begin and end with one; None takes them away."""
     if isinstance(watch, RolledBack):
-        watch = msgspec.structs.replace(watch, why=watch.why[:WHY_MAX])
+        plain = (letter if letter.isascii() and letter.isprintable() else "?" for letter in watch.why[:WHY_MAX])
+        watch = msgspec.structs.replace(watch, why="".join(plain))
     text = urlsafe_b64encode(watch_text(watch).encode()).decode().rstrip("=") if watch else ""
     pieces = [f"x{text[at : at + PIECE]}x" for at in range(0, len(text), PIECE)]
     return dict(zip_longest(WATCH_LABELS, pieces)) if len(pieces) <= len(WATCH_LABELS) else dict.fromkeys(WATCH_LABELS)

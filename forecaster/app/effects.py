@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.release import Released
     from forecaster.actuators.statuses import StatusWriter
     from forecaster.actuators.values import LiveAutoscaler
-    from forecaster.actuators.writes import AuditLog
+    from forecaster.actuators.writes import AuditLog, LeftAlone, WriteRefusal
     from forecaster.app.live_facts import LiveFacts
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
@@ -70,15 +70,23 @@ class Acting(Protocol):
         """What was written. Raises ApiError."""
 
 
+class LeavesAlone(Protocol):
+    """What names workloads that it leaves as they are."""
+
+    @property
+    def lasting(self) -> Mapping[WorkloadId, WriteRefusal | LeftAlone]:
+        """Until their owners do something about it."""
+
+
 class Actuators:
     """All kinds of effects under one Lease: `OfferReceiver` and `Actuator`. One that fails keeps no other back."""
 
-    def __init__(self, election: Election, parts: Mapping[str, Acting], writers: Sequence[Writer] = ()) -> None:
-        self.election, self.parts, self._writers = election, parts, writers
+    def __init__(self, election: Election, parts: Mapping[str, Acting], refusing: Sequence[LeavesAlone] = ()) -> None:
+        self.election, self.parts, self._refusing = election, parts, refusing
 
     def refusal(self, id_: WorkloadId) -> tuple[str, str] | None:
         """Why a workload is left as it is although its policy would have it changed: a word and a sentence."""
-        found = next((one.lasting[id_] for one in self._writers if id_ in one.lasting), None)
+        found = next((one.lasting[id_] for one in self._refusing if id_ in one.lasting), None)
         return (str(found.code), found.message) if found else None
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -176,6 +184,7 @@ def actuators(
     rooms = partial(Rooms, around, templates.of)
     found: dict[str, Acting] = {}
     writers = {name: Writer(name, election, acting, log) for name in ("floor", "scale", "resize")}
+    refusing: list[LeavesAlone] = [*writers.values()]
     if settings.floor.enabled:
         found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside, health, rooms)
     if settings.scale.enabled:
@@ -190,11 +199,12 @@ def actuators(
         if settings.resize.initial and table:
             path = new_pods_path(table)
             election.tell_pause = PauseMark(path).put
-            found["initial"] = InitialActuator(
+            found["initial"] = initial = InitialActuator(
                 pods, path, settings.cycle.interval, election, acting, policies, beside, here.daemons if here else dict
             )
+            refusing.append(initial)
     found["warnings"] = HpaWarnings(client, misread, election, acting)
-    return Actuators(election, found, [*writers.values()])
+    return Actuators(election, found, refusing)
 
 
 def neighbour_paths(settings: Settings) -> tuple[str, ...]:

@@ -51,9 +51,9 @@ class Followed:
         self._threads.append(thread)
         thread.start()
 
-    def close(self) -> None:
+    def close(self, timeout: float = 5.0) -> None:
         """End all watches."""
         self._stop.set()
         self._client.close()
         for thread in self._threads:
-            thread.join()
+            thread.join(timeout)

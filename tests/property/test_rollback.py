@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from forecaster.actuators.health import Health, worse
 from forecaster.actuators.rollback import LONGEST_HOLD, RolledBack, rolled_back, watch_after, watch_of, watch_text
 from forecaster.actuators.scale import CountOffer, remembered, scale_plan
+from forecaster.actuators.scales import WATCH_LABELS, WHY_MAX, watch_in, watch_labels
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
 from tests.support.builders import NOON
@@ -81,6 +83,26 @@ def test_each_hold_is_twice_the_one_before_and_a_day_at_most(health: Health, tim
 def test_what_is_written_down_is_read_again(health: Health) -> None:
     watched = watch_after(None, 3, health, NOON, RULES, raised=False)
     assert watched is None or watch_of({"forecaster.dev/watched": watch_text(watched)}) == watched
+
+
+@given(healths, st.text(max_size=400))
+def test_labels_tell_the_same_as_the_annotation(health: Health, why: str) -> None:
+    """A controller copies annotations of a workload to what it makes; labels have 63 letters of a few kinds."""
+    for watch in (watch_after(None, 3, health, NOON, RULES, raised=True), RolledBack(NOON, 2, why)):
+        labels = {name: text for name, text in watch_labels(watch).items() if text is not None}
+        assert all(re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", text) for text in labels.values())
+        found = watch_in(labels)
+        if isinstance(watch, RolledBack):
+            assert isinstance(found, RolledBack)
+            assert (found.until, found.times, len(found.why)) == (NOON, 2, min(len(why), WHY_MAX))
+        else:
+            assert found == watch
+
+
+@given(st.dictionaries(st.sampled_from(WATCH_LABELS), st.text(max_size=63)))
+def test_labels_of_anything_raise_nothing(labels: dict[str, str]) -> None:
+    found = watch_in(labels)
+    assert found is None or msgspec.to_builtins(found)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode(errors="replace")))

@@ -21,7 +21,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.new_pods import NewPodsFile, new_pods_path
 from forecaster.publish.rows import offered_cycle
-from forecaster.resources.neighbours import Neighbours
+from forecaster.resources.neighbours import Neighbours, VpaNeighbour
 from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.vertical.cluster_rules.server import NEWEST
 from tests.support.builders import NOON
@@ -271,3 +271,14 @@ class TestRoomOfNodes:
         admitting.actuator.cluster.of_nodes = []  # type: ignore[attr-defined]
         admitting.cycle(sized(64.0))
         assert cpu(admitting.made()) == "64"
+
+
+@pytest.mark.parametrize("mode", ["Auto", "Initial", "Off"])
+def test_beside_a_vpa_the_rule_is_that_of_running_pods_and_its_reason_is_told(admitting: Admitting, mode: str) -> None:
+    beside = Neighbours(vpas=[VpaNeighbour("web", WEB, mode, {})])
+    admitting.actuator.neighbours = lambda _: beside
+    states = admitting.cycle(sized())
+    owned = mode != "Off"
+    assert states["owned"] == owned
+    assert [one.message for one in admitting.actuator.lasting.values()] == [beside.writes_sizes(WEB)] * owned
+    assert cpu(admitting.made()) == ("100m" if owned else "300m")
