@@ -48,7 +48,14 @@ CONFIG = {
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
 }
 numbers = count()
-copyreg.pickle(MappingProxyType, lambda proxy: (MappingProxyType, (dict(proxy),)))  # frozen values have some
+
+
+def frozen(found: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    """A mapping as it was sent: frozen values have some, whose class pickle does not find by its name."""
+    return MappingProxyType(found)
+
+
+copyreg.pickle(MappingProxyType, lambda proxy: (frozen, (dict(proxy),)))
 
 
 class Ran(NamedTuple):
