@@ -291,7 +291,7 @@ def test_a_policy_that_other_layers_contradict_says_so_and_the_workload_goes_on_
     assert not leader.published(web)
     wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "PolicyRefused"), what="the status")
     conditions = {one["type"]: one["message"] for one in read(plane, web.namespace)["status"]["conditions"]}
-    assert "horizontal.min_replicas: must not be 0" in conditions["Ready"]
+    assert "horizontal.min_replicas is '0': must not be 0" in conditions["Ready"]
 
 
 def test_what_init_writes_is_what_kubectl_applies(plane: ControlPlane, namespace: str) -> None:
@@ -341,7 +341,7 @@ def test_a_field_of_a_newer_definition_is_named_and_guessed_at_by_nothing(plane:
         known(replica, web, 1)
         assert not replica.published(web)
         ((_, why),) = replica.settings.policies.refused(web)
-        assert why.startswith("horizontal.mood: ")
+        assert why.startswith("horizontal.mood is 'calm': ")
 
 
 def accepted(plane: ControlPlane, namespace: str, **spec: object) -> bool:
