@@ -22,7 +22,7 @@ from forecaster.publish.decision_history import (
 )
 from forecaster.sources.request_origins import Origins
 from forecaster.store.history import HistoryStore
-from forecaster.store.shards import Learned, ShardStates
+from forecaster.store.shards import ShardState, ShardStates
 from forecaster.store.snapshot import Snapshots
 from forecaster.store.state import ObservedFile
 
@@ -99,14 +99,14 @@ def restored(settings: Settings, directory: Path, address: str, now: datetime, l
     return KeptState(history, observed.observed, files, observed)
 
 
-def undivided(settings: Settings, log: telemetry.Log) -> Learned | None:
+def undivided(settings: Settings, log: telemetry.Log) -> ShardState | None:
     """What the service has learned before its fleet was divided; None where nothing of it lies there."""
     observed, origins = observed_file(settings, nothing_observed(settings)), Origins()
     restore(observed, log)
     if not observed.observed.fleet.row:
         return None
     restore(ObservedFile(origins_path(settings), origins), log)
-    return Learned(EPOCH, observed.observed.kept(), origins.kept())
+    return ShardState(EPOCH, observed.observed.kept(), origins.kept())
 
 
 @dataclass(frozen=True, slots=True)

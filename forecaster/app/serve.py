@@ -60,10 +60,11 @@ if TYPE_CHECKING:
     from forecaster.app.effects import ClusterWriters
     from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
-    from forecaster.app.sharding.cycle import ShardedCycle
+    from forecaster.app.restored import KeptState
     from forecaster.config.settings import Settings
     from forecaster.domain.report import CycleReport
     from forecaster.kube.lease import Election
+    from forecaster.ports import Source
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
@@ -249,26 +250,34 @@ def build_service(
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     nodes = table.nodes = NodesText(None if kept.shards else node_pools(settings))
     fenced = FencedPublisher(publisher, election.holds) if election else publisher
-    cycle: Cycle | ShardedCycle
-    if kept.shards:
-        effects = Effects(fenced, taped.ledger, writers.actuators)
-        cycle = sharded_cycle(settings, taped.source, effects, kept.shards, parts)
-    else:
-        cycle = build_cycle(
-            settings,
-            taped.source,
-            kept.history,
-            publisher=fenced,
-            ledger=taped.ledger,
-            observed=kept.observed,
-            actuator=writers.actuators,
-        )
-        cycle.nodes = nodes.pools
-        if settings.serving.forecast_path:
-            cycle.forecaster.paths = paths
+    effects = Effects(fenced, taped.ledger, writers.actuators)
+    cycle = (
+        sharded_cycle(settings, taped.source, effects, kept.shards, parts)
+        if kept.shards
+        else whole_cycle(settings, taped.source, effects, kept, nodes, paths)
+    )
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
+
+
+def whole_cycle(
+    settings: Settings, source: Source, effects: Effects, kept: KeptState, nodes: NodesText, paths: Paths
+) -> Cycle:
+    """The cycle of all workloads in this process, with what it knew before."""
+    cycle = build_cycle(
+        settings,
+        source,
+        kept.history,
+        publisher=effects.publisher,
+        ledger=effects.ledger,
+        observed=kept.observed,
+        actuator=effects.actuator,
+    )
+    cycle.nodes = nodes.pools
+    if settings.serving.forecast_path:
+        cycle.forecaster.paths = paths
+    return cycle
 
 
 def watch(

@@ -115,6 +115,20 @@ class Watch(Generic[T, V]):
         """The instant, in seconds since 1970, up to which all is known; 0 where nothing is."""
         return self._clock() if self._streams else self._until
 
+    @property
+    def known(self) -> bool:
+        """Whether its objects are known, now or lately, or their kind is not there."""
+        return self.synced.is_set() or self.health.absent
+
+    def listed_or_refused(self, until: float) -> bool:
+        """Wait until a whole list is known or refused; whether that came before an instant of `time.monotonic`."""
+        while not self.synced.wait(0.02):
+            if self.health.refused:
+                return True
+            if time.monotonic() > until:
+                return False
+        return True
+
     def run(self, client: ApiClient, stop: threading.Event) -> None:
         """List and follow until told to stop, whatever the server does meanwhile."""
         while not stop.is_set():

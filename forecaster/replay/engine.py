@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from forecaster.horizontal.terms import Terms
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.assumptions import Timing
-    from forecaster.replay.feedback import Feedback, Load
+    from forecaster.replay.feedback import Feedback, ReplayLoad
     from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
-    FloorRule = Callable[[int, Pods, Counts, Load], Counts]
+    FloorRule = Callable[[int, Pods, Counts, ReplayLoad], Counts]
 
 CHUNK = 4096
 NO_FLOOR = 0
@@ -130,7 +130,7 @@ class DecidedFloors:
         self._begin = measurements.begin.timestamp()
         self._medians: deque[Floats] = deque([np.full(rows, np.nan)] * LATEST, maxlen=LATEST)
 
-    def floors(self, minute: int, pods: Pods, before: Counts, load: Load) -> Counts:
+    def floors(self, minute: int, pods: Pods, before: Counts, load: ReplayLoad) -> Counts:
         """The recommended counts [row]; where nothing can be decided the floor before stays."""
         now = self._begin + minute * 60.0
         inputs = load.measured(self._inputs.at(minute, pods))

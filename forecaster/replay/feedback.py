@@ -52,7 +52,7 @@ class Feedback:
 NO_FEEDBACK = Feedback()
 
 
-class Load(Protocol):
+class ReplayLoad(Protocol):
     """What the pods of all rows have to carry, sync period by sync period."""
 
     def missing(self, pods: Pods, coming: Floats) -> Floats:
@@ -72,7 +72,7 @@ class Load(Protocol):
         ...
 
 
-def load_of(feedback: Feedback, capacity: Floats, signal: str, sync: timedelta) -> Load:
+def load_of(feedback: Feedback, capacity: Floats, signal: str, sync: timedelta) -> ReplayLoad:
     """The load of rows whose pods carry so much of a signal."""
     if feedback == NO_FEEDBACK:
         return RecordedLoad(capacity)
@@ -90,7 +90,7 @@ class RecordedLoad:
         missing = coming - pods.ready * self._capacity
         return np.maximum(missing, 0.0, out=missing)
 
-    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as in `Load`
+    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as in `ReplayLoad`
         """As recorded."""
         return usage
 

@@ -140,7 +140,7 @@ class LiveCluster:
     def wait(self, seconds: float) -> bool:
         """Wait until every collection is listed or refused; whether they are."""
         until = time.monotonic() + seconds
-        return all(self._decided(watch, until) for watch in self.watches)
+        return all(watch.listed_or_refused(until) for watch in self.watches)
 
     def confirmed(self) -> float:
         """The instant up to which counts and HPAs are known, seconds since 1970; 0 where that is never.
@@ -271,15 +271,15 @@ class LiveCluster:
 
     def _stated(self, before: StatedObjects) -> StatedObjects:
         workloads, labels = self._noted(before)
-        hpas = tuple(self._annotated_hpas()) if _known(self.hpas) else before.hpas
+        hpas = tuple(self._annotated_hpas()) if self.hpas.known else before.hpas
         if self.stated is None:
             return StatedObjects(hpas, workloads, labels=labels)
         own, defaults = self.stated.autoscalers, self.stated.policies
         return StatedObjects(
             hpas,
             workloads,
-            tuple(own.objects.values()) if _known(own) else before.autoscalers,
-            tuple(defaults.objects.values()) if _known(defaults) else before.defaults,
+            tuple(own.objects.values()) if own.known else before.autoscalers,
+            tuple(defaults.objects.values()) if defaults.known else before.defaults,
             labels,
         )
 
@@ -290,7 +290,7 @@ class LiveCluster:
         annotated: list[AnnotatedObject] = []
         labels: list[tuple[WorkloadId, Mapping[str, str]]] = []
         for kind, watch in self.workloads.items():
-            if not _known(watch):
+            if not watch.known:
                 annotated += (one for one in before.workloads if one.workload.kind == kind)
                 labels += (one for one in before.labels if one[0].kind == kind)
                 continue
@@ -384,19 +384,6 @@ class LiveCluster:
     def _young(self, watch: Watch[Any, Any]) -> bool:
         """Whether it was confirmed lately. By a clock that went back it may have been later than now."""
         return watch.synced.is_set() and abs(self._clock() - watch.confirmed()) <= AGED_SECONDS
-
-    def _decided(self, watch: Watch[Any, Any], until: float) -> bool:
-        while not watch.synced.wait(0.02):
-            if watch.health.refused:
-                return True
-            if time.monotonic() > until:
-                return False
-        return True
-
-
-def _known(watch: Watch[Any, Any]) -> bool:
-    """Whether its objects are known, now or lately, or their kind is not there."""
-    return watch.synced.is_set() or watch.health.absent
 
 
 def _left_out(misread: Mapping[Key, str]) -> str:

@@ -18,7 +18,7 @@ QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""
 
 
-class Learned(NamedTuple):
+class ShardState(NamedTuple):
     """What was learned of a shard's workloads until an evaluation time."""
 
     at: datetime
@@ -34,7 +34,7 @@ class ShardStates:
     def __init__(self, address: str) -> None:
         self._database = Database(address)
 
-    def read(self) -> tuple[int, dict[int, Learned]]:
+    def read(self) -> tuple[int, dict[int, ShardState]]:
         """How many shards there were, and what was learned of each; 0 where nothing was.
 
         Raises:
@@ -44,7 +44,7 @@ class ShardStates:
             rows = connection.execute(select(shards)).all()
         try:
             found = {
-                row.shard: Learned(
+                row.shard: ShardState(
                     datetime.fromtimestamp(row.at, UTC), zlib.decompress(row.observed), zlib.decompress(row.origins)
                 )
                 for row in rows
@@ -53,7 +53,7 @@ class ShardStates:
             raise StoreError(f"ledger {self._database}: `shards` is damaged ({error}); empty that table") from error
         return max((row.of for row in rows), default=0), found
 
-    def write(self, of: int, learned: Mapping[int, Learned]) -> None:
+    def write(self, of: int, learned: Mapping[int, ShardState]) -> None:
         """Put these in the place of what is there, and take away what is of another number of shards.
 
         Raises:
@@ -72,6 +72,6 @@ class ShardStates:
         self._database.close()
 
 
-def _row(shard: int, of: int, one: Learned) -> dict[str, object]:
+def _row(shard: int, of: int, one: ShardState) -> dict[str, object]:
     observed, origins = (zlib.compress(text, QUICKLY) for text in (one.observed, one.origins))
     return {"shard": shard, "of": of, "at": int(one.at.timestamp()), "observed": observed, "origins": origins}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
 
 
-class Answers(NamedTuple):
+class ShardAnswers(NamedTuple):
     """What came of the shards of one evaluation time."""
 
     results: list[ShardResult]
@@ -80,7 +80,7 @@ class ShardedCycle:
 
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""
-        steps, came = Steps(self.seconds, self.patience), Answers([], {})
+        steps, came = Steps(self.seconds, self.patience), ShardAnswers([], {})
         targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
         if not targets.down:
             steps.run("shards", lambda: self._collect(came, targets), None)
@@ -111,7 +111,7 @@ class ShardedCycle:
             self.started[id_] = (*self.started.get(id_, ()), *took)
         return targets
 
-    def _collect(self, came: Answers, targets: Targets) -> None:
+    def _collect(self, came: ShardAnswers, targets: Targets) -> None:
         """What the shards say; what they learned is kept as soon as it is there."""
         tasks = self._tasks(targets)
         for one in self.executor.run(tasks, self.patience.total_seconds()):
@@ -146,14 +146,14 @@ class ShardedCycle:
     def _shard(self, id_: WorkloadId) -> int:
         return placed(id_.namespace, self.learned.shards)
 
-    def _merged(self, targets: Targets, came: Answers, now: datetime) -> list[Recommendation]:
+    def _merged(self, targets: Targets, came: ShardAnswers, now: datetime) -> list[Recommendation]:
         """One decision about every workload that is there; it is held where its shard did not say."""
         if targets.down:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         said = {one.id: one for each in came.results for one in each.recommendations}
         return [said.get(one.id) or self._unsaid(one, came, now) for one in targets.inventory.workloads]
 
-    def _unsaid(self, workload: Workload, came: Answers, now: datetime) -> Recommendation:
+    def _unsaid(self, workload: Workload, came: ShardAnswers, now: datetime) -> Recommendation:
         shard = self._shard(workload.id)
         why = came.failures.get(shard, "nothing was said of this workload")
         return held(workload, Reason.FAILED, f"shard {shard} of {self.learned.shards}: {why}", now)

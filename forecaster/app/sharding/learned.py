@@ -13,12 +13,12 @@ from forecaster.cycle import handed_over
 from forecaster.cycle.observed import Observed
 from forecaster.errors import StoreError
 from forecaster.sources import request_origins
-from forecaster.store.shards import Learned
+from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
     from forecaster.store.shards import ShardStates
 
-Before = Callable[[], "Learned | None"]
+Before = Callable[[], "ShardState | None"]
 """What a service without shards has learned, where there was one."""
 
 
@@ -34,11 +34,11 @@ class LearnedShards:
     shards: int
     store: ShardStates
     before: Before = lambda: None
-    of: dict[int, Learned] = field(default_factory=dict)
+    of: dict[int, ShardState] = field(default_factory=dict)
     read: bool = False
     damaged: str = ""
     """Why what lay there was not taken over; it is learned anew."""
-    _written: dict[int, Learned] = field(default_factory=dict)
+    _written: dict[int, ShardState] = field(default_factory=dict)
 
     def recall(self) -> None:
         """Take over what lies in the database, once.
@@ -62,7 +62,7 @@ class LearnedShards:
         except msgspec.MsgspecError as error:
             self.of, self.damaged = {}, f"what shards have learned is not taken over ({error}); it is learned anew"
 
-    def keep(self, shard: int, learned: Learned) -> None:
+    def keep(self, shard: int, learned: ShardState) -> None:
         """What a shard knows now."""
         self.of[shard] = learned
 
@@ -89,7 +89,7 @@ class LearnedShards:
         self.store.close()
 
 
-def divided(learned: dict[int, Learned], shards: int) -> dict[int, Learned]:
+def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState]:
     """What another number of shards has to know."""
     if not learned:
         return {}
@@ -100,4 +100,4 @@ def divided(learned: dict[int, Learned], shards: int) -> dict[int, Learned]:
     at = max(one.at for one in learned.values())
     observed = handed_over.handed_over([one.observed for one in learned.values()], place)
     origins = request_origins.handed_over([one.origins for one in learned.values() if one.origins], place)
-    return {shard: Learned(at, text, origins.get(shard, b"")) for shard, text in observed.items()}
+    return {shard: ShardState(at, text, origins.get(shard, b"")) for shard, text in observed.items()}

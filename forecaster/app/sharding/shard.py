@@ -17,7 +17,7 @@ from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.promql import expression_of
 from forecaster.store.history import HistoryStore
-from forecaster.store.shards import Learned
+from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ class ShardTask(NamedTuple):
     """Of its workloads alone, at the evaluation time; what objects of the cluster state is in it always."""
     policy: Policy
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
-    learned: Learned | None
+    learned: ShardState | None
     """What was learned until then, where anything was."""
     share: float = 1.0
     """Of the time of a process, 0-1: it has so many shards to compute, and none is to keep the others waiting."""
@@ -75,7 +75,7 @@ class ShardResult(NamedTuple):
     shard: int
     recommendations: tuple[Recommendation, ...]
     report: CycleReport
-    learned: Learned
+    learned: ShardState
 
 
 class ListedSource:
@@ -135,7 +135,7 @@ class _RunningShard:
         """Decide, and say what was learned."""
         outcome = self.cycle.run(task.inventory.at)
         origins = origins_of(self.source)
-        learned = Learned(task.inventory.at, self.cycle.decider.observed.kept(), origins.kept() if origins else b"")
+        learned = ShardState(task.inventory.at, self.cycle.decider.observed.kept(), origins.kept() if origins else b"")
         self.result = ShardResult(task.shard, tuple(outcome.recommendations), outcome.report, learned)
         return self.result
 
