@@ -14,7 +14,7 @@ from forecaster.errors import StoreError
 from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import move
-from forecaster.store.shards import Learned, ShardStates
+from forecaster.store.shards import ShardState, ShardStates
 from tests.support import postgres
 from tests.support.builders import NOON, after, workload, workload_id
 from tests.support.composed import composed, published, recorded_cluster, tick
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 FLEET = [workload(id=workload_id("web", f"team-{team}")) for team in range(4)]
 
 
-def learned(minute: int, words: str = "of this shard") -> Learned:
-    return Learned(NOON + timedelta(minutes=minute), f"what was observed {words}".encode(), b"")
+def learned(minute: int, words: str = "of this shard") -> ShardState:
+    return ShardState(NOON + timedelta(minutes=minute), f"what was observed {words}".encode(), b"")
 
 
 def test_what_was_written_is_read_and_what_changed_is_written_again(address: str) -> None:
@@ -70,7 +70,7 @@ def test_a_move_takes_them_along(address: str, tmp_path: Path) -> None:
         assert states.read() == (2, {0: learned(0), 1: learned(1)})
 
 
-def shards_of(service: Service) -> dict[int, Learned]:
+def shards_of(service: Service) -> dict[int, ShardState]:
     assert isinstance(service.cycle, ShardedCycle)
     return service.cycle.learned.of
 
