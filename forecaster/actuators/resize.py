@@ -142,7 +142,7 @@ class ResizeWrite:
         """The same change of the pod as it is now; None where what it was decided by has changed."""
         same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
         decided = (self.pod.uid, self.pod.sizes, self.pod.status, self.pod.ready, self.pod.restarts, False)
-        noted = fresh.resized is None or fresh.resized in {self.pod.resized, self.resized}
+        noted = any(fresh.resized == one for one in (None, self.pod.resized, self.resized))
         return replace(self, pod=fresh) if same == decided and noted else None
 
 

@@ -126,6 +126,16 @@ class TestOneAfterTheOther:
         (write,) = planned(watched=[resized()], minutes=10).writes
         assert (write.change, write.sizes, write.settled) == (Change.SETTLE, {}, True)
 
+    def test_what_is_decided_of_a_pod_is_done_to_the_pod_as_it_is_now(self) -> None:
+        """Its kubelet has written a status meanwhile: another version, and the same in all that was looked at."""
+        (write,) = planned(watched=[resized()], minutes=10).writes
+        fresh = replace(write.pod, version="9")
+        assert write.on(fresh) == replace(write, pod=fresh)
+        assert write.on(replace(fresh, resized=write.resized)) is not None
+        other = Resized({"app": size(200, 64)}, NOON, 0)
+        assert write.on(replace(fresh, resized=other)) is None
+        assert write.on(replace(fresh, restarts=1)) is None
+
 
 class TestRollBack:
     @pytest.mark.parametrize(
