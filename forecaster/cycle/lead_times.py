@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.window import StartedPod
     from forecaster.domain.workload import Workload
 
 UNWATCHED = ScaleUpWatch()
@@ -60,12 +61,12 @@ class PoolStartUps(NamedTuple):
     """The pools of the latest pods."""
     by_pool: Mapping[str, ScaleUpWatch] = MappingProxyType({})
 
-    def after(self, took: Sequence[timedelta], pools: Sequence[str], delay: timedelta) -> PoolStartUps:
+    def after(self, pods: Sequence[StartedPod], delay: timedelta) -> PoolStartUps:
         """The same after some pods have become ready; pools on which none has landed lately are left out."""
-        landed = (*self.landed, *filter(None, pools))[-KEPT:]
+        landed = (*self.landed, *(one.pool for one in pods if one.pool))[-KEPT:]
         found = {}
         for pool in dict.fromkeys(landed):
-            new = [one for one, on in zip(took, pools, strict=False) if on == pool]
+            new = [one.took for one in pods if one.pool == pool]
             before = self.by_pool.get(pool, UNWATCHED)
             found[pool] = with_pods(before, new, delay=delay) if new else before
         return PoolStartUps(landed, found)
@@ -121,18 +122,19 @@ class LeadTimes:
             self.watches = {id_: interrupted(watch) for id_, watch in self.watches.items()}
             self.seen = {}
         self.looked = now
-        for id_, took in targets.inventory.started.items():
+        for id_, pods in targets.inventory.started.items():
+            took = [one.took for one in pods]
             self.pods[id_] = with_pods(self.pods.get(id_, UNWATCHED), took, delay=self.interval + SYNC)
-            if any(pools := targets.inventory.started_on.get(id_, ())):
-                self.pools[id_] = self.pools.get(id_, UNPOOLED).after(took, pools, self.interval + SYNC)
+            if any(one.pool for one in pods):
+                self.pools[id_] = self.pools.get(id_, UNPOOLED).after(pods, self.interval + SYNC)
             if image := targets.inventory.images.get(id_):
                 before = self.images.get(image, UNWATCHED)
                 self.images[image] = with_pods(before, took, delay=self.interval + SYNC)
         self.image_of = targets.inventory.images or self.image_of
         for workload in targets.inventory.workloads:
-            pods = (workload.replicas, workload.ready_replicas)
-            if self.seen.get(workload.id) != pods:
-                self.seen[workload.id] = pods
+            counts = (workload.replicas, workload.ready_replicas)
+            if self.seen.get(workload.id) != counts:
+                self.seen[workload.id] = counts
                 self.watches[workload.id] = self._watched(workload, now)
 
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,18 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
-NOTHING_STARTED: Mapping[WorkloadId, tuple[timedelta, ...]] = MappingProxyType({})
-NOTHING_STARTED_ON: Mapping[WorkloadId, tuple[str, ...]] = MappingProxyType({})
+
+
+class StartedPod(NamedTuple):
+    """A pod that has become ready."""
+
+    took: timedelta
+    """From its creation, without the time in which it had no node."""
+    pool: str = ""
+    """The node pool that it is on; empty where that is not known."""
+
+
+NOTHING_STARTED: Mapping[WorkloadId, tuple[StartedPod, ...]] = MappingProxyType({})
 
 
 def last_multiple(at: datetime, step: timedelta) -> datetime:
@@ -138,11 +148,8 @@ class Inventory:
     """Kinds that are listed as a whole: a workload of them that is not in the list is gone."""
     policies: ClusterPolicies | None = None
     """What objects of the cluster state of policies; None where that is not asked, or not known now: it stays."""
-    started: Mapping[WorkloadId, tuple[timedelta, ...]] = field(default_factory=lambda: NOTHING_STARTED)
-    """Of pods that have become ready since the inventory before, how long each took from its creation, without the time
-    in which it had no node."""
-    started_on: Mapping[WorkloadId, tuple[str, ...]] = field(default_factory=lambda: NOTHING_STARTED_ON)
-    """The node pools of these pods in the same order; empty where one is not known."""
+    started: Mapping[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=lambda: NOTHING_STARTED)
+    """Pods that have become ready since the inventory before."""
     images: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
     """Of the app containers of a workload, as one text; empty where none is known."""
 

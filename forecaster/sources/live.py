@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.domain.window import Inventory
+from forecaster.domain.window import Inventory, StartedPod
 from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, WorkloadId
 from forecaster.kube.collection import Collection
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
@@ -43,7 +43,7 @@ from forecaster.vertical.cluster_rules.node import POOL_LABELS
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.kube.client import ApiClient
@@ -56,14 +56,6 @@ class Present(NamedTuple):
 
     replicas: int
     targets: tuple[Target, ...]
-
-
-class Started(NamedTuple):
-    """A pod that has become ready."""
-
-    took: timedelta
-    pool: str
-    """The node pool that it is on; empty where that is not known."""
 
 
 STARTED_KEPT = 50
@@ -109,7 +101,7 @@ class LiveCluster:
             partial(pool_of_object, labels=pool_labels),
             clock=clock,
         )
-        self._started: dict[WorkloadId, deque[Started]] = {}
+        self._started: dict[WorkloadId, deque[StartedPod]] = {}
         self.stated = StatedPolicies(clock) if resources else None
         self.before = StatedBefore()
         self._stop = threading.Event()
@@ -185,10 +177,10 @@ class LiveCluster:
         misread = {one.path: found for one in self.watches if (found := dict(one.misread))}
         return silent + [f"live facts: {path}: {_left_out(found)}" for path, found in misread.items()]
 
-    def started(self) -> dict[WorkloadId, tuple[Started, ...]]:
+    def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:
         """Pods that have become ready since this was asked last, by workload."""
         found, self._started = self._started, {}
-        by_workload: dict[WorkloadId, tuple[Started, ...]] = {}
+        by_workload: dict[WorkloadId, tuple[StartedPod, ...]] = {}
         for owner, pods in found.items():
             id_ = self._above(owner)
             by_workload[id_] = (*by_workload.get(id_, ()), *pods)
@@ -201,7 +193,7 @@ class LiveCluster:
         """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
         if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
             return
-        started = Started(start_up(after), self.nodes.objects.get(("", after.node), ""))
+        started = StartedPod(start_up(after), self.nodes.objects.get(("", after.node), ""))
         self._started.setdefault(after.owner, deque(maxlen=STARTED_KEPT)).append(started)
 
     def pods_of(self, id_: WorkloadId) -> int:

@@ -59,10 +59,7 @@ class LiveSource:
         self.told = (at, kinds)
         if kinds:
             live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
-            started = self.live.started()
-            took = {id_: tuple(one.took for one in pods) for id_, pods in started.items()}
-            pools = {id_: tuple(one.pool for one in pods) for id_, pods in started.items()}
-            found = replace(self._with_others(live), started=took, started_on=pools)
+            found = replace(self._with_others(live), started=self.live.started())
             self.told = (at, found.whole)
             self.source.follow(found)
         else:

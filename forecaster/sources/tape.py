@@ -105,7 +105,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     whole: list[str] = []
     policies: ToldPolicies | None = None
     started: list[tuple[tuple[str, str, str], list[float]]] = []
-    """Seconds."""
+    """Seconds of each pod, and below the pools that they are on, which tapes of before do not have."""
     images: list[tuple[tuple[str, str, str], str]] = []
     started_on: list[tuple[tuple[str, str, str], list[str]]] = []
 
@@ -168,12 +168,10 @@ class TapedSource:
             found = self._source.inventory(at)
         partly = [((id_.namespace, id_.kind, id_.name), why) for id_, why in found.partly.items()]
         stated = ToldPolicies.of(found.policies) if found.policies else None
-        started = [
-            ((id_.namespace, id_.kind, id_.name), [one.total_seconds() for one in took])
-            for id_, took in found.started.items()
-        ]
+        by_id = [((id_.namespace, id_.kind, id_.name), pods) for id_, pods in found.started.items()]
+        started = [(id_, [one.took.total_seconds() for one in pods]) for id_, pods in by_id]
         images = [((id_.namespace, id_.kind, id_.name), image) for id_, image in found.images.items()]
-        pools = [((id_.namespace, id_.kind, id_.name), list(names)) for id_, names in found.started_on.items()]
+        pools = [(id_, [one.pool for one in pods]) for id_, pods in by_id]
         told = Inventoried(
             found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started, images, pools
         )

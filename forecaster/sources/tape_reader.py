@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from forecaster.domain.window import Block, Inventory, PodSamples
+from forecaster.domain.window import Block, Inventory, PodSamples, StartedPod
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable
 from forecaster.sources.tape import FRAME_SIZES, TAPE_FLOAT, TAPE_MAGIC, Head, Inventoried, ToldContainers, span_head
@@ -68,11 +68,17 @@ class TapeReader:
         found = msgspec.json.decode(body, type=Inventoried)
         partly = {WorkloadId(*id_): why for id_, why in found.partly}
         policies = found.policies.policies() if found.policies else None
-        started = {WorkloadId(*id_): tuple(timedelta(seconds=one) for one in took) for id_, took in found.started}
+        pools = dict(found.started_on)
+        started = {
+            WorkloadId(*id_): tuple(
+                StartedPod(timedelta(seconds=one), pool)
+                for one, pool in zip(took, pools.get(id_) or [""] * len(took), strict=True)
+            )
+            for id_, took in found.started
+        }
         images = {WorkloadId(*id_): image for id_, image in found.images}
         whole = frozenset(found.whole)
-        pools = {WorkloadId(*id_): tuple(names) for id_, names in found.started_on}
-        return Inventory(found.at, found.workloads, found.faults, partly, whole, policies, started, pools, images)
+        return Inventory(found.at, found.workloads, found.faults, partly, whole, policies, started, images)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

@@ -16,7 +16,7 @@ from forecaster.app import telemetry
 from forecaster.app.serve import build_service, state_directory
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
-from forecaster.domain.window import DAY, MINUTE, last_multiple
+from forecaster.domain.window import DAY, MINUTE, StartedPod, last_multiple
 from forecaster.domain.workload import Target, TargetType, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
@@ -24,7 +24,7 @@ from forecaster.publish.reader import TableReader
 from forecaster.serving.answers import MetricRequest, answer, moment_at
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
-from forecaster.sources.live import LiveCluster, Started
+from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -89,7 +89,7 @@ def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(deplo
     with watched(deployed.account("forecaster")) as cluster:
         slow = {"pod-ready.stage.kwok.x-k8s.io/delay": "3s"}
         deployed.cluster.api.create(deployment("web", 5, annotations=slow), namespace)
-        found: list[Started] = []
+        found: list[StartedPod] = []
 
         def ready() -> bool:
             found.extend(cluster.started().get(web, ()))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
-    from forecaster.domain.window import Inventory
+    from forecaster.domain.window import Inventory, StartedPod
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
 
@@ -58,8 +58,8 @@ class ShardedCycle:
     patience: timedelta
     """How long the shards of one evaluation time may take."""
     roster: Roster = field(default_factory=Roster)
-    started: dict[WorkloadId, tuple[timedelta, ...]] = field(default_factory=dict)
-    """Of pods that no shard has heard of yet, how long each took to start."""
+    started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
+    """Pods that have become ready, of which no shard has heard yet."""
     for_workers: Settings = field(init=False)
     identity: str = field(init=False)
     """The same for the same settings: after a restart workers go on with what they hold."""
@@ -107,8 +107,8 @@ class ShardedCycle:
         if targets.inventory.policies is not None:
             self.policies.take_over(targets.inventory.policies)
         expect_records(len(targets.inventory.workloads))
-        for id_, took in targets.inventory.started.items():
-            self.started[id_] = (*self.started.get(id_, ()), *took)
+        for id_, pods in targets.inventory.started.items():
+            self.started[id_] = (*self.started.get(id_, ()), *pods)
         return targets
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:
@@ -121,7 +121,7 @@ class ShardedCycle:
                 self.learned.keep(one.shard, one.learned)
                 came.results.append(one)
         told = {one.shard for one in came.results}
-        self.started = {id_: took for id_, took in self.started.items() if self._shard(id_) not in told}
+        self.started = {id_: pods for id_, pods in self.started.items() if self._shard(id_) not in told}
         late = f"not computed within {self.patience.total_seconds():g} s"
         came.failures.update({one.shard: late for one in tasks if one.shard not in told | came.failures.keys()})
 

@@ -11,11 +11,10 @@ from forecaster.config.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from datetime import timedelta
 
     from forecaster.cycle.targets import Targets
     from forecaster.domain.layers import ClusterPolicies
-    from forecaster.domain.window import Inventory
+    from forecaster.domain.window import Inventory, StartedPod
     from forecaster.domain.workload import Workload, WorkloadId
 
 STAYS_HERE = ("state", "serving", "keda", "remote_write", "acting", "floor", "scale", "resize", "replicas", "sharding")
@@ -31,7 +30,7 @@ def settings_for_workers(settings: Settings) -> Settings:
 
 def parted(
     targets: Targets,
-    started: Mapping[WorkloadId, tuple[timedelta, ...]],
+    started: Mapping[WorkloadId, tuple[StartedPod, ...]],
     stated: ClusterPolicies,
     shard: Callable[[WorkloadId], int],
     kinds: Iterable[str],

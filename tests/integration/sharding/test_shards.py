@@ -15,6 +15,7 @@ from forecaster.app.sharding.learned import shard_of
 from forecaster.cycle.gates import NEW
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale
+from forecaster.domain.window import StartedPod
 from forecaster.errors import StoreError
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster, tick
@@ -197,6 +198,41 @@ class HalfOfIt(LocalExecutor):
         yield from LocalExecutor.run(
             self, [one for one in tasks if one.shard not in {self.failing, self.late}], seconds
         )
+
+
+def test_pods_that_a_failing_shard_was_not_told_of_are_told_later_each_with_its_node_pool(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    web = FLEET[0].id
+    slow, quick = StartedPod(timedelta(minutes=4), "gpu"), StartedPod(timedelta(seconds=20), "web")
+    with sharded(cluster, tmp_path) as service:
+        cycle = cycle_of(service)
+        cycle.source, cycle.executor = (
+            Starting(cycle.source, {web: (slow, slow)}),
+            HalfOfIt(shard_of(web.namespace, 4), -1),
+        )
+        cycle.run(after(0))
+        cycle.source.started, cycle.executor = {web: (quick,)}, Noting()
+        cycle.run(after(1))
+        assert cycle.executor.started == {web: (slow, slow, quick)}
+
+
+class Starting:
+    """A cluster in which pods have become ready."""
+
+    def __init__(self, source: Any, started: dict[WorkloadId, tuple[StartedPod, ...]]) -> None:
+        self.source, self.started = source, started
+
+    def inventory(self, at: datetime) -> Inventory:
+        return replace(self.source.inventory(at), started=self.started)
+
+
+class Noting(LocalExecutor):
+    """Keeps which pods shards are told of."""
+
+    def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        self.started = {id_: pods for one in tasks for id_, pods in one.inventory.started.items()}
+        yield from LocalExecutor.run(self, tasks, seconds)
 
 
 def test_workloads_that_go_and_come_back_find_their_shard(cluster: Cluster, tmp_path: Path) -> None:

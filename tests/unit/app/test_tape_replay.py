@@ -16,6 +16,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policy import PolicySelector
 from forecaster.domain.signal import CPU, PODS
+from forecaster.domain.window import StartedPod
 from forecaster.errors import SourceRefused, StoreError
 from forecaster.horizontal.lead_time import ScaleUpWatch
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
@@ -133,6 +134,16 @@ def test_what_objects_of_the_cluster_state_is_on_the_tape(recorded: Recorded) ->
     assert all(one.same for one in told)
     counts = [named(one.outcome, "web").replicas.replicas for one in told]
     assert [count >= 12 for count in counts] == [False] * 4 + [True] * 4 + [False] * 3
+
+
+def test_pods_that_became_ready_are_on_the_tape_with_their_node_pools(recorded: Recorded) -> None:
+    web, inventory = workload("web").id, recorded.stage.source.inventory
+    pods = (StartedPod(minutes(4), "gpu"), StartedPod(minutes(1)))
+    recorded.stage.source.inventory = lambda at: replace(inventory(at), started={web: pods})  # type: ignore[method-assign]
+    recorded.run(0, 2)
+    told = recorded.told()
+    assert all(one.same for one in told)
+    assert told[-1].outcome.inventory.started == {web: pods}
 
 
 def test_an_outage_of_the_source_is_on_the_tape_too(recorded: Recorded) -> None:

@@ -16,7 +16,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import CPU
-from forecaster.domain.window import DAY, MINUTE, Inventory
+from forecaster.domain.window import DAY, MINUTE, Inventory, StartedPod
 from forecaster.errors import StoreError
 from forecaster.horizontal.explain import explanation
 from forecaster.store.state import ObservedFile
@@ -67,7 +67,7 @@ def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> N
 
 def started(lead_times: LeadTimes, minute: int, *seconds: int, images: dict[WorkloadId, str] | None = None) -> None:
     """A cycle before which pods of `web` became ready that took so long."""
-    told = {WEB.id: tuple(timedelta(seconds=one) for one in seconds)}
+    told = {WEB.id: tuple(StartedPod(timedelta(seconds=one)) for one in seconds)}
     lead_times.look(Targets(Inventory(after(minute), (WEB,), started=told, images=images or {})), after(minute))
 
 
@@ -186,9 +186,8 @@ def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tm
 
 def landed(lead_times: LeadTimes, minute: int, **seconds: list[int]) -> None:
     """So long took new pods of the web on each node pool."""
-    took = tuple(timedelta(seconds=each) for pool in seconds.values() for each in pool)
-    pools = tuple(pool for pool, times in seconds.items() for _ in times)
-    here = Inventory(after(minute), (WEB,), started={WEB.id: took}, started_on={WEB.id: pools})
+    pods = tuple(StartedPod(timedelta(seconds=each), pool) for pool, times in seconds.items() for each in times)
+    here = Inventory(after(minute), (WEB,), started={WEB.id: pods})
     lead_times.look(Targets(here), after(minute))
 
 

@@ -17,13 +17,13 @@ from forecaster.actuators.autoscalers import BEFORE, EXPIRES, LABEL, listed_auto
 from forecaster.actuators.values import WrittenFloor
 from forecaster.app.effects import actuators, watched_autoscalers
 from forecaster.config.settings import parse
-from forecaster.domain.window import Inventory
+from forecaster.domain.window import Inventory, StartedPod
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.sources.inventory import SEVERAL_OBJECTS
-from forecaster.sources.live import AGED_SECONDS, LiveCluster, Started
+from forecaster.sources.live import AGED_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -342,7 +342,7 @@ class TestStartUps:
         sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
         found = cluster(deployments=[deployment()], replicasets=sets, nodes=[node], pods=[living("a", created=1)])
         played(found.pods, [event("MODIFIED", living("a", created=1, scheduled=3, ready=43))])
-        assert found.started() == {WEB: (Started(timedelta(seconds=42), "gpu"),)}
+        assert found.started() == {WEB: (StartedPod(timedelta(seconds=42), "gpu"),)}
 
     def test_are_timed_from_creation_to_ready_and_told_once(self) -> None:
         new, ready = living("a", created=1), living("a", created=1, scheduled=3, ready=43)
