@@ -63,8 +63,10 @@ DIGITS_MOST = 9
 
 
 class Now(TableAge, frozen=True, kw_only=True):
-    """What a page asks every few seconds: whether there is another table, and how old this one is."""
+    """What a page asks every few seconds: whether there is another table or picture, and how old this table is."""
 
+    drawn_at: datetime | None
+    """When the pictures were published, which a cycle writes after its table; null where there are none."""
     interval_seconds: float
     workloads: int
     version: str
@@ -191,13 +193,14 @@ class Dashboard:
 
     async def now(self, _request: Request) -> Response:
         """Which table there is."""
-        table = self._table()
+        table, pictures = self._table(), self.pictures.table
         age = age_of(table.meta, self._clock(), self._stale_after)
         return _json(
             Now(
                 age.published_at,
                 age.age_seconds,
                 age.stale,
+                drawn_at=pictures.meta.published_at if pictures else None,
                 interval_seconds=table.meta.interval_seconds,
                 workloads=table.rows,
                 version=table.meta.version,

@@ -56,12 +56,12 @@ async function shown(fill) {
   }
 }
 
-/** Asks whether there is another table; if so, the page renews itself. */
+/** Asks whether there is another table, or are pictures of it, which follow it; if so, the page renews itself. */
 async function look() {
   try {
     const now = await get("dashboard/now");
     tellAge(now);
-    const another = table !== null && now.published_at !== table.published_at;
+    const another = table !== null && (now.published_at !== table.published_at || now.drawn_at !== table.drawn_at);
     table = now;
     if (another && page) await shown(() => page.renew());
   } catch (error) {
