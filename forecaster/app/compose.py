@@ -26,11 +26,12 @@ from forecaster.cycle.steps import expect_records
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
-from forecaster.kube.client import ApiClient
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source, is_pod
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
+from forecaster.resources.neighbours import VPAS, neighbours_of
 from forecaster.sources.factory import origins_of, source_of
-from forecaster.sources.live import LiveCluster
+from forecaster.sources.live import PAST_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
@@ -38,7 +39,7 @@ from forecaster.store.history import HistoryStore
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import ExitStack
     from datetime import datetime
     from pathlib import Path
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
     from forecaster.sources.request_origins import Origins
     from forecaster.sources.stated import StatedBefore
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 ALL_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -277,6 +279,25 @@ def looked_at(settings: Settings, source: Source) -> Source:
         stated_file(settings, found[1]).load()
     cluster = listed_once(*found)
     return LiveSource(source, cluster, tells=True, signals=[*settings.signal_table.by_name])
+
+
+def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
+    """What VPAs recommend, by workload, and why that is not known.
+
+    Of an instant that is past, and where the API server is not to be asked, there is nothing.
+    """
+    kubeconfig = watched_kubeconfig(settings)
+    past = current().timestamp() - at.timestamp() > PAST_SECONDS
+    if past or settings.kubernetes.live == "off" or not (kubeconfig or is_pod()):
+        return {}, ""
+    client = ApiClient(client_config_source(kubeconfig), connections=1)
+    try:
+        found = neighbours_of(client, (VPAS,))
+    except ApiError as error:
+        return {}, f"VPAs are not known: {error}"
+    finally:
+        client.close()
+    return found.sizes(), found.not_known(VPAS)
 
 
 def live_checks(settings: Settings) -> list[Check]:

@@ -16,6 +16,7 @@ from forecaster.report.formats import DocumentOutput
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
@@ -71,6 +72,7 @@ def explain(
             cycle,
             outcome,
             _prover(cluster),
+            _vpas(cluster, settings, outcome),
             _together(cycle, outcome, cluster) if joint else {},
             cycle.what_if(changes, outcome.report.at) if changes else None,
             changed or (),
@@ -86,6 +88,7 @@ class Explanations:
     cycle: Cycle
     outcome: Outcome
     prove: Callable[[Workload, Recommendation], list[str]]
+    vpas: Callable[[WorkloadId], list[str]]
     together: Mapping[WorkloadId, list[str]]
     otherwise: Sequence[Recommendation] | None
     changed: Sequence[str]
@@ -168,7 +171,8 @@ class Explanations:
             *origins,
             *_policy_origins(self.cycle.policies, one.id),
         ]
-        return [*_recommended_only(one), *following, *self.prove(target, one), *self.together.get(one.id, ())]
+        sizes = [*self.vpas(one.id), *self.prove(target, one), *self.together.get(one.id, ())]
+        return [*_recommended_only(one), *following, *sizes]
 
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
@@ -260,6 +264,15 @@ def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[W
 
     seen = Look(outcome, cycle, cluster or Known())
     return {id_: [f"together: {joint_line(one)}"] for id_, one in seen.joint(ResourceCosts()).items()}
+
+
+def _vpas(cluster: Cluster | None, settings: Settings, outcome: Outcome) -> Callable[[WorkloadId], list[str]]:
+    """What VPAs recommend for a workload, or why that is not known; nothing where it has none."""
+    from forecaster.cli.look import with_vpas
+    from forecaster.vertical.admission.cluster import Cluster as Known
+
+    found = with_vpas(Known(vpas=cluster.vpas if cluster else {}), settings, outcome.report.at)
+    return lambda id_: [f"{one}." for one in (*found.faults, *found.vpas.get(id_, ()))]
 
 
 def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], list[str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import typer
 
 from forecaster.app.clock import instant
-from forecaster.app.compose import single_cycle
+from forecaster.app.compose import single_cycle, vpas_of
 from forecaster.app.demo import staged
 from forecaster.cli.once import borrows
 from forecaster.cli.options import matching, narrowed
@@ -206,6 +206,14 @@ def _objects(paths: Sequence[Path], server: Server | None) -> tuple[Cluster, str
         return cluster_objects.read_cluster(paths, server), ""
     except SourceError as error:
         raise typer.BadParameter(str(error), param_hint="--objects") from error
+
+
+def with_vpas(known: Cluster, settings: Settings, at: datetime) -> Cluster:
+    """With what VPAs recommend, by their API server where no object tells it; a fault where that is not known."""
+    if known.vpas:
+        return known
+    found, why = vpas_of(settings, at)
+    return replace(known, vpas=found, faults=(*known.faults, why) if why else known.faults)
 
 
 def _facts(source: PrometheusSource, now: datetime) -> tuple[Cluster, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -92,14 +92,14 @@ def recommend(
         Path | None, typer.Option("--to", metavar="DIR", file_okay=False, help="Folder of the kustomize overlay.")
     ] = None,
     base: Annotated[str, typer.Option("--base", help="What the overlay builds on.")] = "../base",
-    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show VPA and KRR beside it.")] = True,
+    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show VPAs and KRR beside it.")] = True,
     findings: Annotated[bool, typer.Option("--findings", help="Print what every rule of the cluster says.")] = False,
     joint: Annotated[
         bool, typer.Option("--joint", help="Choose count and size together where an HPA scales by CPU utilization.")
     ] = False,
 ) -> None:
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
-    from forecaster.cli.look import look_at
+    from forecaster.cli.look import look_at, with_vpas
     from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of, writable_folder
     from forecaster.report.advice import print_advice, write_overlay
     from forecaster.report.progress import shown_progress
@@ -116,6 +116,8 @@ def recommend(
     terms = ApplyTerms(given.in_place, given.accept_qos_change, STATIC if given.static_cpu else SHARED)
     with shown_progress("recommend") as shown:
         seen = look_at(settings, given, shown)
+        if compare and not given.demo:
+            seen = replace(seen, cluster=with_vpas(seen.cluster, settings, seen.outcome.report.at))
         shown.began("advice", 1.0)
         advices = seen.advices(earlier, compare=compare, terms=terms)
         together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None

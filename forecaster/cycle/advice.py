@@ -15,6 +15,7 @@ from forecaster.domain.workload import Resources, TargetType, WorkloadId
 from forecaster.vertical.admission.advice import Advice, advise
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.recommenders.baselines import KRR, VPA, krr, vpa
+from forecaster.vertical.recommenders.live_vpa import LIVE_VPA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,6 +65,19 @@ def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId
     return {id_: {VPA: of_vpa, KRR: of_krr} for id_, of_vpa, of_krr in pairs}
 
 
+def beside(id_: WorkloadId, cluster: Cluster) -> dict[str, Resources | None]:
+    """What the VPA of a workload recommends for one pod: None without one, of several, or while it is not known.
+
+    Nothing where the cluster has no VPAs.
+    """
+    if not cluster.vpas:
+        return {}
+    found, template = cluster.vpas.get(id_, ()), cluster.templates.get(id_)
+    if len(found) != 1 or template is None:
+        return {LIVE_VPA: None}
+    return {LIVE_VPA: found[0].pod([one.name for one in template.containers])}
+
+
 def _targeted(workload: Workload) -> frozenset[str]:
     """Resources that its HPA scales by."""
     targets = workload.autoscaler.targets if workload.autoscaler else ()
@@ -80,7 +94,7 @@ def advices(
     compared: bool = True,
     terms: ApplyTerms = ROLLED_OUT,
 ) -> list[Advice]:
-    """Advice for each workload, in their order; `compared` with VPA and KRR on the same history."""
+    """Advice for each workload, in their order; `compared` with VPA and KRR on the same history, and with its VPA."""
     usage = pod_usage(history, [one.id for one in workloads])
     others = baselines(usage, workloads) if compared else {}
     peaks = usage.peak_memory()
@@ -90,7 +104,7 @@ def advices(
             recommendation,
             cluster,
             memory_usage=peaks.get(workload.id),
-            baselines=others.get(workload.id),
+            baselines=others.get(workload.id, {}) | beside(workload.id, cluster) if compared else None,
             previous=(previous or {}).get(workload.id),
             terms=terms,
         )

@@ -111,6 +111,31 @@ class JointDocument(TypedDict):
     reason: str
 
 
+class Requests(TypedDict):
+    """Of one container; null where it is not told."""
+
+    cpu_request_cores: float | None
+    memory_request_bytes: int | None
+
+
+class VpaContainerDocument(TypedDict):
+    """What a VPA recommends for one container."""
+
+    container: str
+    target: Requests
+    lower_bound: Requests
+    upper_bound: Requests
+
+
+class VpaDocument(TypedDict):
+    """A VPA of the cluster; without a recommendation it has no containers, and the message is what it says of that."""
+
+    name: str
+    update_mode: str
+    containers: list[VpaContainerDocument]
+    message: str
+
+
 class AdviceDocument(TypedDict):
     """One workload. What is not known is null, and a text beside it says why."""
 
@@ -129,6 +154,7 @@ class AdviceDocument(TypedDict):
     admission: Admission
     cost_a_month: MonthlyCost | None
     others: dict[str, Amounts | None]
+    vpas: list[VpaDocument]
     previous: Amounts | None
     joint: NotRequired[JointDocument | None]
 

@@ -172,7 +172,8 @@ def _other(advices: Sequence[Advice], name: str) -> list[PrintedColumn]:
     said = [one.baselines.get(name) for one in advices]
     cpu = [milli(of.cpu_request) if of else UNKNOWN for of in said]
     sums = [mebi(of.memory_request) if of else UNKNOWN for of in said]
-    heads = (f"{name.upper()} CPU", f"{name.upper()} MEMORY")
+    head = name.upper().replace("_", " ")
+    heads = (f"{head} CPU", f"{head} MEMORY")
     return [PrintedColumn(head, cells, rank=7, right=True) for head, cells in zip(heads, (cpu, sums), strict=True)]
 
 
@@ -218,7 +219,10 @@ def proof_lines(advices: Iterable[Advice]) -> list[str]:
     return [
         line
         for one in advices
-        for line in (f"{one.id.kind} {one.id}: {one.message}", *("  " + finding for finding in finding_lines(one)))
+        for line in (
+            f"{one.id.kind} {one.id}: {one.message}",
+            *(f"  {finding}" for finding in (*map(str, one.vpas), *finding_lines(one))),
+        )
     ]
 
 

@@ -25,14 +25,18 @@ if TYPE_CHECKING:
         HpaTarget,
         JointDocument,
         MonthlyCost,
+        Requests,
         RiskDocument,
         SizedView,
         SizePlanDocument,
         Sum,
         Totals,
+        VpaContainerDocument,
+        VpaDocument,
     )
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.admission.proof import Proof
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
     from forecaster.vertical.sizing.joint import SizePlan
 
 Json = dict[str, Any]
@@ -64,6 +68,7 @@ def view(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | None =
         "admission": _proof(one),
         "cost_a_month": _cost(one, prices),
         "others": {name: amounts(said) for name, said in one.baselines.items()},
+        "vpas": [_vpa(of) for of in one.vpas],
         "previous": amounts(one.previous),
         "joint": joint_view(joint),
     }
@@ -84,6 +89,23 @@ def _risk(one: Risk | None) -> RiskDocument | None:
     if one is None:
         return None
     return {"over_request": one.over_request, "over_limit": one.over_limit, "slack_hours": one.slack_hours}
+
+
+def _vpa(one: VpaSizes) -> VpaDocument:
+    found: list[VpaContainerDocument] = [
+        {
+            "container": of.container,
+            "target": _requests(of.target),
+            "lower_bound": _requests(of.lower),
+            "upper_bound": _requests(of.upper),
+        }
+        for of in one.containers
+    ]
+    return {"name": one.name, "update_mode": one.mode, "containers": found, "message": one.why}
+
+
+def _requests(one: Resources) -> Requests:
+    return {"cpu_request_cores": one.cpu_request, "memory_request_bytes": _whole(one.memory_request)}
 
 
 def _target(one: Target) -> HpaTarget:

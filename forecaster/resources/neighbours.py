@@ -15,6 +15,7 @@ from forecaster.kube.client import ApiError
 from forecaster.kube.collection import PAGE, ListMeta
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.resources.objects import TargetReference
+from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -67,6 +68,8 @@ class NeighbourObject(Wire, frozen=True):
 
     metadata: AnnotatedMeta
     spec: NeighbourSpec = NeighbourSpec()
+    status: msgspec.Raw = msgspec.Raw(b"null")
+    """Needed of a VPA alone."""
 
 
 class NeighbourPage(Wire, frozen=True):
@@ -111,6 +114,8 @@ class VpaNeighbour(NamedTuple):
     """`minAllowed` of every container."""
     resources: frozenset[str] = frozenset({CPU, MEMORY})
     """Whose requests it sets, of any container."""
+    sizes: VpaSizes = VpaSizes("", "")
+    """What it recommends, in any mode."""
 
     @property
     def writes(self) -> bool:
@@ -146,6 +151,13 @@ class Neighbours:
                 f"VPA {one.name} writes its requests, its updateMode is {one.mode}; set it to Off, or let it size alone"
             )
         return self.not_known(VPAS)
+
+    def sizes(self) -> dict[WorkloadId, tuple[VpaSizes, ...]]:
+        """What VPAs recommend, by workload."""
+        found: dict[WorkloadId, tuple[VpaSizes, ...]] = {}
+        for one in self.vpas:
+            found[one.target] = (*found.get(one.target, ()), one.sizes)
+        return found
 
     def not_known(self, path: str) -> str:
         """Why the objects of a collection are not known; empty where they are."""
@@ -236,7 +248,13 @@ def _vpa(one: NeighbourObject) -> VpaNeighbour:
     policies = one.spec.resource_policy.container_policies if one.spec.resource_policy else ()
     least = next((each.min_allowed for each in policies if each.container_name == EVERY_CONTAINER), {})
     mode = one.spec.update_policy.update_mode if one.spec.update_policy else "Auto"
-    return VpaNeighbour(one.metadata.name, _target(one), mode, dict(least), _controlled(policies))
+    name, status = one.metadata.name, msgspec.json.decode(one.status)
+    return VpaNeighbour(name, _target(one), mode, dict(least), _controlled(policies), vpa_sizes(name, mode, status))
+
+
+def vpa_of_document(document: Mapping[str, Any]) -> VpaNeighbour:
+    """A VPA as `kubectl get -o json` prints it. Raises ValueError where it has another form."""
+    return _vpa(msgspec.json.decode(msgspec.json.encode(document), type=NeighbourObject))
 
 
 def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """A cluster from its own objects, as `kubectl get -o json` prints them.
 
     kubectl get deploy,rs,sts,ds,pods,nodes,limitranges,resourcequotas,priorityclasses -A -o json > cluster.json
+    kubectl get verticalpodautoscalers -A -o json > vpas.json
 
 The most exact source of the admission proof: templates with every container, affinity, taints, priorities. Items of
 kind PodMetrics (`kubectl get --raw /apis/metrics.k8s.io/v1beta1/pods`) add what pods use.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from forecaster.domain.quantity import QuantityError
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
+from forecaster.resources.neighbours import Neighbours, vpa_of_document
 from forecaster.vertical.admission.cluster import Cluster, name_of
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 Wire = Mapping[str, Any]
 Items = Mapping[str, list[Wire]]
@@ -79,6 +82,7 @@ def cluster_of(items: Items, server: Server | None = None) -> Cluster:
         templates=_templates(items, priorities, faults),
         rollouts={_id(kind, one): _rollout(kind, one) for kind in _TEMPLATED for one in items.get(kind, ())},
         running=_running(pods, faults),
+        vpas=_vpas(items, faults),
         server=server or _server_of(items.get("Node", ())),
         faults=tuple(faults),
     )
@@ -120,6 +124,16 @@ def _running(pods: Iterable[_Living], faults: list[str]) -> dict[WorkloadId, tup
         if one.node and _phase(one.wire) == "Running":
             found[one.owner] += [(pod, one.node) for pod in _read([one.wire], pod_of, faults)]
     return {id_: tuple(running) for id_, running in found.items()}
+
+
+def _vpas(items: Items, faults: list[str]) -> dict[WorkloadId, tuple[VpaSizes, ...]]:
+    found = []
+    for one in items.get("VerticalPodAutoscaler", ()):
+        try:
+            found.append(vpa_of_document(one))
+        except ValueError as error:
+            faults.append(f"VerticalPodAutoscaler {'/'.join(_key(one))}: {error}")
+    return Neighbours(vpas=found).sizes()
 
 
 def _templates(items: Items, priorities: Mapping[str, int], faults: list[str]) -> dict[WorkloadId, Pod]:

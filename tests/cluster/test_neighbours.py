@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.app.compose import vpas_of
+from forecaster.config.settings import parse
+from forecaster.domain.workload import WorkloadId
 from tests.support.control_plane.acting import ActingReplica, apply_components
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
@@ -87,7 +91,8 @@ def kind_of(plane: ControlPlane, group: str, version: str, kind: str, plural: st
 def put(plane: ControlPlane, path: str, kind: tuple[str, ...], namespace: str, one: Document) -> None:
     """A custom resource called `web`."""
     meta = {"name": "web", **one.pop("metadata", {})}
-    document = {"apiVersion": path.removeprefix("/apis/"), "kind": kind[2], "metadata": meta, "spec": one}
+    said = {name: one.pop(name) for name in ("status",) if name in one}
+    document = {"apiVersion": path.removeprefix("/apis/"), "kind": kind[2], "metadata": meta, "spec": one, **said}
     answer = plane.api.ask("POST", f"{path}/namespaces/{namespace}/{kind[3]}", document)
     assert answer.is_success, answer.text
 
@@ -153,6 +158,30 @@ def test_a_vpa_that_writes_requests_holds_the_count_and_one_that_is_off_does_not
         plane.api.ask("PATCH", f"{path}/namespaces/{web}/{VPA[3]}/web", off, content_type=merge)
         until_free(leader, web)
     assert replicas(plane.api, "web", web).wanted == 6
+
+
+def test_what_a_vpa_that_is_off_recommends_is_read_and_is_unknown_without_the_right(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    at, id_ = datetime.now(UTC), WorkloadId(web, "Deployment", "web")
+    spec = {"targetRef": {"kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Off"}}
+    told = {"containerName": "app", "target": {"cpu": "587m", "memory": "262144k"}}
+    with kind_of(plane, *VPA) as path:
+        status = {"recommendation": {"containerRecommendations": [told]}}
+        put(plane, path, VPA, web, {**spec, "status": status})
+        put(plane, path, VPA, web, {**spec, "metadata": {"name": "empty"}})
+        found, why = vpas_of(leader.settings, at)
+        assert not why
+        assert {str(one) for one in found[id_]} == {
+            "VPA web (updateMode Off) recommends app cpu 587m (– to –), memory 250Mi (– to –)",
+            "VPA empty (updateMode Off) recommends nothing yet",
+        }
+        assert vpas_of(leader.settings, at - timedelta(hours=1)) == ({}, "")
+        other = str(plane.account("default", web))
+        nothing, why = vpas_of(parse({"kubernetes": {"kubeconfig": other}}, "test"), at)
+        assert not nothing
+        assert "verticalpodautoscalers is not known" in why
+    assert vpas_of(leader.settings, at) == ({}, "")
 
 
 def test_a_right_that_is_missing_holds_counts_where_the_kind_is_there_and_only_there(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 _GIB = 2**30
 HOURS_A_MONTH = 730
@@ -93,6 +94,8 @@ class Advice:
     sidecars: frozenset[str] = frozenset()
     """Containers that are init containers of the template and run beside the others."""
     baselines: Mapping[str, Resources | None] = field(default_factory=dict)
+    vpas: tuple[VpaSizes, ...] = ()
+    """What VPAs of the cluster recommend for it."""
     previous: Resources | None = None
 
     @property
@@ -132,6 +135,7 @@ def advise(
         message=decided.message,
         severity=Severity.UNKNOWN,
         baselines=baselines or {},
+        vpas=() if baselines is None else cluster.vpas.get(recommendation.id, ()),
         previous=previous,
     )
     if isinstance(decided, Hold):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.node import Node, Resident
     from forecaster.vertical.cluster_rules.quota import Quota
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 POD = "pod"
 """Name of the one container that stands for all of a pod, where they are not known."""
@@ -39,6 +40,8 @@ class Cluster:
     templates: Mapping[WorkloadId, Pod] = field(default_factory=dict)
     rollouts: Mapping[WorkloadId, Rollout] = field(default_factory=dict)
     running: Mapping[WorkloadId, tuple[tuple[Pod, str], ...]] = field(default_factory=dict)
+    vpas: Mapping[WorkloadId, tuple[VpaSizes, ...]] = field(default_factory=dict)
+    """What VPAs of the cluster recommend."""
     server: Server = NEWEST
     faults: tuple[str, ...] = ()
     """Objects that could not be understood, one sentence each."""

@@ -3,7 +3,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from forecaster.report.advice_table import joint_line
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
 from forecaster.report.schemas import schema_of
+from forecaster.sources.cluster_objects import cluster_of
 from forecaster.vertical.admission.advice import ResourcePrices
 from forecaster.vertical.admission.context import ApplyTerms
 from forecaster.vertical.sizing.joint import ResourceCosts
@@ -136,6 +138,61 @@ class TestCommand:
         assert "1 to 1 replicas" in said
         assert "quantile" in str(refused.exception)
         assert "quantile: '[' is not allowed" in str(no_value.exception)
+
+
+class TestItsVpa:
+    """A VPA of the cluster is shown with its own numbers, beside ours."""
+
+    RECOMMENDED: ClassVar = {
+        "containerName": "reports",
+        "target": {"cpu": "587m", "memory": "262144k"},
+        "lowerBound": {"cpu": "120m"},
+        "upperBound": {"cpu": "1200m", "memory": "400Mi"},
+    }
+
+    @staticmethod
+    def advised(look: Look, *of: dict[str, Any], **status: Any) -> list[Advice]:
+        vpa = given.vpa("data", "reports", *of, **status)
+        cluster = replace(look.cluster, vpas=cluster_of({vpa["kind"]: [vpa]}).vpas)
+        return replace(look, cluster=cluster).advices({}, compare=True)
+
+    def test_recommend_has_its_target_and_bounds(self, look: Look, capsys: pytest.CaptureFixture[str]) -> None:
+        advices = self.advised(look, self.RECOMMENDED)
+        print_advice(advices, AdviceOutput.JSON, None)
+        said = json.loads(capsys.readouterr().out)
+        assert list(Draft202012Validator(schema_of("recommend")).iter_errors(said)) == []
+        reports = next(one for one in said["recommendations"] if one["name"] == "reports")
+        (told,) = reports["vpas"]
+        (container,) = told["containers"]
+        assert (told["name"], told["update_mode"]) == ("reports", "Off")
+        assert container["target"] == {"cpu_request_cores": 0.587, "memory_request_bytes": 262_144_000}
+        assert container["lower_bound"] == {"cpu_request_cores": 0.12, "memory_request_bytes": None}
+        assert reports["others"]["live_vpa"]["cpu_request_cores"] == 0.587
+
+        print_advice(advices, AdviceOutput.WIDE, None)
+        wide = capsys.readouterr().out
+        assert "LIVE VPA CPU" in wide
+        assert "587m" in wide
+        print_advice(advices, AdviceOutput.CSV, None)
+        rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
+        assert {row["live_vpa_cpu_request_cores"] for row in rows} == {"0.587", ""}
+
+    def test_one_without_a_recommendation_is_unknown_and_not_zero(
+        self, look: Look, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        waits = {"type": "RecommendationProvided", "status": "False", "message": "No pods match"}
+        (reports,) = (one for one in self.advised(look, conditions=[waits]) if one.id.name == "reports")
+        assert reports.baselines["live_vpa"] is None
+        print_advice([reports], AdviceOutput.TABLE, None, findings=True)
+        assert "VPA reports (updateMode Off) recommends nothing yet: No pods match" in capsys.readouterr().out
+
+    def test_explain_says_it_beside_ours(self, tmp_path: Path) -> None:
+        vpas = str(given.written(tmp_path / "vpas.json", given.vpa("data", "reports", self.RECOMMENDED)))
+        with staged() as stage:
+            options = ("--prometheus", stage.url, "--at", stage.begin.isoformat(), "--objects", vpas)
+            said = run("explain", "data/reports", *options).output
+        bounds = "cpu 587m (120m to 1200m), memory 250Mi (– to 400Mi)"
+        assert f"VPA reports (updateMode Off) recommends reports {bounds}." in said
 
 
 class TestAdvice:

@@ -1,0 +1,102 @@
+"""What VPAs of the cluster recommend, as their status tells it: to be compared with, whatever their mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forecaster.domain.amounts import resource_amount
+from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.domain.workload import Resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+LIVE_VPA = "live_vpa"
+"""Its name among recommenders that are compared."""
+RESOURCES = ("cpu", "memory")
+
+
+class VpaTarget(NamedTuple):
+    """What a VPA recommends for one container: requests in cores and bytes; what it does not tell is None."""
+
+    container: str
+    target: Resources
+    lower: Resources
+    upper: Resources
+
+    def __str__(self) -> str:
+        return f"{self.container} {', '.join(self._of(name) for name in RESOURCES)}"
+
+    def _of(self, name: str) -> str:
+        target, lower, upper = (resource_amount(one.request(name), name) for one in self[1:])
+        return f"{name} {target} ({lower} to {upper})"
+
+
+class VpaSizes(NamedTuple):
+    """One VPA and what it recommends."""
+
+    name: str
+    mode: str
+    containers: tuple[VpaTarget, ...] = ()
+    why: str = ""
+    """What it says of having no recommendation."""
+
+    def pod(self, containers: Iterable[str]) -> Resources | None:
+        """Requests of a pod with these containers; None where it does not recommend for each, in part or at all."""
+        found = {one.container: one.target for one in self.containers}
+        return _sum(tuple(found.values())) if found and found.keys() >= set(containers) else None
+
+    def __str__(self) -> str:
+        said = "; ".join(map(str, self.containers)) or ": ".join(filter(None, ("nothing yet", self.why)))
+        return f"VPA {self.name} (updateMode {self.mode}) recommends {said}"
+
+
+def vpa_sizes(name: str, mode: str, status: Any) -> VpaSizes:
+    """What the status of a VPA tells, as JSON has it; what has another form is not known, and fails nothing."""
+    told = _mapping(_mapping(status).get("recommendation")).get("containerRecommendations")
+    found = tuple(_target(one) for one in map(_mapping, _list(told)) if one.get("containerName"))
+    return VpaSizes(name, mode, found, "" if found else _why_none(_mapping(status)))
+
+
+def _target(one: Mapping[str, Any]) -> VpaTarget:
+    return VpaTarget(
+        str(one["containerName"]), *(_requests(one.get(field)) for field in ("target", "lowerBound", "upperBound"))
+    )
+
+
+def _requests(amounts: Any) -> Resources:
+    cpu, memory = (_amount(_mapping(amounts).get(name)) for name in RESOURCES)
+    return Resources(cpu_request=cpu, memory_request=memory)
+
+
+def _amount(text: Any) -> float | None:
+    """Cores or bytes."""
+    try:
+        return None if text is None else parse_quantity(str(text)).as_float()
+    except QuantityError:
+        return None
+
+
+def _why_none(status: Mapping[str, Any]) -> str:
+    """By its condition `RecommendationProvided`."""
+    of = (one for one in map(_mapping, _list(status.get("conditions"))) if one.get("type") == "RecommendationProvided")
+    return next((str(one.get("message") or one.get("reason") or "") for one in of), "")
+
+
+def _sum(containers: Sequence[Resources]) -> Resources:
+    """Of one pod; a resource that is not known of one container is not known."""
+    cpu, memory = ([one.request(name) for one in containers] for name in RESOURCES)
+    return Resources(cpu_request=_total(cpu), memory_request=_total(memory))
+
+
+def _total(amounts: list[float | None]) -> float | None:
+    known = [one for one in amounts if one is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,37 @@
+"""What a VPA's status tells: any JSON is read, and what is not told is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.vertical.recommenders.live_vpa import vpa_sizes
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+JSON = st.recursive(SCALARS, lambda of: st.lists(of, max_size=2) | st.dictionaries(st.text(max_size=8), of, max_size=2))
+TOLD = st.fixed_dictionaries(
+    {"containerName": st.sampled_from(["app", "proxy", "", None])},
+    optional={"target": st.dictionaries(st.sampled_from(["cpu", "memory"]), JSON) | JSON, "upperBound": JSON},
+)
+
+
+@given(TOLD.map(lambda one: {"recommendation": {"containerRecommendations": [one]}}) | JSON)
+def test_a_status_of_any_form_fails_nothing(status: Any) -> None:
+    found = vpa_sizes("web", "Off", status)
+    assert str(found).startswith("VPA web (updateMode Off) recommends ")
+    assert found.pod(["app", "another"]) is None
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**15), st.booleans())
+def test_a_pod_is_the_sum_of_its_containers_and_unknown_where_one_is(milli: int, size: int, known: bool) -> None:  # noqa: FBT001
+    told = [
+        {"containerName": "app", "target": {"cpu": f"{milli}m", "memory": str(size)}},
+        {"containerName": "proxy", "target": {"cpu": f"{milli}m"} | ({"memory": str(size)} if known else {})},
+    ]
+    pod = vpa_sizes("web", "Off", {"recommendation": {"containerRecommendations": told}}).pod(["app", "proxy"])
+    assert pod is not None
+    assert pod.cpu_request is not None
+    assert round(pod.cpu_request * 1000) == 2 * milli
+    assert pod.memory_request == (2 * size if known else None)
