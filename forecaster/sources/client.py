@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import requests
 from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase, HTTPBasicAuth
-from urllib3.exceptions import MaxRetryError, ReadTimeoutError
+from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused
@@ -114,12 +114,17 @@ def _on_loopback(url: str) -> bool:
 
 _PASSING = frozenset({429, 502, 503, 504})
 
+LONGEST_WAIT = 10.0
+"""Seconds of `Retry-After` that are waited within a cycle; a server that asks for more is asked by the next one."""
+
 
 class QueryRetry(Retry):
     """Asks again what is worth asking again: queries change nothing, so POST is as safe as GET.
 
-    Not worth it: an error in JSON, which is the server's verdict on this very query and would only cost another full
-    evaluation, and a read timeout, because a server that slow would be slower with the same question twice.
+    Where the server says when (`Retry-After` with 429 or 503, as limits of Mimir and of gateways do), then, if that is
+    soon. Not worth it: an error in JSON without such a time, which is the server's verdict on this very query and would
+    only cost another full evaluation, and a read timeout, because a server that slow would be slower with the same
+    question twice.
     """
 
     def increment(
@@ -134,9 +139,22 @@ class QueryRetry(Retry):
         """One attempt fewer, or the end of patience."""
         if isinstance(error, ReadTimeoutError):
             raise error
-        if _pool and response is not None and "json" in response.headers.get("Content-Type", ""):
+        if _pool and response is not None and not self._worth_it(response):
             raise MaxRetryError(_pool, url or "")
         return super().increment(method, url, response, error, _pool, _stacktrace)
+
+    def _worth_it(self, response: BaseHTTPResponse) -> bool:
+        stated = self.get_retry_after(response)
+        if stated is not None:
+            return stated <= LONGEST_WAIT
+        return "json" not in response.headers.get("Content-Type", "")
+
+    def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+        """Seconds after which the server wants to be asked again; None where it does not say, or not in words of HTTP."""
+        try:
+            return super().get_retry_after(response)
+        except InvalidHeader:
+            return None
 
 
 def query_retry(settings: PrometheusSettings) -> QueryRetry:
@@ -148,7 +166,7 @@ def query_retry(settings: PrometheusSettings) -> QueryRetry:
         allowed_methods=None,
         raise_on_status=False,
         redirect=False,
-        respect_retry_after_header=False,
+        respect_retry_after_header=True,
     )
 
 

@@ -144,6 +144,34 @@ def test_the_verdict_of_prometheus_is_not_asked_for_twice() -> None:
     assert len(server.asked) == 1
 
 
+class TestAServerThatSaysWhenToAskAgain:
+    """Mimir's limits answer in JSON, gateways in HTML; both say when in `Retry-After`."""
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_is_asked_again_then_and_not_before(self, status: int) -> None:
+        began = time.monotonic()
+        with Server(replying(self.in_json(status, "1"), vector(({"a": "b"}, "1")))) as server:
+            assert len(ask(server.url, retries=2).series) == 1
+        assert len(server.asked) == 2
+        assert time.monotonic() - began >= 1.0
+
+    @pytest.mark.parametrize("later", ["11", "86400", "Fri, 01 Jan 2100 00:00:00 GMT"])
+    def test_is_left_to_the_next_cycle_where_that_is_late(self, later: str) -> None:
+        with Server(replying(self.in_json(429, later))) as server, pytest.raises(SourceUnavailable, match="too_many"):
+            ask(server.url, retries=2)
+        assert len(server.asked) == 1
+
+    def test_is_asked_by_our_own_pauses_where_the_time_is_none(self) -> None:
+        unclear = Reply(503, b"busy", {"Content-Type": "text/html", "Retry-After": "soon"})
+        with Server(replying(unclear, vector())) as server:
+            assert not ask(server.url, retries=1).series
+
+    @staticmethod
+    def in_json(status: int, after: str) -> Reply:
+        said = verdict(status, "too_many_requests", "too many outstanding requests")
+        return Reply(status, said.body, {"Content-Type": "application/json", "Retry-After": after})
+
+
 def test_too_many_samples_ask_for_a_smaller_question() -> None:
     loaded = verdict(422, "execution", "query processing would load too many samples into memory in query execution")
     with Server(replying(loaded)) as server, pytest.raises(TooMuch):
