@@ -48,7 +48,7 @@ def test_a_query_travels_as_a_form_and_asks_for_no_compression() -> None:
         ask(server.url, read_timeout_seconds=30)
     (asked,) = server.asked
     assert (asked.method, asked.path) == ("POST", "/api/v1/query")
-    assert asked.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "timeout": "29.000"}
+    assert asked.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "nocache": "1", "timeout": "29.000"}
     assert asked.headers["Accept-Encoding"] == "identity"
 
 
@@ -72,6 +72,26 @@ def test_no_proxy_stands_between_us_and_our_own_host(host: str, monkeypatch: pyt
 def test_warnings_and_infos_of_the_server_are_kept() -> None:
     with Server(replying(vector(warnings=["a store is down"], infos=["a hint"]))) as server:
         assert ask(server.url).remarks == ("a store is down", "a hint")
+
+
+@pytest.mark.parametrize(
+    ("envelope", "said"),
+    [
+        ({"isPartial": True}, "calls its answer partial"),
+        (
+            {"warnings": ["No StoreAPIs matched for this query", "receive series from Addr: 10.0.0.7:10901: EOF"]},
+            "No StoreAPIs matched",
+        ),
+        ({"warnings": ["PromQL warning: bucket label missing"], "infos": ["PromQL info: not a counter"]}, ""),
+        ({"isPartial": False, "stats": {"seriesFetched": "33"}}, ""),
+    ],
+    ids=["victoria-metrics", "thanos", "prometheus", "whole"],
+)
+def test_a_server_without_all_of_its_stores_says_so(envelope: dict[str, Any], said: str) -> None:
+    with Server(replying(vector(({"a": "b"}, "1"), **envelope))) as server:
+        found = ask(server.url).partial
+    assert said in found
+    assert bool(found) == bool(said)
 
 
 @pytest.mark.parametrize(
