@@ -16,7 +16,6 @@ from forecaster.actuators.events import (
     instant_text,
 )
 from forecaster.actuators.marks import Merged, RawObject, disclaimed, unmarked
-from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
@@ -24,6 +23,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import decoder_of, suppress_conflict
 from forecaster.kube.objects import HorizontalPodAutoscaler, Wire
+from forecaster.kube.pages import ListMeta, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ class HpaSpecFields(Wire, frozen=True):
 class AutoscalerList(Wire, frozen=True):
     """One page."""
 
-    metadata: PageMeta = PageMeta()
+    metadata: ListMeta = ListMeta()
     items: tuple[HorizontalPodAutoscaler, ...] = ()
 
 

@@ -18,12 +18,12 @@ from forecaster.actuators.events import (
     instant_text,
 )
 from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
-from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, Surroundings, sizes_text
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
 from forecaster.kube.objects import WatchedMeta, Wire
+from forecaster.kube.pages import ListMeta, listed
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts
@@ -70,7 +70,7 @@ Document = dict[str, Any]
 class PodList(Wire, frozen=True):
     """One page of pods as they are."""
 
-    metadata: PageMeta = PageMeta()
+    metadata: ListMeta = ListMeta()
     items: tuple[Document, ...] = ()
 
 
@@ -91,7 +91,7 @@ class RuleObject(Wire, frozen=True):
 class RuleList(Wire, frozen=True):
     """One page of them."""
 
-    metadata: PageMeta = PageMeta()
+    metadata: ListMeta = ListMeta()
     items: tuple[RuleObject, ...] = ()
 
 

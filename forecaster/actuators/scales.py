@@ -20,13 +20,13 @@ from forecaster.actuators.events import (
     instant_of,
 )
 from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
-from forecaster.actuators.pages import PageMeta, listed
 from forecaster.actuators.rollback import WATCH, RolledBack, watch_of, watch_text
 from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
 from forecaster.kube.objects import ManagedFields, OwnerReference, Wire
+from forecaster.kube.pages import ListMeta, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,7 +111,7 @@ class Object(Wire, frozen=True):
 class ObjectList(Wire, frozen=True):
     """One page."""
 
-    metadata: PageMeta = PageMeta()
+    metadata: ListMeta = ListMeta()
     items: tuple[Object, ...] = ()
 
 

@@ -16,6 +16,7 @@ import msgspec
 from forecaster.kube.client import ApiError, decoder_of
 from forecaster.kube.connections import JSON, RawRequest
 from forecaster.kube.objects import Wire
+from forecaster.kube.pages import ListMeta  # noqa: TC001  msgspec resolves it
 
 METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""
@@ -63,13 +64,6 @@ class Collection(Generic[T]):
     def accept(self, *, listing: bool) -> str:
         """The form that is asked for."""
         return METADATA.format("List" if listing else "") if self.metadata_only else JSON
-
-
-class ListMeta(Wire, frozen=True):
-    """Where a page ends."""
-
-    resource_version: str = ""
-    more: str = msgspec.field(default="", name="continue")
 
 
 class ObjectPage(msgspec.Struct, Generic[T], frozen=True):

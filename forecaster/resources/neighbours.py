@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import quote
 
 import msgspec
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.kube.collection import PAGE, ListMeta
+from forecaster.kube.collection import PAGE
 from forecaster.kube.objects import AnnotatedMeta, Wire
+from forecaster.kube.pages import ListMeta, listed
 from forecaster.resources.objects import TargetReference
 from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from forecaster.kube.client import ApiClient
     from forecaster.kube.followed import Followed
@@ -198,7 +198,7 @@ def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Foll
     if known is not None:
         return known
     try:
-        found = [reduce(one) for one in _listed(client, path)]
+        found = [reduce(one) for one in listed(client, path, NeighbourPage, limit=PAGE)]
     except ApiError as error:
         if error.status == 0:
             raise
@@ -208,16 +208,6 @@ def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Foll
     if followed:
         followed.begin(path, NeighbourObject, reduce)
     return found
-
-
-def _listed(client: ApiClient, path: str) -> Iterator[NeighbourObject]:
-    after = ""
-    while True:
-        page = client.get(f"{path}?limit={PAGE}{after}", NeighbourPage)
-        yield from page.items
-        if not page.metadata.more:
-            return
-        after = f"&continue={quote(page.metadata.more, safe='')}"
 
 
 def _is_of_no_kind(client: ApiClient, path: str, error: ApiError) -> bool:

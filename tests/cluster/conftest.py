@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.app.serve import table_path
+from tests.support.control_plane.acting import watched
 from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import NAMESPACE, Deployed
 from tests.support.control_plane.plane import ControlPlane
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecaster.app.child import ServingProcess
+    from forecaster.sources.live import LiveCluster
 
 LONG = {"test_story.py", "test_bad_day.py", "test_outages.py", "test_rights.py", "test_replicas.py"}
 """Begun first: of two workers none is left alone with one of them at the end."""
@@ -74,6 +76,13 @@ def serving(deployed: Deployed) -> Iterator[ServingProcess]:
     with contextmanager(deployed.serve)() as process:
         deployed.cluster.until_available()
         yield process
+
+
+@pytest.fixture(scope="module")
+def live(plane: ControlPlane) -> Iterator[LiveCluster]:
+    """What the account of `deploy/base` watches of the `plane` of a module, with the components that it applied."""
+    with watched(plane.account("forecaster", NAMESPACE)) as found:
+        yield found
 
 
 @pytest.fixture

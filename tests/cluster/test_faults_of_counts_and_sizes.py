@@ -15,7 +15,6 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.acting import ActingReplica, apply_components
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, replicas
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.report import Effected
+    from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
     from tests.support.http_server import Asked
@@ -77,16 +77,6 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     for resource in ("deployments.apps", "pods"):
         control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
     return control_plane
-
-
-@pytest.fixture(scope="module")
-def live(plane: ControlPlane) -> Iterator[LiveCluster]:
-    client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
-    found = LiveCluster()
-    found.start(client)
-    found.wait(10.0)
-    yield found
-    found.stop(client)
 
 
 @pytest.fixture

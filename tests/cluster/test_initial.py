@@ -19,9 +19,8 @@ from forecaster.app.effects import released_objects
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import PAUSE
-from forecaster.sources.live import LiveCluster
 from tests.cluster.test_resize import pending, pods, requests, says, sized
-from tests.support.control_plane.acting import ActingReplica
+from tests.support.control_plane.acting import ActingReplica, watched
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT, Deployed
@@ -67,11 +66,8 @@ def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def leader(deployed: Deployed) -> Iterator[ActingReplica]:
     plane = deployed.cluster
-    client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
-    live = LiveCluster()
-    live.start(client)
     with ExitStack() as parts:
-        parts.callback(live.stop, client)
+        live = parts.enter_context(watched(plane.account("forecaster", NAMESPACE)))
         secure = {"enabled": True, "certificate_file": "tls.crt", "key_file": "tls.key"}
         settings = {
             "resize": {"enabled": True, "initial": True},

@@ -31,6 +31,7 @@ from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.builders import GIB, workload
+from tests.support.control_plane.acting import watched
 from tests.support.control_plane.workloads import deployment, external_hpa
 from tests.support.ports import free_ports
 from tests.support.waiting import wait_until
@@ -42,19 +43,6 @@ if TYPE_CHECKING:
     from forecaster.app.service import Service
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.deployed import Deployed
-
-
-@contextmanager
-def watched(kubeconfig: Path) -> Iterator[LiveCluster]:
-    """Everything is listed, or refused."""
-    client = ApiClient(client_config_source(kubeconfig), connections=8)
-    cluster = LiveCluster()
-    cluster.start(client)
-    try:
-        assert cluster.wait(60)
-        yield cluster
-    finally:
-        cluster.stop(client)
 
 
 def count(cluster: LiveCluster, id_: WorkloadId) -> int:

@@ -19,7 +19,6 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE
@@ -29,6 +28,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Api, Document
     from tests.support.control_plane.plane import ControlPlane
 
@@ -42,16 +42,6 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     apply_components(control_plane, tmp_path_factory.mktemp("vertical"), "vertical")
     control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "pods")
     return control_plane
-
-
-@pytest.fixture(scope="module")
-def live(plane: ControlPlane) -> Iterator[LiveCluster]:
-    client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
-    found = LiveCluster()
-    found.start(client)
-    found.wait(10.0)
-    yield found
-    found.stop(client)
 
 
 @pytest.fixture(scope="module")

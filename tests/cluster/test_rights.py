@@ -27,13 +27,12 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.followed import Followed
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
 from forecaster.resources.objects import API_VERSION, DEFAULTS
-from forecaster.sources.live import LiveCluster
 from tests.cluster.test_floor import Dying, Replica, run_release
 from tests.cluster.test_neighbours import KEDA, VPA, kind_of
 from tests.cluster.test_resources import Replica as StatedReplica
 from tests.cluster.test_resources import apply as apply_autoscaler
 from tests.cluster.test_resources import events as reasons_of_events
-from tests.support.control_plane.acting import ActingReplica
+from tests.support.control_plane.acting import ActingReplica, watched
 from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import NAMESPACE, Deployed
 from tests.support.control_plane.plane import ControlPlane
@@ -196,10 +195,8 @@ def resize_a_pod(plane: ControlPlane) -> None:
     plane.api.put(deployment("sized", 1), "rights")
     small, large = (Resources(cpu_request=cpu, memory_request=2.0**26) for cpu in (0.1, 0.2))
     size = Resize(large, Reason.SIZED, "sized", (ContainerSize("app", small, large, None, None, ""),))
-    live, client = LiveCluster(), ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
-    live.start(client)
     with ExitStack() as parts:
-        parts.callback(live.stop, client)
+        live = parts.enter_context(watched(plane.account("forecaster", NAMESPACE)))
         settings = {"resize": {"enabled": True}, "policy": {"vertical": {"mode": "in-place"}}}
         replica = ActingReplica(plane, parts, settings, live)
         replica.until_leading()

@@ -15,7 +15,6 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.sources.live import LiveCluster
 from forecaster.sources.queries import ERRORS
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.deployed import NAMESPACE
@@ -26,6 +25,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Api, Document
     from tests.support.control_plane.plane import ControlPlane
 
@@ -42,16 +42,6 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     for what in ("horizontalpodautoscalers.autoscaling", "deployments.apps"):
         control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", what)
     return control_plane
-
-
-@pytest.fixture(scope="module")
-def live(plane: ControlPlane) -> Iterator[LiveCluster]:
-    client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8)
-    found = LiveCluster()
-    found.start(client)
-    found.wait(10.0)
-    yield found
-    found.stop(client)
 
 
 @pytest.fixture(scope="module")

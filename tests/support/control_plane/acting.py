@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,22 +15,37 @@ from forecaster.app.effects import actuators
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
 from forecaster.publish.publisher import OfferPublisher
+from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT
 from tests.support.recommendations import recommendation, signal_view
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import ExitStack
     from pathlib import Path
 
     from forecaster.domain.decision import Resize
     from forecaster.domain.report import Effected
     from forecaster.ports import Source
-    from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Api
     from tests.support.control_plane.plane import ControlPlane
+
+
+@contextmanager
+def watched(kubeconfig: Path) -> Iterator[LiveCluster]:
+    """What an account watches; everything is listed, or refused."""
+    client = ApiClient(client_config_source(kubeconfig), connections=8)
+    cluster = LiveCluster()
+    cluster.start(client)
+    try:
+        assert cluster.wait(60)
+        yield cluster
+    finally:
+        cluster.stop(client)
 
 
 def apply_components(plane: ControlPlane, folder: Path, *components: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
@@ -15,10 +17,11 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class PageMeta(Wire, frozen=True, rename={"remaining": "continue"}):
-    """Of a page."""
+class ListMeta(Wire, frozen=True):
+    """Where a page ends."""
 
-    remaining: str = ""
+    resource_version: str = ""
+    more: str = msgspec.field(default="", name="continue")
     """The token of the next page; empty on the last one."""
 
 
@@ -26,7 +29,7 @@ class Page(Protocol[T_co]):
     """One page."""
 
     @property
-    def metadata(self) -> PageMeta:
+    def metadata(self) -> ListMeta:
         """What follows."""
 
     @property
@@ -40,6 +43,6 @@ def listed(client: ApiClient, path: str, page: type[Page[T_co]], *, limit: int, 
     while True:
         found = client.get(f"{path}?limit={limit}{selector}{after}", page)
         yield from found.items
-        if not found.metadata.remaining:
+        if not found.metadata.more:
             return
-        after = f"&continue={quote(found.metadata.remaining)}"
+        after = f"&continue={quote(found.metadata.more, safe='')}"
