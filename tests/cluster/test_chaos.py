@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.support.chaos.faults import DANGEROUS, OF_DATABASE, ON_DISKS, OTHERS
+from tests.support.chaos.faults import DANGEROUS, OF_DATABASE, ON_DISKS, OTHERS, WITHOUT_API
 from tests.support.chaos.watch import Watch, floors, growth, unfit_writes
 from tests.support.chaos.world import SPEED, World, hpas, world
 from tests.support.control_plane.binaries import CORE, why_not
@@ -70,7 +70,8 @@ def schedule(seed: int, *, every: bool) -> Iterator[Bout]:
         luck.shuffle(left)
         while left:
             pair = luck.random() < 1 / 3 and len(left) > 1
-            yield Bout(tuple(left.pop() for _ in range(1 + pair)), round(luck.uniform(2.0, 10.0), 1))
+            kinds = sorted((left.pop() for _ in range(1 + pair)), key=WITHOUT_API.__contains__)
+            yield Bout(tuple(kinds), round(luck.uniform(2.0, 10.0), 1))
 
 
 @dataclass

@@ -486,5 +486,7 @@ OTHERS: dict[str, Fault] = {
     "token refused": token_refused,
     "writes paused": paused,
 }
+WITHOUT_API = {"API server restarts", "etcd restarts"}
+"""Begin after what is done through the API server, and end before it is undone."""
 ON_DISKS = {"disk full"}
 OF_DATABASE = {"database restarts", "database hangs"}
