@@ -152,12 +152,17 @@ class Shards:
         self._known, self._wanted = keys, asked
 
     def learn(self, history: FreshHistory, due: Shard, now: datetime) -> None:
-        """Fit a shard anew, with those after it that fit into one; nothing where it has become part of another."""
+        """Fit a shard anew, with those after it that fit into one; nothing where it has become part of another.
+
+        One that was never cleaned would take from the other what its pods use to start: it is joined the next time.
+        """
         place = next((i for i, shard in enumerate(self.shards) if shard is due), None)
         if place is None:
             return
-        while len(self.shards) > place + 1 and len(due.ids) + len(self.shards[place + 1].ids) <= ROWS:
-            due = due.with_next(self.shards[place + 1])
+        for after in self.shards[place + 1 :]:
+            if len(due.ids) + len(after.ids) > ROWS or (due.cleaning is None) != (after.cleaning is None):
+                break
+            due = due.with_next(after)
             self.shards[place : place + 2] = [due]
         due.learn(self.model, history, now)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.cleaning import Cleaning
 
 IDS = [workload_id(f"web-{i}") for i in range(2 * ROWS + 10)]
 
@@ -127,3 +129,14 @@ class TestWhatWasLearned:
             fleet.ask(*there)
         assert fleet.sizes == [4]
         assert set(fleet.ask(0, 1, 2, 3, learn=False)) == {0, 1, 2, 3}
+
+    def test_one_that_was_never_cleaned_takes_from_the_others_nothing_of_what_pods_use_to_start(self) -> None:
+        parts, known = Shards(Adaptive(replays=4)), cast("Cleaning", object())
+        ids, rows = tuple(IDS[:4]), np.arange(4)
+        parts.shards = [
+            replace(Shard.of(ids[:3]), rows=rows[:3], cleaning=known),
+            replace(Shard.of(ids[3:]), rows=rows[3:]),
+        ]
+        weeks = Window(ids, NOON, FIVE_MINUTES, WAVES[:4])
+        parts.learn(FreshHistory(weeks, np.empty((4, 0), np.float32), weeks.end), parts.shards[0], weeks.end)
+        assert [(len(one.ids), one.cleaning) for one in parts.shards] == [(3, known), (1, None)]
