@@ -10,16 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forecaster.sources.live import LiveCluster
+from tests.support.admitting import Admitting, admitting_in, sized, web
 from tests.support.api_objects import container, deployment, event, hpa, page, played, pod
 from tests.support.builders import NOON
-from tests.unit.actuators.test_initial import Admitting, admitting, sized, web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.api_objects import Document
-
-__all__ = ["admitting"]
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -88,6 +87,11 @@ def test_hpas_are_known_all_together_or_nothing_is_decided_by_them(data: st.Data
     played(cluster.hpas, page(hpa(name="good", of="good"), data.draw(odd(hpa(name="odd", of="odd")))))
     known = cluster.autoscalers()
     assert known is None or len(known) == 2
+
+
+@pytest.fixture
+def admitting(tmp_path: Path) -> Admitting:
+    return admitting_in(tmp_path)
 
 
 @given(data=st.data())

@@ -2,118 +2,40 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.admitting import InitialActuator
-from forecaster.actuators.resizes import BEFORE, LABEL, SIZE, NamespaceRules
+from forecaster.actuators.resizes import BEFORE, LABEL, SIZE
 from forecaster.actuators.settings import ActingSettings
-from forecaster.domain.decision import Hold, Reason, Resize
-from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy
-from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
-from forecaster.publish.new_pods import NewPodsFile, new_pods_path
-from forecaster.publish.rows import offered_cycle
+from forecaster.domain.decision import Hold, Reason
+from forecaster.domain.workload import Resources
+from forecaster.publish.new_pods import NewPodsFile
 from forecaster.resources.neighbours import Neighbours, VpaNeighbour
 from forecaster.serving.new_pods import NewPodAdmission
-from forecaster.vertical.cluster_rules.server import NEWEST
+from tests.support.admitting import (
+    FITS,
+    MIB,
+    WEB,
+    Admitting,
+    Document,
+    FakeRules,
+    admitting_in,
+    sized,
+    web,
+)
 from tests.support.builders import NOON
-from tests.support.fences import Fence
-from tests.support.recommendations import recommendation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.actuators.resize import ResizablePod
-
-Document = dict[str, Any]
-WEB = WorkloadId("shop", "Deployment", "web")
-MIB = 2.0**20
-MINUTE = timedelta(minutes=1)
-FITS = Hold(Reason.FITS, "it fits")
-
-
-@dataclass
-class FakeRules:
-    """A cluster whose namespaces admit everything but what a test says."""
-
-    limit_ranges: dict[str, list[Document]] = field(default_factory=dict)
-    pods: list[ResizablePod] = field(default_factory=list)
-    of_nodes: list[Document] = field(default_factory=list)
-
-    def nodes(self) -> list[Document]:
-        return self.of_nodes
-
-    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
-        return self.pods
-
-    def rules(self) -> NamespaceRules:
-        return NamespaceRules(NEWEST, self.limit_ranges, {})
-
-
-@dataclass
-class Admitting:
-    """An actuator and what its file is answered by."""
-
-    actuator: InitialActuator
-    path: Path
-
-    def cycle(self, decided: Resize | Hold, *, minutes: float = 0, now: Resources | None = None) -> dict[str, int]:
-        at = NOON + minutes * MINUTE
-        one = replace(recommendation(WEB, at=at, now=2), resources=decided, resources_now=now or Resources(0.1))
-        self.actuator.receive(offered_cycle(at, [one], [Policy()]))
-        return dict(self.actuator.act(at).states)
-
-    def made(self, pod: Document | None = None, *, minutes: float = 0, **request: object) -> Document:
-        """A pod as it is after the answer."""
-        pod = pod or web()
-        body = {"request": {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, **request}}
-        admission = NewPodAdmission(NewPodsFile(self.path), lambda: NOON + minutes * MINUTE)
-        response = json.loads(admission.answer("POST", json.dumps(body).encode()).body)["response"]
-        assert (response["uid"], response["allowed"]) == ("u", True)
-        return patched(pod, json.loads(base64.b64decode(response["patch"]))) if response["patch"] else pod
-
 
 @pytest.fixture
 def admitting(tmp_path: Path) -> Admitting:
-    path = new_pods_path(tmp_path / "recommendations.table")
-    policies = Policies(Policy.model_validate({"vertical": {"mode": "initial"}}))
-    return Admitting(
-        InitialActuator(FakeRules(), path, MINUTE, Fence(), ActingSettings(), policies, lambda _: Neighbours(), dict),
-        path,
-    )
-
-
-def sized(cpu: float = 0.3, name: str = "app") -> Resize:
-    new = Resources(cpu_request=cpu, memory_request=128 * MIB)
-    return Resize(new, Reason.SIZED, "sized", (ContainerSize(name, Resources(), new, None, None, ""),))
-
-
-def web(owner: str = "web-abc", kind: str = "ReplicaSet", hashed: str = "abc", **meta: object) -> Document:
-    resources = {"requests": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "1Gi"}, "claims": [{"name": "one"}]}
-    owners = [{"kind": kind, "name": owner, "controller": True}]
-    metadata = {"generateName": "web-", "labels": {"pod-template-hash": hashed}, "ownerReferences": owners, **meta}
-    return {"metadata": metadata, "spec": {"containers": [{"name": "app", "resources": resources}]}}
-
-
-def patched(pod: Document, operations: list[Document]) -> Document:
-    """As RFC 6902 has it, for `add`."""
-    found = json.loads(json.dumps(pod))
-    for one in operations:
-        *above, last = [part.replace("~1", "/").replace("~0", "~") for part in one["path"][1:].split("/")]
-        at = found
-        for part in above:
-            at = at[int(part)] if isinstance(at, list) else at[part]
-        assert one["op"] == "add"
-        at[last] = one["value"]
-    return dict(found)
+    return admitting_in(tmp_path)
 
 
 def cpu(pod: Document) -> str:
