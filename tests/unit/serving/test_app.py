@@ -15,6 +15,7 @@ from tests.support.asgi import Client
 from tests.support.published import publisher
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +149,7 @@ def test_no_other_answer_waits_for_a_long_list(path: Path, clock: Clock, monkeyp
 
     def slowly(table: PublishedTable, entry: TableEntry) -> msgspec.Raw:
         begun.set()
-        assert answered.wait(10)
+        assert answered.wait(PATIENCE)
         return record(table, entry)
 
     monkeypatch.setattr(PublishedTable, "record", slowly)

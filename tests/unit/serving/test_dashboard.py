@@ -34,6 +34,7 @@ from forecaster.serving.options import FOLLOWS
 from forecaster.serving.what_if import WhatIfProcess
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +147,7 @@ def test_however_many_sentences_are_asked_for_tables_are_read(client: Client, mo
 
     def slowly(table: PublishedTable, entry: TableEntry) -> RecommendationView:
         begun.set()
-        assert read.wait(10)
+        assert read.wait(PATIENCE)
         return view(table, entry)
 
     monkeypatch.setattr(PublishedTable, "view", slowly)
