@@ -15,7 +15,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from forecaster.actuators.resize import ResizablePod, ResizeWrite
     from forecaster.domain.workload import WorkloadId
@@ -41,10 +41,12 @@ class EvictionTerms:
     """Ready pods of a workload."""
     tried: Mapping[tuple[str, ...], datetime] = field(default_factory=dict)
     """When a pod was tried to be evicted last."""
+    sized: Container[WorkloadId] = frozenset()
+    """Workloads whose requests a VPA writes, or may: its size would be the successor's."""
 
     def concern(self, one: ResizablePod) -> bool:
         """Whether this pod may have to go."""
-        return one.status in STUCK and self.allowed(one.workload)
+        return one.status in STUCK and self.allowed(one.workload) and one.workload not in self.sized
 
 
 def waits(

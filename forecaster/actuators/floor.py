@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.rollback import Watch
     from forecaster.actuators.room import TakeRoom
     from forecaster.actuators.settings import FloorSettings
     from forecaster.domain.workload import WorkloadId
@@ -213,9 +214,17 @@ def _floored(
 ) -> Write:
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
     owner = one.floor.before if one.floor else one.min_replicas
-    raised = change == Change.RAISE
-    watch = watch_after(one.watch, one.min_replicas, one.health, now, rules, raised=True) if raised else one.watch
+    watch = _watch(one, change, now, rules)
     return Write(one, change, count, reason, WrittenFloor(owner, now + rules.expires_after), watch=watch)
+
+
+def _watch(one: LiveAutoscaler, change: Change, now: datetime, rules: FloorSettings) -> Watch:
+    """A raise is watched. A lowering ends that: it takes back of ours, and the owner's value is lower still."""
+    if change == Change.LOWER:
+        return None
+    if change == Change.RAISE:
+        return watch_after(one.watch, one.min_replicas, one.health, now, rules, raised=True)
+    return one.watch
 
 
 def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bool:

@@ -1,32 +1,89 @@
-"""CycleNeighbours: what KEDA and VPAs own, asked of the API server once a cycle, by whichever effect needs it first."""
+"""CycleNeighbours: what KEDA, VPAs and HPAs own, looked at once a cycle, and again right before each write.
+
+A cycle decides by what it saw first; writes follow one after the other, for up to a minute. What was made meanwhile is
+known by its watch: the write is left to the next cycle, which decides anew.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forecaster.resources.neighbours import neighbours_of
+from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Neighbours, neighbours_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
+    from forecaster.kube.collection import Key
     from forecaster.kube.followed import Followed
-    from forecaster.resources.neighbours import Neighbours
 
 NeighboursAt: TypeAlias = "Callable[[datetime], Neighbours]"
 """Those at the instant of a cycle. Raises ApiError where nothing answers."""
 
 
+class Concern(NamedTuple):
+    """Of which neighbours a write has to know."""
+
+    paths: frozenset[str]
+    """Their collections."""
+    resource: str = ""
+    """Whose requests a VPA must not write; of any where it is empty."""
+
+
+def _not_watched() -> Mapping[WorkloadId, frozenset[Key]]:
+    return {}
+
+
 class CycleNeighbours:
     """Those in some collections of one cluster, `NeighboursAt`."""
 
-    def __init__(self, client: ApiClient, paths: Sequence[str], followed: Followed | None = None) -> None:
-        self._client, self._paths, self._followed = client, paths, followed
+    def __init__(
+        self,
+        client: ApiClient,
+        paths: Sequence[str],
+        followed: Followed | None = None,
+        hpas: Callable[[], Mapping[WorkloadId, frozenset[Key]]] = _not_watched,
+    ) -> None:
+        """`hpas` are those of each workload as they are watched."""
+        self._client, self._paths, self._followed, self._hpas = client, paths, followed, hpas
         self._known: tuple[datetime, Neighbours] | None = None
+        self._scaling: Mapping[WorkloadId, frozenset[Key]] = {}
+
+    def begin(self) -> None:
+        """A cycle begins to act: what is there from now on is new to it, if it does not look after that."""
+        self._known, self._scaling = None, self._hpas()
 
     def __call__(self, now: datetime) -> Neighbours:
         """Asked once for all effects of a cycle; a cycle in which none needs them asks nothing."""
         if self._known is None or self._known[0] != now:
             self._known = (now, neighbours_of(self._client, self._paths, self._followed))
         return self._known[1]
+
+    def since(self, id_: WorkloadId, concern: Concern) -> str:
+        """What scales or sizes a workload now and did not when this cycle looked, in words; empty where nothing does.
+
+        Of collections that are watched: the others were listed in this cycle.
+        """
+        new = self._hpas().get(id_, frozenset()) - self._scaling.get(id_, frozenset())
+        found = [f"HPA {name} scales it" for _, name in sorted(new) if HPAS in concern.paths]
+        if self._known is not None:
+            before, now = (set(_words(one, id_, concern)) for one in (self._known[1], self._now(id_, self._known[1])))
+            found += sorted(now - before)
+        return "; ".join(found)
+
+    def _now(self, id_: WorkloadId, looked: Neighbours) -> Neighbours:
+        """Those of one workload as they are watched, or as they were at the look."""
+        scaled, vpas = (self._followed.objects(path) if self._followed else None for path in (SCALED_OBJECTS, VPAS))
+        return Neighbours(
+            scaled_objects=[one for one in (looked.scaled_objects if scaled is None else scaled) if one.target == id_],
+            vpas=[one for one in (looked.vpas if vpas is None else vpas) if one.target == id_],
+            unknown=looked.unknown,
+        )
+
+
+def _words(found: Neighbours, id_: WorkloadId, concern: Concern) -> list[str]:
+    scaled = found.scaled_object(id_) if SCALED_OBJECTS in concern.paths else None
+    sized = found.writes_sizes(id_, concern.resource) if VPAS in concern.paths else ""
+    return [*([f"{scaled} scales it"] if scaled else []), *([sized] if sized else [])]

@@ -119,7 +119,9 @@ class ResizeActuator:
         self.tried = {key: at for key, at in self.tried.items() if now - at < AGAIN}
         stuck = {one.workload for one in watched if one.status in STUCK and self._evicts(one.workload)}
         ready = Counter(id_ for id_, *_ in (self.running(stuck) or ()) if stuck)
-        return EvictionTerms(self._evicts, ready, self.tried)
+        beside = self.neighbours(now) if stuck else Neighbours()
+        sized = {id_ for id_ in stuck if beside.writes_sizes(id_)}
+        return EvictionTerms(self._evicts, ready, self.tried, sized)
 
     def _evicts(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.evict

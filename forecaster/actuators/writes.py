@@ -188,6 +188,10 @@ class CarriedOut(NamedTuple):
     failures: list[str]
 
 
+def _nothing(_: WorkloadId) -> str:
+    return ""
+
+
 @dataclass(slots=True)
 class Writer:
     """Writes of one actuator, `name`, while this replica leads and nothing is paused."""
@@ -198,6 +202,8 @@ class Writer:
     log: AuditLog
     seconds: Callable[[], float] = time.monotonic
     """For durations only."""
+    beside: Callable[[WorkloadId], str] = _nothing
+    """What scales or sizes a workload since this cycle looked, in words; nothing is written then."""
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """What was refused at the last look, by object: said when it changes."""
     lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
@@ -277,6 +283,7 @@ class Writer:
 
     def _sent(self, cluster: WrittenCluster[W], write: W) -> None:
         """Sent again where only what the object's own controller writes has changed meanwhile, which it does often."""
+        self._check_beside(write)
         try:
             cluster.write(write)
         except ApiError as error:
@@ -286,6 +293,11 @@ class Writer:
             if again is None or not self.fence.valid():
                 raise
             cluster.write(again)
+
+    def _check_beside(self, write: ClusterWrite) -> None:
+        """Raises ApiError, 409, where something else has come that the write was not decided by."""
+        if new := self.beside(write.subject.workload):
+            raise ApiError(f"since this cycle looked, {new}; decided anew in the next one", HTTPStatus.CONFLICT)
 
     def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
         """A line for writes that wait; none where another replica leads and carries them out."""

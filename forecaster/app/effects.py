@@ -11,7 +11,7 @@ from forecaster.actuators.admitting import InitialActuator
 from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
 from forecaster.actuators.misread import HpaWarnings
-from forecaster.actuators.neighbours import CycleNeighbours
+from forecaster.actuators.neighbours import Concern, CycleNeighbours
 from forecaster.actuators.release import release
 from forecaster.actuators.resize import undone as size_undone
 from forecaster.actuators.resizes import Resizes
@@ -36,7 +36,7 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.followed import CONNECTIONS, Followed
 from forecaster.kube.lease import REQUEST_SECONDS
 from forecaster.publish.new_pods import PauseMark, new_pods_path
-from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS
+from forecaster.resources.neighbours import CPU, HPAS, SCALED_OBJECTS, VPAS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,6 +60,14 @@ if TYPE_CHECKING:
     from forecaster.sources.live_objects import Misread
 
 
+CONCERNS = {
+    "floor": Concern(frozenset({HPAS, SCALED_OBJECTS})),
+    "scale": Concern(frozenset({HPAS, SCALED_OBJECTS, VPAS}), CPU),
+    "resize": Concern(frozenset({VPAS})),
+}
+"""What must not have come beside a workload when it is written, by what writes it."""
+
+
 class Acting(Protocol):
     """One kind of effect."""
 
@@ -81,8 +89,15 @@ class LeavesAlone(Protocol):
 class Actuators:
     """All kinds of effects under one Lease: `OfferReceiver` and `Actuator`. One that fails keeps no other back."""
 
-    def __init__(self, election: Election, parts: Mapping[str, Acting], refusing: Sequence[LeavesAlone] = ()) -> None:
-        self.election, self.parts, self._refusing = election, parts, refusing
+    def __init__(
+        self,
+        election: Election,
+        parts: Mapping[str, Acting],
+        refusing: Sequence[LeavesAlone] = (),
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`begin` is called before the first of them acts in a cycle."""
+        self.election, self.parts, self._refusing, self._begin = election, parts, refusing, begin
 
     def refusal(self, id_: WorkloadId) -> tuple[str, str] | None:
         """Why a workload is left as it is although its policy would have it changed: a word and a sentence."""
@@ -96,6 +111,7 @@ class Actuators:
 
     def act(self, now: datetime) -> Mapping[str, Effected]:
         """What each did."""
+        self._begin()
         return {name: self._acted(name, one, now) for name, one in self.parts.items()}
 
     def _acted(self, name: str, one: Acting, now: datetime) -> Effected:
@@ -178,12 +194,15 @@ def actuators(
     hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
     followed = Followed(ApiClient(rights, connections=CONNECTIONS))
     parts.callback(followed.close)
-    beside = CycleNeighbours(reader, neighbour_paths(settings), followed)
+    beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else dict)
     health = WorkloadHealth(here, source, policies, log)
     around, templates = Resizes(reader, _itself, followed=followed).around, Templates(reader, scalable_kinds(settings))
     rooms = partial(Rooms, around, templates.of)
     found: dict[str, Acting] = {}
-    writers = {name: Writer(name, election, acting, log) for name in ("floor", "scale", "resize")}
+    writers = {
+        name: Writer(name, election, acting, log, beside=partial(beside.since, concern=of))
+        for name, of in CONCERNS.items()
+    }
     refusing: list[LeavesAlone] = [*writers.values()]
     if settings.floor.enabled:
         found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside, health, rooms)
@@ -204,7 +223,7 @@ def actuators(
             )
             refusing.append(initial)
     found["warnings"] = HpaWarnings(client, misread, election, acting)
-    return Actuators(election, found, refusing)
+    return Actuators(election, found, refusing, beside.begin)
 
 
 def neighbour_paths(settings: Settings) -> tuple[str, ...]:

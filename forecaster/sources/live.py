@@ -167,6 +167,10 @@ class LiveCluster:
         keys = sorted(self._scalers.get(id_, ()))
         return [(key, hpa) for key in keys if (hpa := self.hpas.objects.get(key))]
 
+    def scaling(self) -> dict[WorkloadId, frozenset[Key]]:
+        """The HPAs of each workload."""
+        return dict(self._scalers)
+
     def faults(self) -> list[str]:
         """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
         silent = [

@@ -11,13 +11,16 @@ import pytest
 from forecaster.app.compose import vpas_of
 from forecaster.config.settings import parse
 from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
+from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.acting import ActingReplica, apply_components
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
@@ -44,10 +47,23 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def leader(plane: ControlPlane) -> Iterator[ActingReplica]:
+def live(plane: ControlPlane) -> Iterator[LiveCluster]:
+    """HPAs as they are watched."""
+    found, client = (
+        LiveCluster(),
+        ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8),
+    )
+    found.start(client)
+    assert found.wait(30)
+    yield found
+    found.stop(client)
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane, live: LiveCluster) -> Iterator[ActingReplica]:
     """One replica for both modes; overrides say which workload has which."""
     with ExitStack() as parts:
-        replica = ActingReplica(plane, parts, SETTINGS)
+        replica = ActingReplica(plane, parts, SETTINGS, live)
         replica.until_leading()
         yield replica
 
@@ -122,8 +138,79 @@ def until_told(leader: ActingReplica, namespace: str, why: str, asked: int = 6, 
     wait_until(told, what=why)
 
 
+def until_floor(plane: ControlPlane, leader: ActingReplica, namespace: str, count: int) -> None:
+    """A watch tells of an HPA a moment later."""
+
+    def reached() -> bool:
+        leader.cycle(namespace, 4, name="floored")
+        found: int = plane.api.read("HorizontalPodAutoscaler", "floored", namespace)["spec"]["minReplicas"]
+        return found == count
+
+    wait_until(reached, what=f"minReplicas {count}")
+
+
+class Meanwhile:
+    """The log of a writer, by which something happens between the look of a cycle and its first write."""
+
+    def __init__(self, happens: Callable[[], None]) -> None:
+        self.happens: Callable[[], None] | None = happens
+        self.failed: list[object] = []
+
+    def info(self, event: str, **_facts: object) -> None:
+        if event == "cluster_write" and self.happens:
+            happens, self.happens = self.happens, None
+            happens()
+
+    def warning(self, event: str, **facts: object) -> None:
+        if event == "cluster_write_failed":
+            self.failed.append(facts["error"])
+
+
+@contextmanager
+def meanwhile(leader: ActingReplica, mode: str, id_: WorkloadId, makes: Callable[[], None]) -> Iterator[Meanwhile]:
+    """Before the first write of a mode something is made beside a workload, and known by its watch."""
+    writer = leader.actuators.parts[mode].writer  # type: ignore[attr-defined]
+
+    def made() -> None:
+        makes()
+        wait_until(lambda: writer.beside(id_), what="the neighbour that is watched")
+
+    before, writer.log = writer.log, Meanwhile(made)
+    try:
+        yield writer.log
+    finally:
+        writer.log = before
+
+
 def until_free(leader: ActingReplica, namespace: str) -> None:
     wait_until(lambda: refusal(leader, namespace) is None, what="no refusal")
+
+
+@pytest.mark.parametrize("kind", [VPA, KEDA, None], ids=["VPA", "ScaledObject", "HPA"])
+def test_what_is_made_after_the_look_of_a_cycle_stops_its_write(
+    plane: ControlPlane, leader: ActingReplica, web: str, kind: tuple[str, ...] | None
+) -> None:
+    id_ = WorkloadId(web, "Deployment", "web")
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    with ExitStack() as kinds:
+        path = kinds.enter_context(kind_of(plane, *kind)) if kind else ""
+
+        def makes() -> None:
+            if kind:
+                put(plane, path, kind, web, {"targetRef" if kind is VPA else "scaleTargetRef": reference})
+            else:
+                plane.api.create(external_hpa("web", target="1"), web)
+
+        if kind:  # a kind is watched once it could be listed
+            refusal(leader, web, None)
+            leader.cycle(web, 2)
+        with meanwhile(leader, "scale", id_, makes) as log:
+            done = leader.cycle(web, 6)["scale"]
+        assert (done.writes["raise", "conflict"], log.happens) == (1, None)
+        assert "since this cycle looked" in str(log.failed)
+        assert replicas(plane.api, "web", web).wanted == 2
+        until_told(leader, web, "VPA web" if kind is VPA else "ScaledObject web" if kind else "HPA web")
+        assert replicas(plane.api, "web", web).wanted == 2
 
 
 def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
@@ -137,11 +224,10 @@ def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
 
         plane.api.create(deployment("floored", 1), web)
         plane.api.create(external_hpa("floored", target="1"), web)
-        assert refusal(leader, web, 4, name="floored") is None
-        assert plane.api.read("HorizontalPodAutoscaler", "floored", web)["spec"]["minReplicas"] == 4
+        until_floor(plane, leader, web, 4)
         put(plane, path, KEDA, web, {"metadata": {**paused, "name": "other"}, "scaleTargetRef": {"name": "floored"}})
         until_told(leader, web, "ScaledObject other (paused by", 4, name="floored")
-        assert plane.api.read("HorizontalPodAutoscaler", "floored", web)["spec"]["minReplicas"] == 1
+        until_floor(plane, leader, web, 1)
     until_free(leader, web)
     assert replicas(plane.api, "web", web).wanted == 6
 

@@ -214,8 +214,9 @@ def stuck(name: str = "web-1", **fields: object) -> ResizablePod:
         ([stuck()], replace(EVICTS, tried={("shop", "web-1"): NOON + 20 * MINUTE}), 30, ["evict"]),
         ([stuck(), stuck("web-2")], EVICTS, 30, ["evict"]),
         ([stuck(), stuck("web-2", deleted=True)], EVICTS, 30, []),
+        ([stuck()], replace(EVICTS, sized={WEB}), 30, ["roll-back"]),
     ],
-    ids=["late", "deferred", "early", "off", "worse", "alone", "kept", "again", "one-each", "on-its-way"],
+    ids=["late", "deferred", "early", "off", "worse", "alone", "kept", "again", "one-each", "on-its-way", "of a VPA"],
 )
 def test_a_pod_whose_node_does_not_grant_its_size_goes_late_and_alone(
     watched: list[ResizablePod], evictions: EvictionTerms, minutes: float, found: list[str]

@@ -132,6 +132,22 @@ def test_what_is_not_known_or_not_ours_takes_nothing_back(mode: str, case: str) 
     assert world.count == 6
 
 
+def test_a_floor_that_was_lowered_is_not_lowered_further_for_harm_that_came_since() -> None:
+    """Within the ten minutes for which the raise is watched."""
+    world = World("floor")
+    world.cycle(8)
+    world.cycles(6, 5)
+    assert world.count == 5
+    world.health = BAD["2 of 3 pods are not ready, 0 were before"]
+    assert world.cycle(5).writes == {}
+    assert world.count == 5
+    world.health = WELL
+    world.cycle(7)
+    world.health = BAD["2 of 3 pods are not ready, 0 were before"]
+    assert world.cycle(7).writes == {("roll-back", "written"): 1}
+    assert world.count == 2
+
+
 @pytest.mark.parametrize("mode", ["scale", "floor"])
 def test_what_gets_worse_after_the_window_is_not_ours(mode: str) -> None:
     world = World(mode)
