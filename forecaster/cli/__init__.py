@@ -49,7 +49,7 @@ Exit codes:
 app = typer.Typer(
     name="forecaster",
     help="Predictive autoscaler for Kubernetes: what each workload will need, how many replicas and which requests "
-    "that takes, and why. Reads Prometheus; touches nothing but the floors of workloads whose policy says so.",
+    "that takes, and why. Reads Prometheus; writes nothing to a cluster unless a policy says so.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -160,8 +160,8 @@ COMMANDS = {
     ),
     "release": Command(
         run.release,
-        "Put raised minReplicas back.",
-        ("release", "release 'shop/*' --dry-run", "release --expired"),
+        "Put back what owners stated, remove every mark.",
+        ("release", "release 'shop/*' --dry-run --context production", "release --expired"),
     ),
     "certificates": Command(
         certificates.certificates,
@@ -199,7 +199,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Say it.")
+        bool, typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Say the version, or run a command."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from forecaster.cli.options import Context, Kubeconfig, api_client
 
 if TYPE_CHECKING:
     from forecaster.certificates.renew import CertificateSpec, CertificateStore
@@ -14,7 +15,6 @@ SERVICE = typer.Option(help="NAMESPACE/NAME of the Service that the certificate 
 SECRET = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
 API_SERVICE = typer.Option("--api-service", help="APIService that has to trust it, if it is ours; repeated.")
 WEBHOOK = typer.Option("--webhook", help="MutatingWebhookConfiguration that has to trust it, if it is ours; repeated.")
-KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own service account.")
 ATTEMPTS = 3
 """Two runs at a time write in turns; the one that came second looks again."""
 
@@ -26,12 +26,14 @@ def certificates(
     webhooks: Annotated[list[str] | None, WEBHOOK] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How long a new one is valid.")] = 90,
     renew_before: Annotated[int, typer.Option(min=0, help="Days before its end at which it is renewed.")] = 30,
-    kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
 ) -> None:
     """Make a certificate if there is none or its end is near, and have what is registered trust it. Run it daily."""
     from datetime import timedelta
 
     from forecaster.certificates import renew
+    from forecaster.certificates.cluster import ApiCluster
 
     if "/" not in service or "/" not in secret:
         raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
@@ -40,7 +42,7 @@ def certificates(
     registered = [renew.Registered(renew.API_SERVICE, one) for one in api_services or ()]
     registered += [renew.Registered(renew.WEBHOOK, one) for one in webhooks or ()]
     spec = renew.CertificateSpec(service, registered, timedelta(days=days), timedelta(days=renew_before))
-    _renew(_store(kubeconfig, secret), spec, ATTEMPTS)
+    _renew(ApiCluster(api_client(kubeconfig, context), secret), spec, ATTEMPTS)
 
 
 def _renew(store: CertificateStore, spec: CertificateSpec, attempts: int) -> None:
@@ -56,11 +58,3 @@ def _renew(store: CertificateStore, spec: CertificateSpec, attempts: int) -> Non
         if attempts == 1:
             raise
         _renew(store, spec, attempts - 1)
-
-
-def _store(kubeconfig: Path | None, secret: str) -> CertificateStore:
-    from forecaster.certificates.cluster import ApiCluster
-    from forecaster.kube.client import ApiClient
-    from forecaster.kube.config import client_config_source
-
-    return ApiCluster(ApiClient(client_config_source(kubeconfig)).configured(), secret)

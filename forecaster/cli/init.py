@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import Namespace
-from forecaster.cli.run import KUBECONFIG
+from forecaster.cli.options import Context, Kubeconfig, Namespace, api_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +21,8 @@ Folder = Annotated[
 
 def init(
     namespace: Namespace = None,
-    kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     folder: Folder = None,
     definitions: Annotated[
         bool, typer.Option("--definitions", help="Print the definitions of both kinds instead; asks no cluster.")
@@ -32,8 +32,6 @@ def init(
 
     All are in mode observe. Nothing is applied: `forecaster init | kubectl apply -f -` does.
     """
-    from forecaster.kube.client import ApiClient
-    from forecaster.kube.config import client_config_source
     from forecaster.resources.definitions import definitions_text
     from forecaster.resources.neighbours import neighbours_of
     from forecaster.resources.proposals import proposals
@@ -41,7 +39,7 @@ def init(
     if definitions:
         typer.echo(definitions_text(), nl=False)
         return
-    known = neighbours_of(ApiClient(client_config_source(kubeconfig)).configured())
+    known = neighbours_of(api_client(kubeconfig, context))
     for path, why in known.unknown.items():
         typer.echo(f"! {path}: {why}", err=True)
     chosen = _chosen(namespace)

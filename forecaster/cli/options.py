@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
+    from forecaster.kube.client import ApiClient
     from forecaster.report.progress import ShownProgress
 
 
@@ -60,6 +61,15 @@ Pattern = Annotated[
     ),
 ]
 Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the demo.")]
+Kubeconfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="Of the cluster; default: $KUBECONFIG, ~/.kube/config, this pod's account.",
+    ),
+]
+Context = Annotated[str, typer.Option("--context", metavar="NAME", help="Of the kubeconfig; default: its current one.")]
 OutputForm = Annotated[Output, typer.Option("--output", "-o", help="How to print.")]
 
 
@@ -80,6 +90,18 @@ def given_of(prometheus: str | None, namespace: str | None) -> dict[str, object]
     if namespace:
         given["queries"] = {"namespaces": "|".join(expression_of(one.strip()) for one in namespace.split(","))}
     return given
+
+
+def api_client(kubeconfig: Path | None, context: str) -> ApiClient:
+    """A client of the cluster that is chosen as kubectl chooses it.
+
+    Raises:
+        ClientConfigError: there is no way to the API server.
+    """
+    from forecaster.kube.client import ApiClient
+    from forecaster.kube.config import sought_config_source
+
+    return ApiClient(sought_config_source(kubeconfig, context)).configured()
 
 
 def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, given_of, settings_of
+from forecaster.cli.options import (
+    ConfigFile,
+    Context,
+    Kubeconfig,
+    Namespace,
+    PrometheusUrl,
+    api_client,
+    given_of,
+    settings_of,
+)
 
 OBJECTS = typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these HPAs and workloads; shell patterns.")
-KUBECONFIG = typer.Option(help="Client configuration; default: the pod's own service account.")
 
 
 def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
@@ -39,18 +46,17 @@ def release(
     expired: Annotated[bool, typer.Option("--expired", help="Only floors that were not renewed in time.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the API server, and change nothing.")] = False,
     config: ConfigFile = None,
-    kubeconfig: Annotated[Path | None, KUBECONFIG] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
 ) -> None:
     """Put back what owners stated, minReplicas and counts, and remove every mark. A service that runs acts again."""
     from fnmatch import fnmatchcase
 
     from forecaster.app.clock import current
     from forecaster.app.effects import released_objects
-    from forecaster.kube.client import ApiClient
-    from forecaster.kube.config import client_config_source
 
     wanted = pattern if "/" in pattern else f"*/{pattern}"
-    client = ApiClient(client_config_source(kubeconfig)).configured()
+    client = api_client(kubeconfig, context)
     found = released_objects(
         client,
         settings_of(config, None, None),

@@ -23,7 +23,7 @@ import msgspec
 from forecaster.errors import ForecasterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LOAD_SECONDS = 30.0
@@ -87,7 +87,26 @@ class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def client_config_source(kubeconfig: Path | str | None) -> Callable[[], ClientConfig]:
     """What reads the configuration anew at each call: of a kubeconfig file, or of the pod where there is none."""
-    return partial(from_kubeconfig, Path(kubeconfig)) if kubeconfig else in_cluster
+    return partial(from_kubeconfig, [Path(kubeconfig)]) if kubeconfig else in_cluster
+
+
+def sought_config_source(kubeconfig: Path | None, context: str = "") -> Callable[[], ClientConfig]:
+    """As kubectl finds its cluster: a file that is named, $KUBECONFIG, ~/.kube/config, the pod's own account.
+
+    Raises:
+        ClientConfigError: none of them is there.
+    """
+    listed, home = os.environ.get("KUBECONFIG", ""), os.environ.get("HOME", "")
+    usual = Path(home, ".kube", "config")
+    sought = [Path(one) for one in listed.split(os.pathsep) if one] if listed else [usual] if home else []
+    files = [kubeconfig] if kubeconfig else [one for one in sought if os.access(one, os.F_OK)]
+    if files:
+        return partial(from_kubeconfig, files, context)
+    if is_pod() and not context:
+        return in_cluster
+    where = f"KUBECONFIG={listed} names no file" if listed else f"KUBECONFIG is not set, {usual} is not there"
+    pod = "a pod's account has no contexts" if is_pod() else "this is no pod with an account"
+    raise ClientConfigError(f"no cluster is named: {where}, {pod}; name a file by --kubeconfig")
 
 
 def is_pod(account: Path = ACCOUNT) -> bool:
@@ -104,8 +123,8 @@ def in_cluster(account: Path = ACCOUNT) -> ClientConfig:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port or not (account / "token").exists():
         raise ClientConfigError(
-            "this process does not run in a pod with a service account; name a kubeconfig file "
-            "(serving.secure.kubeconfig, or --kubeconfig of a command)"
+            "this process does not run in a pod with a service account; name a kubeconfig file in "
+            "kubernetes.kubeconfig, acting.kubeconfig or serving.secure.kubeconfig"
         )
     bracketed = f"[{host}]" if ":" in host else host
     return ClientConfig(
@@ -113,19 +132,19 @@ def in_cluster(account: Path = ACCOUNT) -> ClientConfig:
     )
 
 
-def from_kubeconfig(file: Path, timeout: float = LOAD_SECONDS) -> ClientConfig:
-    """The current context of a kubeconfig file, with fresh credentials; exec plug-ins run at each call.
+def from_kubeconfig(files: Sequence[Path], context: str = "", timeout: float = LOAD_SECONDS) -> ClientConfig:
+    """A context of kubeconfig files, the current one if it is empty, with fresh credentials by their exec plug-ins.
 
     Raises:
-        ClientConfigError: the file, or a plug-in in it, does not give what is needed.
+        ClientConfigError: the files, or a plug-in in them, do not give what is needed.
     """
-    status, output, reason = _run([sys.executable, "-m", "forecaster.kube.load", str(file)], timeout)
+    names = [str(file) for file in files]
+    file = os.pathsep.join(names)
+    status, output, reason = _run([sys.executable, "-m", "forecaster.kube.load", context, *names], timeout)
     if status is None:
         raise ClientConfigError(f"kubeconfig {file}: no credentials after {timeout:g} s; run its exec plug-in by hand")
     if status != 0:
-        raise ClientConfigError(
-            f"kubeconfig {file}: {' '.join(reason.split())[-REASON_MAX:]}; name a file of kind Config"
-        )
+        raise ClientConfigError(f"kubeconfig {file}: {' '.join(reason.split())[-REASON_MAX:]}")
     found = msgspec.json.decode(output, type=ClientConfig)
     if urlsplit(found.server).scheme != "https":
         raise ClientConfigError(f"kubeconfig {file}: server {found.server!r} is not https; credentials need TLS")

@@ -1,4 +1,4 @@
-"""The official client's reading of a kubeconfig file: `python -m forecaster.kube.load FILE` prints a ClientConfig.
+"""The official client's reading of kubeconfig files: `python -m forecaster.kube.load CONTEXT FILE...`.
 
 A process of its own: the official package takes 22 MB and 0.2 s to import, writes certificates of the file to temporary
 files, and waits for exec plug-ins without limit. All of that ends with this process.
@@ -6,6 +6,7 @@ files, and waits for exec plug-ins without limit. All of that ends with this pro
 
 from __future__ import annotations
 
+import copy
 import logging
 import sys
 import tempfile
@@ -18,23 +19,28 @@ import yaml
 from kubernetes.client import Configuration
 from kubernetes.client.rest import should_bypass_proxies
 from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import KubeConfigLoader
+from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader
 
 from forecaster.kube.config import ClientConfig, ClientConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 EXPECTED = (OSError, yaml.YAMLError, ConfigException, LookupError, TypeError, ValueError, AttributeError)
 """What the official loader raises for files that are not as they should be."""
+LISTS = ("clusters", "contexts", "users")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit status 0 with a ClientConfig on standard output, or 1 with the reason on standard error."""
+    """Of a context, empty for the current one, and files: a ClientConfig on standard output and exit status 0.
+
+    Or 1 with the reason on standard error.
+    """
     logging.basicConfig(level=logging.ERROR, format="%(message)s")  # the loader logs why a plug-in failed
+    context, *files = arguments
     try:
         with tempfile.TemporaryDirectory() as folder:
-            found = load(Path(arguments[0]), Path(folder))
+            found = load([Path(file) for file in files], Path(folder), context)
     except ClientConfigError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -42,35 +48,74 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def load(file: Path, folder: Path) -> ClientConfig:
-    """The file's current context, exec plug-in and auth provider carried out; `folder` is for temporary files.
+def load(files: Sequence[Path], folder: Path, context: str = "") -> ClientConfig:
+    """A context of the files, the current one if it is empty; exec plug-in and auth provider are carried out.
+
+    Of several files the first counts that has an entry, as kubectl has it. `folder` is for temporary files.
 
     Raises:
-        ClientConfigError: the file cannot be read or does not say what is needed.
+        ClientConfigError: a file cannot be read, or they do not say what is needed.
     """
     configuration = Configuration()
     try:
-        loader = _loader(file, folder)
+        loader = _loader(files, folder, context)
         loader.load_and_set(configuration)
         found = _config(configuration, getattr(loader, "expiry", None), folder)
     except EXPECTED as error:
-        raise ClientConfigError(f"{type(error).__name__} {error}") from error
+        raise ClientConfigError(f"{type(error).__name__} {error}; name a file of kind Config") from error
     if not found.authorization and not (found.certificate or found.certificate_file):
         raise ClientConfigError("its user gives no token and no certificate; try `kubectl auth whoami` with it")
     return found
 
 
-def _loader(file: Path, folder: Path) -> Any:
-    """The official loader, given a dictionary: the names that it makes from files hold whole entries, keys included."""
-    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+def _loader(files: Sequence[Path], folder: Path, context: str) -> Any:
+    """The official loader, given our own nodes: the names that its merger makes hold whole entries, keys included."""
+    documents = {file: _document(file) for file in files}
+    before = copy.deepcopy(documents)
 
     def persist() -> None:
         with suppress(OSError):  # a refreshed token that cannot be written is still good for now
-            file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+            for file, document in documents.items():
+                if document != before[file]:
+                    file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
 
+    merged = _merged(documents)
     return KubeConfigLoader(  # type: ignore[no-untyped-call]  # it has no types
-        document, config_base_path=str(file.parent), config_persister=persist, temp_file_path=str(folder)
+        ConfigNode("kube-config", merged),  # type: ignore[no-untyped-call]
+        active_context=_chosen(context or merged["current-context"], [one["name"] for one in merged["contexts"]]),
+        config_base_path=None,  # relative names are of each entry's own file
+        config_persister=persist,
+        temp_file_path=str(folder),
     )
+
+
+def _chosen(context: str, known: Sequence[str]) -> str:
+    if not known:
+        raise ConfigException("it has no contexts")
+    if context not in known:
+        missing = f"there is no context {context!r}" if context else "no current-context is set"
+        raise ClientConfigError(f"{missing}; --context or `kubectl config use-context` take one of {', '.join(known)}")
+    return context
+
+
+def _merged(documents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+    """One document of all: of entries with the same name, and of the current context, the first."""
+    stated = [one["current-context"] for one in documents.values() if one.get("current-context")]
+    merged: dict[str, Any] = {"current-context": next(iter(stated), "")}
+    for what in LISTS:
+        found: dict[str, ConfigNode] = {}
+        for file, document in documents.items():
+            for entry in document.get(what) or []:
+                found.setdefault(entry["name"], ConfigNode(f"kube-config/{what}", entry, str(file)))  # type: ignore[no-untyped-call]
+        merged[what] = list(found.values())
+    return merged
+
+
+def _document(file: Path) -> dict[str, Any]:
+    document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    if not isinstance(document, dict):
+        raise ConfigException(f"{file} holds no mapping")
+    return document
 
 
 def _config(configuration: Any, expiry: Any, folder: Path) -> ClientConfig:

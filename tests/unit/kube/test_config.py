@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from forecaster.kube.config import ClientConfig, ClientConfigError, client_config_source, from_kubeconfig, in_cluster
+from forecaster.kube.config import (
+    ClientConfig,
+    ClientConfigError,
+    client_config_source,
+    from_kubeconfig,
+    in_cluster,
+    sought_config_source,
+)
 from tests.support.control_plane.authority import Authority, kubeconfig
 
 if TYPE_CHECKING:
@@ -90,14 +98,14 @@ def test_a_plug_in_that_never_ends_is_killed_and_named(tmp_path: Path, authority
     document["users"][0]["user"] = {"exec": command}
     file.write_text(json.dumps(document))
     with pytest.raises(ClientConfigError, match=r"config: no credentials after 2 s; run its exec plug-in by hand"):
-        from_kubeconfig(file, timeout=2)
+        from_kubeconfig([file], timeout=2)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"current-context": "a", "contexts": []}'])
 def test_what_is_no_kubeconfig_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
     with pytest.raises(ClientConfigError, match=r"kubeconfig .*config: .*; name a file of kind Config"):
-        from_kubeconfig(tmp_path / "config")
+        from_kubeconfig([tmp_path / "config"])
 
 
 def test_a_server_without_tls_is_refused(tmp_path: Path, authority: Authority) -> None:
@@ -106,5 +114,69 @@ def test_a_server_without_tls_is_refused(tmp_path: Path, authority: Authority) -
     document["users"][0]["user"] = {"token": "secret"}
     file.write_text(json.dumps(document))
     with pytest.raises(ClientConfigError, match="is not https") as caught:
-        from_kubeconfig(file)
+        from_kubeconfig([file])
     assert "secret" not in str(caught.value)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a user without any configuration, outside a cluster."""
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "home" / ".kube").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def written(file: Path, name: str, **more: object) -> Path:
+    """A kubeconfig with one context, cluster and user of this name."""
+    entries = {
+        "clusters": [{"name": name, "cluster": {"server": f"https://{name}.test"}}],
+        "users": [{"name": name, "user": {"tokenFile": "token"}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+    }
+    file.parent.mkdir(exist_ok=True)
+    (file.parent / "token").write_text(f"of-{file.parent.name}")
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **entries, **more}))
+    return file
+
+
+def test_a_command_finds_its_cluster_as_kubectl_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is named, else what the variable lists, else the file of the home."""
+    usual = written(home / ".kube" / "config", "usual", **{"current-context": "usual"})
+    listed = written(home / "listed", "listed", **{"current-context": "listed"})
+    assert sought_config_source(None)().server == "https://usual.test"
+    monkeypatch.setenv("KUBECONFIG", str(listed))
+    assert sought_config_source(None)().server == "https://listed.test"
+    assert sought_config_source(usual)().server == "https://usual.test"
+
+
+def test_of_several_files_the_first_that_says_something_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As kubectl merges them: a missing file is none, and each one's relative names are of its own folder."""
+    first = written(home / "a" / "config", "shop")
+    second = written(home / "b" / "config", "shop", **{"current-context": "shop"})
+    third = written(home / "c" / "config", "bank", **{"current-context": "bank"})
+    files = [home / "missing", first, second, third]
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, files)))
+    assert sought_config_source(None)().headers() == {"Authorization": "Bearer of-a"}
+    chosen = sought_config_source(None, "bank")()
+    assert (chosen.server, chosen.headers()) == ("https://bank.test", {"Authorization": "Bearer of-c"})
+
+
+def test_a_context_that_is_not_there_is_told_with_those_that_are(home: Path) -> None:
+    file = written(home / ".kube" / "config", "shop")
+    with pytest.raises(ClientConfigError, match=r"no context 'shp'; --context .* take one of shop$"):
+        sought_config_source(file, "shp")()
+    with pytest.raises(ClientConfigError, match=r"no current-context is set; --context .* take one of shop$"):
+        sought_config_source(None)()
+
+
+def test_without_any_configuration_it_is_said_what_was_looked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        ClientConfigError,
+        match=r"KUBECONFIG is not set, .*/\.kube/config is not there, this is no pod .*; name a file by --kubeconfig",
+    ):
+        sought_config_source(None)
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    with pytest.raises(ClientConfigError, match="KUBECONFIG=/nowhere names no file"):
+        sought_config_source(None)

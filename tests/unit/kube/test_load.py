@@ -41,7 +41,7 @@ class Kubeconfig:
         self.file.write_text(json.dumps(document))
 
     def load(self) -> ClientConfig:
-        return load(self.file, self.temporary)
+        return load([self.file], self.temporary)
 
 
 @pytest.fixture
@@ -133,12 +133,12 @@ def test_a_plug_in_that_fails_is_told_in_its_words(written: Kubeconfig) -> None:
     with pytest.raises(
         ClientConfigError, match=r"config: exec: process returned 1\. log in first its user gives no token"
     ):
-        from_kubeconfig(written.file)
+        from_kubeconfig([written.file])
 
 
 def test_what_is_loaded_is_printed_whole(written: Kubeconfig, capfd: pytest.CaptureFixture[str]) -> None:
     written.change(user={"token": "mine"})
-    assert main([str(written.file)]) == 0
+    assert main(["", str(written.file)]) == 0
     assert msgspec.json.decode(capfd.readouterr().out, type=ClientConfig).authorization == "Bearer mine"
 
 
