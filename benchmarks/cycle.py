@@ -9,7 +9,8 @@ requests of each cycle are then sent once more, answered and thrown away: Promet
 
 Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
 its share of the models (one shard of 157 at 10,000 workloads). CPU is that of a process with all its threads;
-Prometheus tells its own. Limits: own CPU of a steady cycle 1.5 s at 10,000 workloads, 5 s at 30,000 and 18 s at 100,000
+Prometheus tells its own. Steps are told in CPU seconds, with the highest memory that each had at any time; at the end the
+files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000 workloads, 5 s at 30,000 and 18 s at 100,000
 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5 times Prometheus' own time.
 """
 
@@ -33,6 +34,7 @@ import requests
 from benchmarks.fill import binaries_or_exit, filled
 from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import peak_mib, rss_mib
+from benchmarks.serving import running
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
@@ -42,6 +44,7 @@ from forecaster.publish.table_file import TableFile
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.ledger import SqlLedger
+from forecaster.store.snapshot import Snapshots
 from tests.support.prometheus import RealPrometheus
 
 if TYPE_CHECKING:
@@ -70,6 +73,32 @@ class Cost:
     peak: float
     waiting: int
     steps: Mapping[str, float] = field(repr=False)
+    """CPU seconds."""
+    peaks: Mapping[str, float] = field(repr=False)
+    """MiB by step."""
+
+
+@dataclass
+class PeakWatch:
+    """`StageWatch` that notes how high memory went in each step."""
+
+    peaks: dict[str, float] = field(default_factory=dict)
+    stage: str = ""
+
+    def began(self, stage: str, _share: float = 0.0) -> None:
+        if self.stage:
+            self.peaks[self.stage] = max(peak_mib(), self.peaks.get(self.stage, 0.0))
+        self.stage = stage.partition(":")[0]
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the kernel's own mark of the peak
+
+    def interrupted(self, _stage: str) -> bool:
+        return False
+
+    def taken(self) -> dict[str, float]:
+        """Those since it was asked last."""
+        self.began("")
+        found, self.peaks = self.peaks, {}
+        return found
 
 
 @dataclass
@@ -110,9 +139,8 @@ def _throw_away(session: requests.Session, url: str, form: Mapping[str, str]) ->
             pass
 
 
-def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, HistoryStore]:
-    """As `forecaster run` builds it, in a directory of its own."""
-    directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
+def build(settings: Settings, source: Source, parts: ExitStack, directory: Path) -> tuple[Cycle, HistoryStore]:
+    """As `forecaster run` builds it, in this directory."""
     history = HistoryStore(settings.signal_table.measured, settings.history, now=NOON)
     table = TableFile(directory / "table", interval=settings.cycle.interval, version="benchmark")
     ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
@@ -125,7 +153,9 @@ def build(settings: Settings, source: Source, parts: ExitStack) -> tuple[Cycle, 
         window=history.window,
     )
     publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures})
-    return build_cycle(settings, source, history, publisher=publisher, ledger=ledger), history
+    cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
+    cycle.seconds, cycle.watch = time.process_time, PeakWatch()
+    return cycle, history
 
 
 def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool = False) -> list[Cost]:
@@ -158,9 +188,9 @@ def _spread_ages(cycle: Cycle, now: datetime) -> bool:
 
 def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
     clocks = [(time.process_time(), time.perf_counter(), overheard.cpu() if overheard else 0.0)]
-    report = cycle.run(now).report
+    report, peaks = cycle.run(now).report, cycle.watch.taken() if isinstance(cycle.watch, PeakWatch) else {}
     clocks.append((time.process_time(), time.perf_counter(), overheard.cpu() if overheard else 0.0))
-    rss, peak = rss_mib(), peak_mib()
+    rss, peak = rss_mib(), max(peaks.values())
     if report.failures:
         raise SystemExit(f"{now}: {report.failures[0]}")
     if overheard:
@@ -171,7 +201,7 @@ def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
     )
     waiting = sum(len(shards.waiting()) for shards in cycle.forecaster.signals.values())
     waiting += len(cycle.decider.observed.fleet.row) - len(cycle.sizes.known)
-    cost = Cost(cpu, wall, server, alone, alone_cpu, rss, peak, waiting, report.steps)
+    cost = Cost(cpu, wall, server, alone, alone_cpu, rss, peak, waiting, report.steps, peaks)
     show(now, cost)
     return cost
 
@@ -209,8 +239,19 @@ def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, 
         "start_up_cycles": len(costs) - steady,
         "rings_mib": rings / 2**20,
         "first_above_rings_mib": first.peak - rings / 2**20,
-        "peak_mib": costs[-1].peak,
+        "peak_mib": max(one.peak for one in costs),
+        "peak_mib_by_step": {step: round(max(one.peaks.get(step, 0.0) for one in costs)) for step in first.peaks},
     }
+
+
+def weighed(cycle: Cycle, history: HistoryStore, directory: Path) -> dict[str, float]:
+    """What lies in the directory after a snapshot, and the serving process on it, in MiB."""
+    Snapshots(directory / "snapshot", history).save()
+    (directory / "observed.json").write_bytes(cycle.decider.observed.kept())
+    with running(directory / "table") as serving:
+        requests.get(f"http://{serving.address}/readyz", timeout=300).raise_for_status()
+        memory = {"serving": rss_mib(serving.pid or 0), "serving at its peak": peak_mib(serving.pid or 0)}
+    return memory | {one.name: one.stat().st_size / 2**20 for one in sorted(directory.iterdir())}
 
 
 def settings_of(given: argparse.Namespace, url: str) -> Settings:
@@ -251,9 +292,11 @@ def main() -> None:
             overheard = Overheard(source.client)
             print(f"Prometheus {binaries.version}")
         del fleet
-        cycle, history = build(settings, source, parts)
+        directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
+        cycle, history = build(settings, source, parts, directory)
         costs = run(cycle, given.cycles, overheard, hurried=given.hurry)
-        print(json.dumps(summary(costs, given.cycles, history), indent=1, default=str))
+        found = summary(costs, given.cycles, history) | {"mib": weighed(cycle, history, directory)}
+        print(json.dumps(found, indent=1, default=str))
 
 
 if __name__ == "__main__":
