@@ -1,19 +1,18 @@
-"""What was decided about every workload of a cycle: numbers as columns, texts and records made when asked for."""
+"""What a cycle of this process decided: the arrays of its groups, and the objects that texts are made of."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.cycle.decided_rows import DecidedRows, RowTexts
 from forecaster.cycle.learned import WithLearned
-from forecaster.domain.decision import Hold, Reason, Recommendation, Scale
+from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.errors import unexpected
-from forecaster.horizontal.codes import REASONS, SCALED
+from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.columns import mixed
 from forecaster.horizontal.decide import DOWN, FAILED
 from forecaster.horizontal.record import (
@@ -27,23 +26,24 @@ from forecaster.horizontal.record import (
 )
 from forecaster.horizontal.sentences import scale_sentence
 from forecaster.horizontal.standing import GateForecaster, shut_by
+from forecaster.publish.numbers import numbers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
     from forecaster.cycle.forecasts import Forecasts
     from forecaster.cycle.rows import Rows
-    from forecaster.domain.decision import LeadTime, Resize
+    from forecaster.domain.decision import LeadTime, Recommendation, Resize
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Resources, Target, Workload, WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
-    from forecaster.horizontal.row import RowWords
     from forecaster.horizontal.standing import Gate
+    from forecaster.publish.numbers import FleetNumbers
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache
 
@@ -77,63 +77,34 @@ class Context:
     sizes: SizeCache
 
 
-class RowTexts(NamedTuple):
-    """What is said of one workload beside its numbers: the words of its count, its resources, what its HPA reads."""
-
-    words: RowWords
-    current: Resources
-    resources: Resize | Hold
-    targets: tuple[Target, ...]
-
-
-class FleetDecisions(Sequence["Recommendation"]):
-    """What was decided about every workload of a cycle, in the order of the inventory.
-
-    Numbers are columns; the record of a workload is made when it is asked for, within the cycle.
-    """
+class FleetDecisions(DecidedRows):
+    """What this process decided: the arrays of each group, and the objects that texts and records are made of."""
 
     def __init__(self, at: datetime, groups: Sequence[tuple[NDArray[np.intp], Decisions]], context: Context) -> None:
-        self.at = at
+        self.at, self.workloads, self.ids = at, context.rows.workloads, context.rows.ids
         self.groups = groups
         self._context = context
-        count = len(context.rows.workloads)
-        self.current = np.fromiter((one.replicas for one in context.rows.workloads), np.int64, count)
-        """[row] the replicas that there are."""
+        count = len(self.workloads)
+        self.current = np.fromiter((one.replicas for one in self.workloads), np.int64, count)
         self.replicas = self.current.copy()
-        """[row] the recommended count; the current one where it is held."""
         self.reason = np.full(count, DOWN, np.int8)
-        """[row] a position in `horizontal.codes.REASONS`."""
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
+        # The same number while it is the same choice of a size, which is kept alive here.
         self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
-        """[row] which size was chosen: the same number while it is the same choice, which is kept alive here."""
         self._verdicts: dict[int, Scale | Hold] = {}
         self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
         for number, (positions, decided) in enumerate(groups):
             self.replicas[positions], self.reason[positions] = decided.replicas, decided.reason
             self._group[positions], self._row[positions] = number, np.arange(len(positions))
 
-    def __len__(self) -> int:
-        return len(self.replicas)
-
-    @overload
-    def __getitem__(self, index: int) -> Recommendation: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Recommendation]: ...
-
-    def __getitem__(self, index: int | slice) -> Recommendation | list[Recommendation]:
-        if isinstance(index, slice):
-            return [self._record(i) for i in range(*index.indices(len(self)))]
-        return self._record(range(len(self))[index])
+    @cached_property
+    def numbers(self) -> FleetNumbers:
+        """What offers, the table and records are made of."""
+        return numbers_of(self.current, self.replicas, self.reason, self.groups)
 
     def place(self, index: int) -> Place:
         """Where a workload was decided."""
         return Place(int(self._group[index]), int(self._row[index]))
-
-    @property
-    def ids(self) -> tuple[WorkloadId, ...]:
-        """The workloads, in the order of their records."""
-        return self._context.rows.ids
 
     @cached_property
     def worded(self) -> NDArray[np.uint64]:
@@ -157,7 +128,7 @@ class FleetDecisions(Sequence["Recommendation"]):
             group, position = self.place(index)
             lead = self._context.lead_time(workload.id)
             words = row_words(self.groups[group][1], position, self._subject(index), lead)
-            return _texts(workload, words, self._resources(index))
+            return RowTexts.of(workload, words, self._resources(index))
         except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
             return _held_texts(workload, Reason.FAILED, unexpected(error))
 
@@ -183,34 +154,13 @@ class FleetDecisions(Sequence["Recommendation"]):
         counts = int(decisions.forecast[position]), int(decisions.reactive[position])
         return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut, ()))
 
-    def summary(self, index: int) -> Recommendation:
-        """The record of one workload without its signals and clamps."""
-        workload = self._context.rows.workloads[index]
-        try:
-            decided, resources = self.verdict(index), self._resources(index)
-        except Exception:  # noqa: BLE001  the boundary of a record says what is wrong
-            return self._record(index)
-        return Recommendation(workload.id, self.at, workload.replicas, decided, workload.resources, resources)
-
     def _resources(self, index: int) -> Resize | Hold:
         """What was decided about the resources of one workload."""
         rows = self._context.rows
-        vertical = rows.rows[index].policy.vertical
-        return self._context.sizes.size(rows.workloads[index], self._sizings[index], vertical)
-
-    def changed_since(self, before: FleetDecisions | None) -> list[int]:
-        """The rows decided otherwise than before, with another size, or of workloads in another order."""
-        if before is None or before.ids != self.ids:
-            return list(range(len(self)))
-        same = (self.replicas == before.replicas) & (self.reason == before.reason)
-        return np.flatnonzero(~(same & (self.current == before.current) & (self.sized == before.sized))).tolist()
-
-    def verdicts(self) -> Counter[tuple[str, str]]:
-        """Workloads by verdict and reason."""
-        counts = np.bincount(self.reason, minlength=len(REASONS)).tolist()
-        return Counter(
-            {(_verdict_word(reason), reason.value): n for reason, n in zip(REASONS, counts, strict=True) if n}
-        )
+        row = rows.rows[index]
+        if row.lost:
+            return Hold(Reason.SOURCE_DOWN, row.lost)
+        return self._context.sizes.size(rows.workloads[index], self._sizings[index], row.policy.vertical)
 
     def at_maximum(self) -> int:
         """Workloads whose count only their maximum keeps from being larger."""
@@ -251,28 +201,5 @@ class FleetDecisions(Sequence["Recommendation"]):
         return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
 
 
-def _verdict_word(reason: Reason) -> str:
-    return "scale" if reason in SCALED else "hold"
-
-
 def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:
-    return _texts(workload, held_words(workload, reason, message), Hold(reason, message))
-
-
-def _texts(workload: Workload, words: RowWords, resources: Resize | Hold) -> RowTexts:
-    hpa = workload.autoscaler
-    return RowTexts(words, workload.resources, resources, hpa.targets if hpa else ())
-
-
-def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> list[Recommendation]:
-    """Every workload left as it is: nothing is known of the present."""
-    return [held(workload, reason, message, now) for workload in workloads]
-
-
-def verdicts_of(recommendations: Sequence[Recommendation]) -> Counter[tuple[str, str]]:
-    """Decisions about replicas, counted by verdict and reason."""
-    if isinstance(recommendations, FleetDecisions):
-        return recommendations.verdicts()
-    return Counter(
-        ("scale" if isinstance(one.replicas, Scale) else "hold", one.replicas.reason.value) for one in recommendations
-    )
+    return RowTexts.of(workload, held_words(workload, reason, message), Hold(reason, message))

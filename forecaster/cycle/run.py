@@ -18,7 +18,8 @@ from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider
-from forecaster.cycle.fleet_decisions import FleetDecisions, held_all, verdicts_of
+from forecaster.cycle.decided_rows import DecidedRows
+from forecaster.cycle.fleet_decisions import FleetDecisions
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.load_forecast import PodLoads
@@ -27,6 +28,7 @@ from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
+from forecaster.cycle.told_decisions import held_all
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
@@ -100,11 +102,9 @@ class Cycle:
         if self._restarted() and not targets.down:
             steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
         known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
-        decided: Sequence[Recommendation] = steps.run(
-            "decisions",
-            lambda: self._decide(targets, rows, known, now),
-            held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now),
-        )
+        decided = steps.run("decisions", lambda: self._decide(targets, rows, known, now), None)
+        if decided is None:
+            decided = held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now)
         unkept: Sequence[str] = steps.run("offers", lambda: self._hand_over(targets, decided, now), ())
         effected = self._act(steps, now)
         if not self.learns_first:
@@ -120,7 +120,7 @@ class Cycle:
             series=known.series(),
             newest_sample_age=known.ages(),
             incomplete=Counter(self.completeness.counts),
-            verdicts=verdicts_of(decided),
+            verdicts=decided.verdicts(),
             at_maximum=at_maximum,
             failures=early + late,
             scores=scored.scores,
@@ -178,7 +178,7 @@ class Cycle:
             return Forecasts()
         return forecasts_of(self.forecaster, rows, demands, self.history, now, self.decider.observed.coverage)
 
-    def _decide(self, targets: Targets, rows: Rows, known: Forecasts, now: datetime) -> Sequence[Recommendation]:
+    def _decide(self, targets: Targets, rows: Rows, known: Forecasts, now: datetime) -> DecidedRows:
         if targets.down:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         return self.decider.decide(rows, known, self.sizes.of, self._lead_time, now)
@@ -263,7 +263,7 @@ class Effects:
     publisher: Publisher
     ledger: Ledger
     actuator: Actuator | None = None
-    recorded: FleetDecisions | None = None
+    recorded: DecidedRows | None = None
 
     def publish_and_record(self, recommendations: Sequence[Recommendation], now: datetime) -> list[str]:
         """Publish first, then record: a full disk must not keep a number from its readers. What failed is said."""
@@ -274,7 +274,7 @@ class Effects:
 
     def _record(self, recommendations: Sequence[Recommendation], now: datetime) -> None:
         """What could not be recorded is compared again by the next cycle."""
-        if not isinstance(recommendations, FleetDecisions):
+        if not isinstance(recommendations, DecidedRows):
             self.recorded = None
             self.ledger.record(now, recommendations)
             return

@@ -42,18 +42,25 @@ def recommended_count(one: Recommendation) -> int:
     return one.replicas.replicas if isinstance(one.replicas, Scale) else -1
 
 
-class _Table(Protocol):
-    meta: TableMeta
-    signals: tuple[str, ...]
+class RowColumns(Protocol):
+    """Where the numbers of rows are."""
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The planes of columns by signal."""
 
     @property
     def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
         """By name, [plane][row]."""
 
 
+class _Table(RowColumns, Protocol):
+    meta: TableMeta
+
+
 def record_view(table: _Table, entry: TableEntry, words: RowWords, sizes: ResourcesView) -> RecommendationView:
     """The public form of one row, made of its numbers, its words and its sizes."""
-    numbers = _row_numbers(table, entry.row, words)
+    numbers = row_numbers(table, entry.row, words, table.meta.published_at)
     decided = replica_record(numbers, words)
     lead = None if words.lead_seconds is None else LeadTimeView(words.lead_seconds, words.lead_origin)
     return RecommendationView(
@@ -70,15 +77,15 @@ def record_view(table: _Table, entry: TableEntry, words: RowWords, sizes: Resour
     )
 
 
-def _row_numbers(table: _Table, row: int, words: RowWords) -> RowNumbers:
-    """The numbers of one row."""
+def row_numbers(table: RowColumns, row: int, words: RowWords, at: datetime) -> RowNumbers:
+    """The numbers of one row, as far as its public form has them: a forecast that is only watched is not told."""
 
     def number(name: str) -> Any:
         return table.columns[name][0][row]
 
     usable = [one for one in words.targets if one.usable]
     return RowNumbers(
-        at=table.meta.published_at,
+        at=at,
         current=int(number("current")),
         replicas=int(number("recommended")),
         offered=int(number("recommended")),
@@ -87,31 +94,31 @@ def _row_numbers(table: _Table, row: int, words: RowWords) -> RowNumbers:
         reactive=int(number("counts")),
         forecast=int(number("by_forecast")),
         counts=tuple(int(plane[row]) for plane in table.columns["counts"][1:]),
-        outage_until=number("outage_until"),
-        targets=tuple(_target_numbers(table, row, target, one) for target, one in enumerate(usable)),
+        outage_until=float(number("outage_until")),
+        targets=tuple(_target_numbers(table, row, target, one, at) for target, one in enumerate(usable)),
     )
 
 
-def _target_numbers(table: _Table, row: int, target: int, words: TargetWords) -> TargetNumbers:
+def _target_numbers(table: RowColumns, row: int, target: int, words: TargetWords, at: datetime) -> TargetNumbers:
     """The numbers of one target; what is measured and forecast is that of its signal."""
     signal = table.signals.index(words.signal)
     return TargetNumbers(
-        unseen=table.columns["unseen"][target][row],
-        measured=table.columns["measured"][signal][row],
-        age=table.columns["age"][target][row],
-        reactive=table.columns["asked"][target][row],
-        forecast=table.columns["foreseen"][target][row],
-        ahead=_ahead(table, signal, row, words) if words.model else None,
+        unseen=int(table.columns["unseen"][target][row]),
+        measured=float(table.columns["measured"][signal][row]),
+        age=float(table.columns["age"][target][row]),
+        reactive=int(table.columns["asked"][target][row]),
+        forecast=int(table.columns["foreseen"][target][row]),
+        ahead=_ahead(table, signal, row, words, at) if words.model else None,
     )
 
 
-def _ahead(table: _Table, signal: int, row: int, words: TargetWords) -> PeakForecast | None:
+def _ahead(table: RowColumns, signal: int, row: int, words: TargetWords, at: datetime) -> PeakForecast | None:
     peak = _cell(table.columns, "peak", signal, row)
     if peak is None:
         return None
     names = ("forecast_quantile", "low", "median", "high")
     quantile, low, median, high = (peak_or(_cell(table.columns, name, signal, row), peak) for name in names)
-    begin, until = (table.meta.published_at + timedelta(seconds=after) for after in (words.begin, words.until))
+    begin, until = (at + timedelta(seconds=after) for after in (words.begin, words.until))
     return PeakForecast(words.model, quantile, peak, low, median, high, begin, until, words.remark)
 
 

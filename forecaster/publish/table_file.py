@@ -12,12 +12,11 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.codes import KNOWN, UNKNOWN
 from forecaster.publish.decided import DecidedFleet
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
+from forecaster.publish.numbers import BY_CLAMP, BY_TARGET
 from forecaster.publish.rows import encoded_readers
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
 from forecaster.publish.views import recommendation_view, resources_view
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.horizontal.decide import Decisions
     from forecaster.publish.decided import FleetTexts
     from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table import PriceList
@@ -130,8 +128,8 @@ class TableFile:
             yield from text_columns("record", [_json.encode(recommendation_view(one)) for one in records])
             yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
             return
-        for name, column in record_columns(fleet).items():
-            yield name, column_of(column, self._order.rows)
+        for name in ("by_forecast", "outage_until", *BY_CLAMP, *BY_TARGET):
+            yield name, column_of(np.atleast_2d(fleet.numbers.columns[name]), self._order.rows)
         self._texts.renew(fleet)
         texts = self._texts.texts
         yield from text_columns("words", [texts[row].words for row in places])
@@ -271,37 +269,3 @@ def _summary(report: CycleReport | None) -> CycleSummary | None:
     if report is None:
         return None
     return CycleSummary(at=report.at, seconds=report.seconds, failures=report.failures[:FAILURES_SHOWN])
-
-
-def record_columns(fleet: DecidedFleet) -> Mapping[str, NDArray[Any]]:
-    """By the names that they have in the table, [plane, row].
-
-    `counts` has the reactive count and those after each clamp; `asked`, `foreseen`, `unseen` and `age` have a plane for
-    each target that is usable, in the order of a row.
-    """
-    rows, targets = len(fleet.ids), max((len(group.inputs.rules.kinds) for _, group in fleet.groups), default=0)
-    columns: dict[str, NDArray[Any]] = {
-        "counts": np.full((1 + len(CLAMPS), rows), UNKNOWN, np.int32),
-        "by_forecast": np.full((1, rows), UNKNOWN, np.int32),
-        "outage_until": np.zeros((1, rows)),
-        "asked": np.full((targets, rows), UNKNOWN, np.int32),
-        "foreseen": np.full((targets, rows), UNKNOWN, np.int32),
-        "unseen": np.full((targets, rows), KNOWN, np.int8),
-        "age": np.full((targets, rows), np.nan),
-    }
-    for positions, group in fleet.groups:
-        _put_group(columns, positions, group)
-    return columns
-
-
-def _put_group(columns: Mapping[str, NDArray[Any]], positions: NDArray[np.intp], group: Decisions) -> None:
-    """Put the rows of a group into the columns."""
-    for plane, count in enumerate((group.reactive, *group.counts)):
-        columns["counts"][plane, positions] = count
-    columns["by_forecast"][0, positions] = group.forecast
-    columns["outage_until"][0, positions] = group.state.until
-    for target in range(len(group.inputs.rules.kinds)):
-        columns["asked"][target, positions] = group.proposals.reactive[target]
-        columns["foreseen"][target, positions] = group.proposals.forecast[target]
-        columns["unseen"][target, positions] = group.unseen[target]
-        columns["age"][target, positions] = group.inputs.age[target]

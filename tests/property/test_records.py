@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tempfile
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,9 +14,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forecaster.app.sharding.texts import KeptTexts, TextTimes
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.forecasts import Forecasts
 from forecaster.cycle.rows import RowBook
+from forecaster.cycle.told_decisions import ToldDecisions
 from forecaster.demand.latest import Latest, Parts
 from forecaster.domain.policies import CombinedPolicy, Policies
 from forecaster.domain.policy import Policy
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.fleet_decisions import FleetDecisions
     from forecaster.cycle.rows import Rows
-    from forecaster.domain.decision import LeadTime
+    from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import PeakSpan
@@ -198,3 +201,31 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
                 assert entry.name == decided.ids[row].name
                 record = msgspec.json.encode(recommendation_view(decided[row]))
                 assert bytes(served.record(entry)).decode() == record.decode()
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(seed: int) -> None:
+    """As shards answer: what changes is told, pickled; the rest is kept from before."""
+    fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), TextTimes(), KeptTexts(), None
+    for minute in range(4):
+        decided = fleet.decided(after(minute))
+        times.follow(decided)
+        answer = pickle.dumps((decided.numbers, times.since(before, decided, len(decided))))
+        numbers, texts = pickle.loads(answer)  # noqa: S301  our own
+        kept.take(decided.ids, texts)
+        before = decided.at
+        told = ToldDecisions(decided.at, decided.workloads, numbers, [kept.of[id_] for id_ in decided.ids])
+        assert list(map(without_levels, told)) == list(map(without_levels, decided))
+        assert told.verdicts() == decided.verdicts()
+        for row in range(len(decided)):
+            assert told.summary(row) == decided.summary(row)
+
+
+def without_levels(one: Recommendation) -> Recommendation:
+    """The whole distribution of a forecast stays where it was made."""
+    views = (
+        replace(view, forecast=view.forecast and replace(view.forecast, levels=(), peaks=()), pod=None)
+        for view in one.signals
+    )
+    return replace(one, signals=tuple(views))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.cycle.fleet_decisions import RowTexts
+from forecaster.cycle.decided_rows import RowTexts
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.one import inputs_of_one
 from forecaster.horizontal.record import Subject, row_words
 from forecaster.horizontal.state import State
+from forecaster.publish.numbers import numbers_of
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.rows import encoded_readers, offers_of
@@ -66,7 +67,8 @@ class FleetOfOne(list["Recommendation"]):
         self._decisions, self._subject = decisions, subject
         self.ids = (one.id,)
         self.current, self.replicas, self.reason = decisions.inputs.current, decisions.replicas, decisions.reason
-        self.groups = [(np.zeros(1, np.intp), decisions)]
+        groups = [(np.zeros(1, np.intp), decisions)]
+        self.numbers = numbers_of(self.current, self.replicas, self.reason, groups)
         self.worded = np.array([worded], np.uint64)
         self.sized = np.zeros(1, np.int64)
         self.asked: list[str] = []

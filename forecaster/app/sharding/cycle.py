@@ -7,17 +7,19 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from forecaster.app.sharding.executors import ShardFailure
 from forecaster.app.sharding.learned import shard_of
-from forecaster.app.sharding.merged import merged
-from forecaster.app.sharding.parts import parted, settings_for_workers
+from forecaster.app.sharding.merged import merged, merged_decisions
+from forecaster.app.sharding.parts import parted, rows_of, settings_for_workers
 from forecaster.app.sharding.shard import ShardTask
-from forecaster.cycle.fleet_decisions import held_all, verdicts_of
+from forecaster.app.sharding.texts import KeptTexts
 from forecaster.cycle.run import Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
+from forecaster.cycle.told_decisions import held_all
 from forecaster.domain.decision import Reason
-from forecaster.horizontal.record import held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from forecaster.app.sharding.learned import LearnedShards
     from forecaster.app.sharding.shard import ShardResult
     from forecaster.config.settings import Settings
+    from forecaster.cycle.decided_rows import DecidedRows
     from forecaster.cycle.run import Effects
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.window import Inventory, StartedPod
@@ -42,6 +44,8 @@ class ShardAnswers(NamedTuple):
     results: list[ShardResult]
     failures: dict[int, str]
     """Why a shard could not be computed, by its number."""
+    rows: dict[int, list[int]]
+    """Of the inventory, by shard."""
 
 
 @dataclass(slots=True)
@@ -60,6 +64,9 @@ class ShardedCycle:
     roster: Roster = field(default_factory=Roster)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
     """Pods that have become ready, of which no shard has heard yet."""
+    texts: KeptTexts = field(default_factory=KeptTexts)
+    told: dict[int, datetime] = field(default_factory=dict)
+    """Up to which evaluation time each shard has told what is said of its workloads."""
     for_workers: Settings = field(init=False)
     identity: str = field(init=False)
     """The same for the same settings: after a restart workers go on with what they hold."""
@@ -77,10 +84,11 @@ class ShardedCycle:
     def divide(self, shards: int) -> None:
         """Have so many shards from the next cycle on."""
         self.learned.divide(shards)
+        self.told.clear()
 
     def run(self, now: datetime) -> Outcome:
         """Everything for one evaluation time."""
-        steps, came = Steps(self.seconds, self.patience), ShardAnswers([], {})
+        steps, came = Steps(self.seconds, self.patience), ShardAnswers([], {}, {})
         targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
         if not targets.down:
             steps.run("shards", lambda: self._collect(came, targets), None)
@@ -95,7 +103,7 @@ class ShardedCycle:
         report = replace(
             found,
             steps=steps.seconds,
-            verdicts=verdicts_of(decided),
+            verdicts=decided.verdicts(),
             failures=(*early, *unkept, *unwritten, *unscored, *steps.failures),
             effected=effected,
         )
@@ -113,20 +121,27 @@ class ShardedCycle:
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:
         """What the shards say; what they learned is kept as soon as it is there."""
-        tasks = self._tasks(targets)
+        came.rows.update(rows_of(targets.inventory.workloads, self._shard))
+        tasks = self._tasks(targets, came.rows)
         for one in self.executor.run(tasks, self.patience.total_seconds()):
             if isinstance(one, ShardFailure):
                 came.failures[one.shard] = one.why
             else:
-                self.learned.keep(one.shard, one.learned)
-                came.results.append(one)
+                self._keep(one, came, targets)
         told = {one.shard for one in came.results}
         self.started = {id_: pods for id_, pods in self.started.items() if self._shard(id_) not in told}
         late = f"not computed within {self.patience.total_seconds():g} s"
         came.failures.update({one.shard: late for one in tasks if one.shard not in told | came.failures.keys()})
 
-    def _tasks(self, targets: Targets) -> list[ShardTask]:
-        parts = parted(targets, self.started, self.policies.cluster, self._shard, self.settings.queries.kinds)
+    def _keep(self, one: ShardResult, came: ShardAnswers, targets: Targets) -> None:
+        ids, rows = targets.inventory.ids, came.rows[one.shard]
+        self.learned.keep(one.shard, one.learned)
+        self.texts.take([ids[row] for row in rows], one.texts)
+        self.told[one.shard] = one.learned.at
+        came.results.append(one)
+
+    def _tasks(self, targets: Targets, rows: Mapping[int, Sequence[int]]) -> list[ShardTask]:
+        parts = parted(targets, self.started, self.policies.cluster, rows, self._shard, self.settings.queries.kinds)
         share = min(1.0, self.executor.processes / max(1, len(parts)))
         return [self._task(shard, parts[shard], share) for shard in sorted(parts)]
 
@@ -140,25 +155,29 @@ class ShardedCycle:
             policies.defaults,
             policies.overrides,
             self.learned.of.get(shard),
+            self.told.get(shard),
             share,
         )
 
     def _shard(self, id_: WorkloadId) -> int:
         return placed(id_.namespace, self.learned.shards)
 
-    def _merged(self, targets: Targets, came: ShardAnswers, now: datetime) -> list[Recommendation]:
+    def _merged(self, targets: Targets, came: ShardAnswers, now: datetime) -> DecidedRows:
         """One decision about every workload that is there; it is held where its shard did not say."""
+        workloads = targets.inventory.workloads
         if targets.down:
-            return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
-        said = {one.id: one for each in came.results for one in each.recommendations}
-        return [said.get(one.id) or self._unsaid(one, came, now) for one in targets.inventory.workloads]
+            return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
+        self.texts.forget_others(targets.inventory.ids)
+        parts = [(np.array(came.rows[one.shard], np.intp), one.numbers) for one in came.results]
+        return merged_decisions(now, workloads, parts, self.texts, lambda one: self._unsaid(one, came))
 
-    def _unsaid(self, workload: Workload, came: ShardAnswers, now: datetime) -> Recommendation:
+    def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
+        """Why nothing was said of a workload."""
         shard = self._shard(workload.id)
         why = came.failures.get(shard, "nothing was said of this workload")
-        return held(workload, Reason.FAILED, f"shard {shard} of {self.learned.shards}: {why}", now)
+        return f"shard {shard} of {self.learned.shards}: {why}"
 
-    def _hand_over(self, targets: Targets, decided: Sequence[Recommendation], now: datetime) -> Sequence[str]:
+    def _hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> Sequence[str]:
         """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
         return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
 

@@ -1,4 +1,4 @@
-"""One report of the reports of all shards."""
+"""What all shards decided and found, as one cycle would hand it over."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from forecaster.cycle.told_decisions import ToldDecisions, held_texts
+from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
+from forecaster.publish.numbers import held_numbers, side_by_side
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from numpy.typing import NDArray
+
+    from forecaster.app.sharding.texts import KeptTexts
     from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import Workload
+    from forecaster.publish.numbers import FleetNumbers
 
 SUMMED = ("series", "incomplete", "standings")
 CHAINED = ("scores", "masked", "gates", "moved")
@@ -27,6 +37,26 @@ def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
     found |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}
     ages = _youngest([one.newest_sample_age for one in reports])
     return CycleReport(at, newest_sample_age=ages, at_maximum=sum(one.at_maximum for one in reports), **found)
+
+
+def merged_decisions(
+    at: datetime,
+    workloads: Sequence[Workload],
+    parts: Sequence[tuple[NDArray[np.intp], FleetNumbers]],
+    kept: KeptTexts,
+    unsaid: Callable[[Workload], str],
+) -> ToldDecisions:
+    """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
+    said = np.zeros(len(workloads), np.bool_)
+    for rows, _ in parts:
+        said[rows] = True
+    told: list[Any] = [kept.of.get(one.id) for one in workloads]
+    others = [row for row, there in enumerate(said.tolist()) if not there or told[row] is None]
+    for row in others:
+        told[row] = held_texts(workloads[row], Reason.FAILED, unsaid(workloads[row]))
+    current = np.array([workloads[row].replicas for row in others], np.int64)
+    numbers = side_by_side(len(workloads), [*parts, (np.array(others, np.intp), held_numbers(current, Reason.FAILED))])
+    return ToldDecisions(at, workloads, numbers, told)
 
 
 def _summed(counts: Sequence[Mapping[Any, int]]) -> Counter[Any]:

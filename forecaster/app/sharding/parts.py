@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from forecaster.config.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from forecaster.cycle.targets import Targets
     from forecaster.domain.layers import ClusterPolicies
@@ -32,14 +32,12 @@ def parted(
     targets: Targets,
     started: Mapping[WorkloadId, tuple[StartedPod, ...]],
     stated: ClusterPolicies,
+    rows: Mapping[int, Sequence[int]],
     shard: Callable[[WorkloadId], int],
     kinds: Iterable[str],
 ) -> dict[int, Inventory]:
-    """What each shard has to know of the inventory, by its number; one without workloads is in none."""
+    """What each shard has to know of the inventory, by its number, with the workloads in its rows."""
     inventory = targets.inventory
-    workloads: defaultdict[int, list[Workload]] = defaultdict(list)
-    for one in inventory.workloads:
-        workloads[shard(one.id)].append(one)
     spread = partial(_spread, shard=shard)
     lost, begun, images = spread(targets.lost), spread(started), spread(inventory.images)
     own, labels = spread(stated.own), spread(stated.labels)
@@ -47,7 +45,7 @@ def parted(
     return {
         number: replace(
             inventory,
-            workloads=tuple(here),
+            workloads=tuple([inventory.workloads[row] for row in here]),
             faults=(),
             partly=lost[number],
             whole=whole,
@@ -55,8 +53,16 @@ def parted(
             started=begun[number],
             images=images[number],
         )
-        for number, here in workloads.items()
+        for number, here in rows.items()
     }
+
+
+def rows_of(workloads: Sequence[Workload], shard: Callable[[WorkloadId], int]) -> dict[int, list[int]]:
+    """The rows of each shard; one without workloads is in none."""
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    for row, one in enumerate(workloads):
+        rows[shard(one.id)].append(row)
+    return dict(rows)
 
 
 def _spread(found: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], int]) -> defaultdict[int, dict[Any, V]]:

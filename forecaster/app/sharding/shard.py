@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
+from forecaster.app.sharding.texts import TextTimes
 from forecaster.cycle.gates import NEW
 from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from forecaster.app.sharding.texts import ShardTexts
     from forecaster.config.settings import Settings
+    from forecaster.cycle.decided_rows import DecidedRows
     from forecaster.cycle.run import Cycle
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Inventory
     from forecaster.domain.workload import ContainerBlock, ContainerFacts
+    from forecaster.publish.numbers import FleetNumbers
     from forecaster.sources.prometheus import PrometheusSource
 
 IDLE = timedelta(minutes=15)
@@ -50,6 +53,8 @@ class ShardTask(NamedTuple):
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
     learned: ShardState | None
     """What was learned until then, where anything was."""
+    told: datetime | None = None
+    """The evaluation time since which texts that have changed are wanted; None: all of them."""
     share: float = 1.0
     """Of the time of a process, 0-1: it has so many shards to compute, and none is to keep the others waiting."""
 
@@ -73,7 +78,10 @@ class ShardResult(NamedTuple):
     """What came of it."""
 
     shard: int
-    recommendations: tuple[Recommendation, ...]
+    numbers: FleetNumbers
+    """Of its workloads, in the order of the task."""
+    texts: ShardTexts
+    """Those that the asking process has not been told."""
     report: CycleReport
     learned: ShardState
 
@@ -108,6 +116,14 @@ class ListedSource:
         return self.source.container_usage(signal, start, end, step)
 
 
+class _DecidedShard(NamedTuple):
+    """What was decided about a shard last, and what was learned by then."""
+
+    fleet: DecidedRows
+    report: CycleReport
+    learned: ShardState
+
+
 @dataclass(slots=True)
 class _RunningShard:
     """A shard as this process ran it last."""
@@ -115,7 +131,8 @@ class _RunningShard:
     namespaces: tuple[str, ...]
     source: PrometheusSource
     cycle: Cycle
-    result: ShardResult | None = None
+    texts: TextTimes = field(default_factory=TextTimes)
+    decided: _DecidedShard | None = None
 
     def ask_for(self, task: ShardTask) -> None:
         """Ask the source for the workloads of this task, by the policies of this task."""
@@ -131,13 +148,22 @@ class _RunningShard:
         if (task.policy, task.overrides) != (policies.defaults, policies.overrides):
             policies.restate(task.policy, task.overrides)
 
-    def run(self, task: ShardTask) -> ShardResult:
-        """Decide, and say what was learned."""
+    def run(self, task: ShardTask) -> None:
+        """Decide."""
         outcome = self.cycle.run(task.inventory.at)
-        origins = origins_of(self.source)
+        fleet, origins = cast("DecidedRows", outcome.recommendations), origins_of(self.source)
         learned = ShardState(task.inventory.at, self.cycle.decider.observed.kept(), origins.kept() if origins else b"")
-        self.result = ShardResult(task.shard, tuple(outcome.recommendations), outcome.report, learned)
-        return self.result
+        self.texts.follow(fleet)
+        self.decided = _DecidedShard(fleet, outcome.report, learned)
+
+    def answer(self, task: ShardTask) -> ShardResult:
+        """What was decided last, without the texts that the asking process has."""
+        fleet, report, learned = cast("_DecidedShard", self.decided)
+        rows = len(task.inventory.workloads)  # one that is held because it is listed no more is behind these
+        if fleet.ids[:rows] != task.inventory.ids:
+            raise ValueError("the workloads of the answer are not those that were asked for")
+        texts = self.texts.since(task.told, fleet, rows)
+        return ShardResult(task.shard, fleet.numbers.first(rows), texts, report, learned)
 
 
 @dataclass(slots=True)
@@ -155,14 +181,14 @@ class ShardCycles:
         with self.lock:
             self._give_back(task.inventory.at)
             running = self.running.get((task.fleet, task.shard))
-            if running is None or not _goes_on(running.result, task):
+            if running is None or not _goes_on(running.decided, task):
                 if task.is_alone:
                     return None
                 running = self._begun(task)
-            elif running.result and running.result.learned.at == task.inventory.at:
-                return running.result
-            running.ask_for(task)
-            return running.run(task)
+            if running.decided is None or running.decided.learned.at != task.inventory.at:
+                running.ask_for(task)
+                running.run(task)
+            return running.answer(task)
 
     def _begun(self, task: ShardTask) -> _RunningShard:
         key = (task.fleet, task.shard)
@@ -173,16 +199,16 @@ class ShardCycles:
         return found
 
     def _give_back(self, now: datetime) -> None:
-        idle = [key for key, one in self.running.items() if one.result and now - one.result.learned.at > IDLE]
+        idle = [key for key, one in self.running.items() if one.decided and now - one.decided.learned.at > IDLE]
         for key in idle:
             close(self.running.pop(key).source)
 
 
-def _goes_on(result: ShardResult | None, task: ShardTask) -> bool:
+def _goes_on(decided: _DecidedShard | None, task: ShardTask) -> bool:
     """Whether nothing was decided elsewhere since this process ran the shard."""
-    if result is None or result.learned.at > task.inventory.at:
+    if decided is None or decided.learned.at > task.inventory.at:
         return False
-    return task.learned is None or result.learned.at >= task.learned.at
+    return task.learned is None or decided.learned.at >= task.learned.at
 
 
 def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:

@@ -147,7 +147,7 @@ class TestSourceDown:
         stage = CycleOnFakes(load())
         stage.source.down = nobody_answers()
         outcome = stage.run()
-        assert outcome.recommendations == []
+        assert list(outcome.recommendations) == []
         assert outcome.report.failures == (str(nobody_answers()),)
 
     def test_is_asked_once_in_a_cycle(self) -> None:

@@ -1,0 +1,81 @@
+"""What is said of workloads beside their numbers: a worker tells what has changed, and the service keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.cycle.told_decisions import OTHERS, ToldTexts
+from forecaster.horizontal.columns import taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.cycle.decided_rows import DecidedRows
+    from forecaster.domain.decision import Hold, Resize
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.horizontal.row import RowWords
+
+NEVER = -np.inf
+
+
+class ShardTexts(NamedTuple):
+    """What is said of some rows of a shard."""
+
+    rows: list[int]
+    words: list[RowWords]
+    resources: list[Resize | Hold]
+
+
+@dataclass(slots=True)
+class TextTimes:
+    """When the texts of each row of a shard have changed, in the process that computes it."""
+
+    ids: tuple[WorkloadId, ...] = ()
+    keys: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((2, 0), np.uint64))
+    """[words or sizes, row] of the last evaluation time."""
+    changed: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """[row] epoch seconds."""
+
+    def follow(self, fleet: DecidedRows) -> None:
+        """Take over what was decided at another evaluation time."""
+        keys = np.stack([fleet.worded, fleet.sized.view(np.uint64)])
+        if fleet.ids != self.ids:
+            before = {id_: row for row, id_ in enumerate(self.ids)}
+            rows = np.array([before.get(id_, -1) for id_ in fleet.ids], np.int64)
+            self.ids, self.keys, self.changed = fleet.ids, taken(self.keys, rows, 0), taken(self.changed, rows, NEVER)
+        other = (keys != self.keys).any(axis=0) | (self.changed == NEVER)
+        self.keys, self.changed = keys, np.where(other, fleet.at.timestamp(), self.changed)
+
+    def since(self, told: datetime | None, fleet: DecidedRows, rows: int) -> ShardTexts:
+        """What has changed of the first so many rows since that evaluation time; all where there was none."""
+        news = np.flatnonzero(self.changed[:rows] > (told.timestamp() if told else NEVER)).tolist()
+        texts = [fleet.texts(row) for row in news]
+        return ShardTexts(news, [one.words for one in texts], [one.resources for one in texts])
+
+
+@dataclass(slots=True)
+class KeptTexts:
+    """What was said last of every workload, in the service."""
+
+    of: dict[WorkloadId, ToldTexts] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=lambda: count(OTHERS))
+
+    def take(self, ids: Sequence[WorkloadId], texts: ShardTexts) -> None:
+        """Take over what a shard said of its workloads."""
+        for row, words, resources in zip(*texts, strict=True):
+            before = self.of.get(ids[row])
+            worded = before.worded if before and before.words == words else next(self.numbers)
+            sized = before.sized if before and before.resources == resources else next(self.numbers)
+            self.of[ids[row]] = ToldTexts(words, resources, worded, sized)
+
+    def forget_others(self, ids: Iterable[WorkloadId]) -> None:
+        """Keep what was said of these workloads."""
+        if len(self.of) > len(here := frozenset(ids)):
+            self.of = {id_: texts for id_, texts in self.of.items() if id_ in here}

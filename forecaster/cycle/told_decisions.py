@@ -1,0 +1,134 @@
+"""Decisions as the numbers and texts that tell them, wherever they were made; records are made of both."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.cycle.decided_rows import DecidedRows, RowTexts
+from forecaster.domain.decision import Hold, LeadTime, Reason, Recommendation
+from forecaster.horizontal.codes import REASONS
+from forecaster.horizontal.record import held, held_words
+from forecaster.horizontal.sentences import replica_record, verdict
+from forecaster.publish.numbers import DECIDED_REASON, TOLD, held_numbers
+from forecaster.publish.record import row_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.decision import Resize, Scale
+    from forecaster.domain.workload import Workload
+    from forecaster.horizontal.row import RowNumbers, RowWords
+    from forecaster.publish.numbers import FleetNumbers
+
+OTHERS = 2**62
+"""From here on numbers of texts are free: those of workloads that are held come from what is said of them."""
+
+
+class ToldTexts(NamedTuple):
+    """What was said of one workload, and since which change it is said."""
+
+    words: RowWords
+    resources: Resize | Hold
+    worded: int
+    """Another number for other words."""
+    sized: int
+    """Another number for other resources."""
+
+
+class ToldDecisions(DecidedRows):
+    """What was decided elsewhere, or about all at once: numbers, and what is said of each row."""
+
+    def __init__(
+        self, at: datetime, workloads: Sequence[Workload], numbers: FleetNumbers, told: Sequence[ToldTexts]
+    ) -> None:
+        self.at, self.workloads, self._numbers, self._told = at, workloads, numbers, told
+        self.ids = tuple(one.id for one in workloads)
+        self.current, recommended = numbers.columns["current"], numbers.columns["recommended"]
+        self.replicas = np.where(recommended < 0, self.current, recommended)
+        self.reason = DECIDED_REASON[numbers.columns["reason"]]
+        self.sized = np.fromiter((one.sized for one in told), np.int64, len(told))
+        self._worded = np.fromiter((one.worded for one in told), np.uint64, len(told))
+
+    @property
+    def numbers(self) -> FleetNumbers:
+        """As they were told."""
+        return self._numbers
+
+    @property
+    def worded(self) -> NDArray[np.uint64]:
+        """As it was told."""
+        return self._worded
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The axis of columns by signal."""
+        return self._numbers.signals
+
+    @cached_property
+    def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
+        """By the names that they have in a table, [plane, row]."""
+        return {name: np.atleast_2d(self._numbers.columns[of]) for name, of in TOLD.items()}  # type: ignore[misc]
+
+    def texts(self, index: int) -> RowTexts:
+        """The texts of one workload."""
+        told = self._told[index]
+        return RowTexts.of(self.workloads[index], told.words, told.resources)
+
+    def resources(self, index: int) -> Resize | Hold:
+        """What was decided about the resources of one workload."""
+        return self._told[index].resources
+
+    def verdict(self, index: int) -> Scale | Hold:
+        """What was decided about the count of one workload."""
+        words = self._told[index].words
+        if words.nothing_decided:
+            return Hold(Reason(words.nothing_decided), words.hold)
+        return verdict(self._row(index), words)
+
+    def _row(self, index: int) -> RowNumbers:
+        found = row_numbers(self, index, self._told[index].words, self.at)
+        columns = self._numbers.columns
+        watched, offered = not bool(columns["acting"][index]), int(columns["count"][index])
+        return found._replace(watched=watched, offered=offered, reason=REASONS[self.reason[index]])
+
+    def _record(self, index: int) -> Recommendation:
+        workload, (words, resources, *_) = self.workloads[index], self._told[index]
+        if words.nothing_decided:
+            return held(workload, Reason(words.nothing_decided), words.hold, self.at)
+        decided, hpa = replica_record(self._row(index), words), workload.autoscaler
+        lead = None if words.lead_seconds is None else timedelta(seconds=words.lead_seconds)
+        return Recommendation(
+            id=workload.id,
+            at=self.at,
+            replicas_now=workload.replicas,
+            replicas=decided.verdict,
+            resources_now=workload.resources,
+            resources=resources,
+            signals=decided.signals,
+            clamps=decided.clamps,
+            autoscaler=hpa.name if hpa else "",
+            targets=hpa.targets if hpa else (),
+            lead_time=None if lead is None else LeadTime(lead, words.lead_origin),
+            watched=decided.watched,
+            offered=decided.offered,
+        )
+
+
+def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> ToldDecisions:
+    """Every workload left as it is: nothing is known of the present."""
+    numbers = held_numbers(np.fromiter((one.replicas for one in workloads), np.int64, len(workloads)), reason)
+    return ToldDecisions(now, workloads, numbers, [held_texts(one, reason, message) for one in workloads])
+
+
+def held_texts(workload: Workload, reason: Reason, message: str) -> ToldTexts:
+    """What is said of a workload that is left as it is."""
+    said = hash((reason, message, workload.autoscaler and workload.autoscaler.name)) % OTHERS
+    return ToldTexts(held_words(workload, reason, message), Hold(reason, message), said, said)
