@@ -9,9 +9,10 @@ requests of each cycle are then sent once more, answered and thrown away: Promet
 
 Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
 its share of the models (one shard of 157 at 10,000 workloads). CPU is that of a process with all its threads;
-Prometheus tells its own. Steps are told in CPU seconds, with the highest memory that each had at any time; at the end the
-files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000 workloads, 5 s at 30,000 and 18 s at 100,000
-(`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5 times Prometheus' own time.
+Prometheus tells its own. Steps are told in CPU seconds, with the highest memory that each had at any time; at the end
+the files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000
+workloads, 5 s at 30,000 and 18 s at 100,000 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5
+times Prometheus' own time.
 """
 
 from __future__ import annotations
