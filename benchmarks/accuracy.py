@@ -16,12 +16,16 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from benchmarks.cold_start import cold_start, relatives
 from benchmarks.record import record
 from benchmarks.window_peaks import window_peaks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BASELINES = "snaive_day,snaive_week,last_value,snaive_ar,quantiles_tod,fft_dsp,ridge_ar,hgb_global"
 LEVELS = "0.5,0.8,0.9,0.95,0.99"
@@ -107,26 +111,18 @@ def blow_ups(rows: pd.DataFrame) -> pd.Series:
 
 
 def run(
-    task: Task, bench: Path, baselines: str, *, quick: bool
+    task: Task, bench: Path, baselines: str, *, quick: bool, plugins: Sequence[str] = (), tree: Path = Path()
 ) -> tuple[dict[str, list[dict[str, object]]], pd.DataFrame]:
-    """Summary and rows of one run of the bench; BLAS stays on one thread in each of its processes."""
+    """Summary and rows of one run of the bench, ours as `tree` has it; BLAS stays on one thread in each process."""
     with tempfile.TemporaryDirectory() as folder:
         summary, rows = Path(folder) / "summary.json", Path(folder) / "rows.csv.gz"
-        command = [sys.executable, str(bench), "accuracy", "--plugin", "benchmarks.plugins:forecaster"]
-        command += [
-            "--models",
-            baselines,
-            "--levels",
-            LEVELS,
-            "--json",
-            str(summary),
-            "--rows",
-            str(rows),
-            *task.options,
-        ]
+        command = [sys.executable, str(bench.resolve()), "accuracy", "--models", baselines, "--levels", LEVELS]
+        for plugin in ("benchmarks.plugins:forecaster", *plugins):
+            command += ["--plugin", plugin]
+        command += ["--json", str(summary), "--rows", str(rows), *task.options]
         command += ["--sample", "24"] if quick else []
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, env={**os.environ, **threads}, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, cwd=tree, env={**os.environ, **threads}, stdout=subprocess.DEVNULL)
         return json.loads(summary.read_text()), pd.read_csv(rows)
 
 

@@ -64,6 +64,11 @@ def forecaster() -> BenchForecaster:
     return BenchForecaster(create(os.environ.get("FORECASTER_MODEL", "adaptive")))
 
 
+def experts() -> list[BenchForecaster]:
+    """What the default model is mixed of, as far as it can speak for itself."""
+    return [BenchForecaster(create(name)) for name in ("prior", "ridge")]
+
+
 def policy() -> BenchPolicy:
     """Our decisions, one point of the sweep."""
     return BenchPolicy()
