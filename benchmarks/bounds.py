@@ -146,12 +146,18 @@ def mixture(one: Told, nth: int) -> float:
 def means(values: np.ndarray, width: int) -> np.ndarray:
     """[cut, step] the mean of the stretch of `width` steps in which a step lies; the last stretch may be shorter."""
     parts = [values[:, i : i + max(1, width)] for i in range(0, values.shape[1], max(1, width))]
-    return np.concatenate([np.broadcast_to(np.nanmean(p, axis=1, keepdims=True), p.shape) for p in parts], axis=1)
+    return np.concatenate([np.broadcast_to(known_mean(p), p.shape) for p in parts], axis=1)
+
+
+def known_mean(values: np.ndarray) -> np.ndarray:
+    """Mean of the last axis, kept, without gaps; NaN where there is nothing else."""
+    count = np.isfinite(values).sum(axis=-1, keepdims=True)
+    return np.where(count, np.nansum(values, axis=-1, keepdims=True) / np.maximum(count, 1), np.nan)
 
 
 def between(came: np.ndarray, beside: np.ndarray) -> np.ndarray:
     """[cut, step] the linear equation of its neighbours [cut, step, neighbour] that suits what came best."""
-    mean = np.nanmean(beside, axis=-1, keepdims=True)
+    mean = known_mean(beside)
     beside = np.where(np.isnan(beside), mean, beside)
     known = np.isfinite(came) & np.isfinite(mean[..., 0])
     terms = np.concatenate([beside, np.ones((*came.shape, 1))], axis=-1)
