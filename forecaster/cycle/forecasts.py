@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int8]
     Positions = NDArray[np.intp]
 
+RECENT = timedelta(hours=3)
+"""What models and decisions read by the minute; what is kept beyond is for the gate."""
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
 NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
@@ -67,7 +70,7 @@ def demands_of(
 ) -> Demands:
     """What is known of the present; books know what is no history because it is incomplete."""
     usage = usage_of(history, rows.standing.driven, rows.workloads, throttled)
-    found = {one: latest(history.window(one, MINUTE), books.get(one)) for one in history.signals}
+    found = {one: latest(history.window(one, MINUTE).newest(RECENT), books.get(one)) for one in history.signals}
     return Demands(found, usage)
 
 
@@ -314,4 +317,4 @@ def usage_of(
 
 
 def _cut(history: Histories, signal: Signal, around: DemandContext | None = None) -> FreshHistory:
-    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE), around)
+    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).newest(RECENT), around)

@@ -63,6 +63,13 @@ class Window:
         """Instant of the latest column."""
         return self.start + (int(self.values.shape[1]) - 1) * self.step
 
+    def newest(self, span: timedelta) -> Window:
+        """Its latest columns, at most as many as `span` holds; a view, too."""
+        older = int(self.values.shape[1]) - span // self.step
+        if older <= 0:
+            return self
+        return Window(self.keys, self.start + older * self.step, self.step, self.values[:, older:])
+
     @cached_property
     def row(self) -> Mapping[WorkloadId, int]:
         """Where each workload is."""

@@ -34,8 +34,10 @@ class HistorySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    minutes_kept: Duration = Field(default=timedelta(hours=3), ge=timedelta(minutes=30), le=timedelta(hours=24))
-    """Span of one-minute points. Three hours hold what the models read at that resolution (30,000 series: 24 MB)."""
+    minutes_kept: Duration = Field(default=timedelta(hours=3), ge=timedelta(minutes=30), le=timedelta(days=4))
+    """Span of one-minute points. Three hours hold what the models read at that resolution (30,000 series: 24 MB). What
+    is kept beyond is for the gate, which judges shortage by the minute as far back: 3d are all of its days
+    (30,000 series: 550 MB, and a first back-fill twice as long)."""
     weeks_kept: Duration = Field(default=timedelta(days=14), ge=timedelta(days=1), le=timedelta(days=60))
     """Span of five-minute points. Two weeks show a weekly pattern twice (30,000 series: 515 MB)."""
     forget_after: Duration = Field(default=timedelta(days=7), ge=timedelta(hours=1), le=timedelta(days=60))

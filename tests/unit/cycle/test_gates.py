@@ -34,17 +34,21 @@ WEB, CART = workload("web"), workload("cart")
 
 
 class Weeks:
-    """A history that has nothing but five-minute points."""
+    """A history of five-minute points, and of minutes if they are stated."""
 
-    def __init__(self, values: np.ndarray, *names: str, requests: np.ndarray | None = None) -> None:
+    def __init__(
+        self, values: np.ndarray, *names: str, requests: np.ndarray | None = None, by_minute: np.ndarray | None = None
+    ) -> None:
         keys = tuple(workload(name).id for name in names)
+        unknown = np.full((len(keys), 10), np.nan) if by_minute is None else by_minute
+        self.minutes = Window(keys, NOON - (unknown.shape[1] - 1) * MINUTE, MINUTE, unknown.astype(np.float32))
         start = NOON - (values.shape[1] - 1) * FIVE_MINUTES
         self.weeks = Window(keys, start, FIVE_MINUTES, values.astype(np.float32))
         self.requests = self.weeks if requests is None else replace(self.weeks, values=requests.astype(np.float32))
 
     def window(self, signal: Signal, step: timedelta) -> Window:
         if step == MINUTE:
-            return Window(self.weeks.keys, NOON - 9 * MINUTE, MINUTE, np.full((len(self.weeks.keys), 10), np.nan))
+            return self.minutes
         return self.requests if signal == REQUESTS else self.weeks
 
 
@@ -101,6 +105,23 @@ def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -
     lines = renewed(gates, Weeks(daily(8)[None], "web"), WEB)
     assert gates.of(WEB.id).standing is Standing.ACTING
     assert lines[0].startswith("shop/web: observe to acting")
+
+
+def hourly_spike(days: int) -> np.ndarray:
+    """By the minute: a load of 1.75 pods, and of 3.5 in the last minute of each hour."""
+    minute = np.arange(days * 1440)
+    return np.where(minute % 60 == 59, 3.5, 1.75) + 0.01 * np.sin(minute)
+
+
+def test_a_shortage_of_a_minute_counts_where_minutes_are_kept() -> None:
+    """Means of five minutes show 2.1 pods, which the three that the HPA has carry."""
+    spikes = hourly_spike(8)
+    means = spikes.reshape(-1, 5).mean(axis=1)[None]
+    by_means, by_minutes = ForecastGates(), ForecastGates()
+    renewed(by_means, Weeks(means, "web"), WEB)
+    renewed(by_minutes, Weeks(means, "web", by_minute=spikes[None, -3 * 1440 :]), WEB)
+    assert "nothing of the cpu demand was short on" in by_means.of(WEB.id).why
+    assert float(by_minutes.gates.reactive[0]) > 0.001
 
 
 def test_a_few_new_workloads_at_a_time_and_each_has_its_turn() -> None:

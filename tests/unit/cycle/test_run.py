@@ -16,13 +16,14 @@ from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
 from forecaster.domain.report import Effected
-from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
 from forecaster.errors import SourceRefused
 from forecaster.forecasting.shards import Shards
 from forecaster.horizontal.explain import explanation
 from forecaster.kube.client import ApiError
+from forecaster.store.history import HistorySettings
 from tests.support.builders import GIB, NOON, after, minutes, workload
 from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_answers, steady
 
@@ -56,6 +57,14 @@ class TestQuiet:
         request = one.resources.resources.memory_request
         assert request is not None
         assert 0.55 * GIB < request < 0.75 * GIB
+
+    def test_minutes_that_are_kept_for_longer_decide_nothing_else(self) -> None:
+        """But for the gate, which reads all of them, decisions are made of the latest hours."""
+        wave = {CPU: lambda at: 2.0 + (at.hour * 60 + at.minute) % 97 / 64, PODS: steady(4.0)}
+        spans = (HistorySettings(minutes_kept=minutes(60 * one), weeks_kept=minutes(4 * 1440)) for one in (3, 72))
+        short, long = (CycleOnFakes(Load(workload("web"), wave), settings=one, model="ridge") for one in spans)
+        for one, other in zip(short.run_minutes(0, 3), long.run_minutes(0, 3), strict=True):
+            assert list(one.recommendations) == list(other.recommendations)
 
     def test_first_cycle_fills_the_history_minutes_before_weeks(self) -> None:
         stage = CycleOnFakes(load())
