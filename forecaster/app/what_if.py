@@ -32,7 +32,7 @@ from forecaster.replay.what_if import WhatIf, override_of, settings_of
 from models import Calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from forecaster.cycle.workload_facts import WorkloadFacts
     from forecaster.replay.runs import RunResult
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 NICE = 5
 LONGEST_LEAD = 3600.0
 """Of what is looked back at, in seconds."""
-QUIET_SECONDS = 0.2
-"""Without a question, after which the next ones are made ready: none waits for that while a slider moves."""
+QUIET_SECONDS = 0.06
+"""Without a question, after which the next ones are made ready: a page asks every 0.05 s while a slider moves."""
 KEPT = 4
 """Workloads that are made ready: a reader looks at one."""
 KEPT_FOR = timedelta(minutes=5)
@@ -149,10 +149,10 @@ class WhatIfAnswers:
             view = RefusedView(str(error))
         return msgspec.json.encode(view) + b"\n"
 
-    def prepare(self) -> bool:
-        """Make ready what will be asked for next; whether there was anything."""
+    def prepare(self, overtaken: Callable[[], bool] | None = None) -> bool:
+        """Make ready what will be asked for next, until it is; whether there was anything."""
         newest = next(reversed(self.ready.values()), None)
-        return newest is not None and newest.present is not None and newest.what_if.prepare()
+        return newest is not None and newest.present is not None and newest.what_if.prepare(overtaken)
 
     def _view(self, question: Question, began: float) -> WhatIfView:
         ready, change = self._prepared(question), change_of(question.changes)
@@ -276,9 +276,14 @@ def main() -> int:
         sys.stdout.buffer.write(answers.answer(line))
         sys.stdout.buffer.flush()
         quiet = QUIET_SECONDS
-        while not select.select([0], [], [], quiet)[0] and answers.prepare():
+        while not asked(quiet) and answers.prepare(asked):
             quiet = 0.0
     return 0
+
+
+def asked(within: float = 0.0) -> bool:
+    """Whether a question is there, or comes within so many seconds."""
+    return bool(select.select([0], [], [], within)[0])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ def init(
     else:
         _write(folder, found)
     if not found:
-        typer.echo("No HPA, ScaledObject or VPA was found.", err=True)
+        where = f" in a namespace {namespace}" if namespace else ""
+        typer.echo(f"No HPA, ScaledObject or VPA was found{where}.", err=True)
         raise typer.Exit(1)
 
 
@@ -61,8 +62,13 @@ def _chosen(namespaces: str | None) -> Callable[[str], bool]:
 
 
 def _write(folder: Path, found: Sequence[Proposal]) -> None:
-    """One file for each namespace. Raises ConfigError where there is one already."""
-    from forecaster.errors import ConfigError, Fault
+    """One file for each namespace.
+
+    Raises:
+        ConfigError: there is one already.
+        StoreError: the folder cannot be made or written.
+    """
+    from forecaster.errors import ConfigError, Fault, StoreError
 
     texts = {one.workload.namespace: "" for one in found}
     for one in found:
@@ -73,7 +79,10 @@ def _write(folder: Path, found: Sequence[Proposal]) -> None:
     ]
     if there:
         raise ConfigError("--folder", there)
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in files.items():
-        file.write_text(text, encoding="utf-8")
-        typer.echo(str(file))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            file.write_text(text, encoding="utf-8")
+            typer.echo(str(file))
+    except OSError as error:
+        raise StoreError(f"--folder {folder}: {error.strerror}; name a folder that may be written") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,10 @@ from forecaster.cli.options import (
     given_of,
     settings_of,
 )
+from forecaster.cli.streams import tell
+
+if TYPE_CHECKING:
+    from forecaster.actuators.release import Released
 
 OBJECTS = typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these HPAs and workloads; shell patterns.")
 
@@ -65,9 +69,13 @@ def release(
         dry_run=dry_run,
         chosen=lambda namespace, name: fnmatchcase(f"{namespace}/{name}", wanted),
     )
-    left = 0
-    for one in found:
-        typer.echo(one.line, err=not one.done)
-        left += not one.done
-    if left:
+    done = [_told(one) for one in found]
+    if not done:
+        tell(f"Nothing to put back: no HPA or workload {wanted} has a mark of ours.")
+    if not all(done):
         raise typer.Exit(1)
+
+
+def _told(one: Released) -> bool:
+    typer.echo(one.line, err=not one.done)
+    return one.done

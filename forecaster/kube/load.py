@@ -61,6 +61,8 @@ def load(files: Sequence[Path], folder: Path, context: str = "") -> ClientConfig
         loader = _loader(files, folder, context)
         loader.load_and_set(configuration)
         found = _config(configuration, getattr(loader, "expiry", None), folder)
+    except FileNotFoundError as error:
+        raise ClientConfigError(f"there is no file {error.filename}") from error
     except EXPECTED as error:
         raise ClientConfigError(f"{type(error).__name__} {error}; name a file of kind Config") from error
     if not found.authorization and not (found.certificate or found.certificate_file):

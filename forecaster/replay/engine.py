@@ -44,6 +44,10 @@ CHUNK = 4096
 NO_FLOOR = 0
 
 
+class OvertakenError(Exception):
+    """What is replayed is needed no longer, or later."""
+
+
 class Alike(NamedTuple):
     """What is the same for runs that are replayed together."""
 
@@ -62,8 +66,18 @@ class Alike(NamedTuple):
     """What speaks in the forecast's place, by identity."""
 
 
-def replay_runs(runs: Sequence[Run], measurements: Measurements, *, tracks: bool = False) -> list[RunResult]:
-    """What comes of every run, in their order; tracks only if they are asked for."""
+def replay_runs(
+    runs: Sequence[Run],
+    measurements: Measurements,
+    *,
+    tracks: bool = False,
+    overtaken: Callable[[], bool] | None = None,
+) -> list[RunResult]:
+    """What comes of every run, in their order; tracks only if they are asked for.
+
+    Raises:
+        OvertakenError: at a minute at which `overtaken` said so.
+    """
     terms = [terms_of_run(run) for run in runs]
     groups: dict[Alike, list[int]] = defaultdict(list)
     for place, run in enumerate(runs):
@@ -75,7 +89,7 @@ def replay_runs(runs: Sequence[Run], measurements: Measurements, *, tracks: bool
             these = [runs[i] for i in some]
             floors = _floors(these, [terms[i] for i in some], measurements)
             rows = RunRows(these, alike, measurements, tracks=tracks)
-            results.update(zip(some, rows.replayed(floors), strict=True))
+            results.update(zip(some, rows.replayed(floors, overtaken), strict=True))
     return [results[place] for place in range(len(runs))]
 
 
@@ -164,9 +178,11 @@ class RunRows:
         self._tracks = Tracks(measurements.minutes, rows) if tracks else None
         self._demand, self._first = Demand.of(measurements, alike, self._series, 0), 0
 
-    def replayed(self, floors: FloorRule) -> list[RunResult]:
+    def replayed(self, floors: FloorRule, overtaken: Callable[[], bool] | None = None) -> list[RunResult]:
         """From the first minute to the last; `floors` gives those of a minute, from the pods and the floors before."""
         for minute in range(self._measurements.minutes):
+            if overtaken and overtaken():
+                raise OvertakenError
             self.minute(minute, floors(minute, self.pods, self._floor, self._load))
         accounts = self.accounts.each()
         if self._tracks is None:

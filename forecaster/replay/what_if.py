@@ -22,7 +22,7 @@ from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay.assumptions import START_UP, Assumptions
-from forecaster.replay.engine import replay_runs
+from forecaster.replay.engine import OvertakenError, replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
 from forecaster.replay.runs import Run, with_targets_at
@@ -32,7 +32,7 @@ from forecaster.replay.strategies import at_share, with_horizontal
 from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
@@ -103,16 +103,18 @@ class WhatIf:
         self._last = change
         return self.replayed[change]
 
-    def prepare(self) -> bool:
+    def prepare(self, overtaken: Callable[[], bool] | None = None) -> bool:
         """Do one thing that the next question needs: all replays beside the last change, then forecasts of `LEADS`.
 
-        Gives whether there was anything left.
+        Gives whether there was anything left. Where `overtaken` says that the next question is there, replays are
+        given up for it.
         """
         if not isinstance(self.setup, Setup):
             return False
         if self._beside != self._last:
-            self._beside = self._last
-            self._replay(self._last, self._changed_run(self._last), self._last._fields)
+            with suppress(OvertakenError):
+                self._replay(self._last, self._changed_run(self._last), self._last._fields, overtaken)
+                self._beside = self._last
             return True
         missing = [span for span in map(self._span, LEADS) if span not in self.forecasts]
         if not missing:
@@ -122,7 +124,9 @@ class WhatIf:
             self._beside = None  # now also those that differ in the lead time can be replayed
         return True
 
-    def _replay(self, change: WhatIfChange, run: Run, moved: Iterable[str]) -> None:
+    def _replay(
+        self, change: WhatIfChange, run: Run, moved: Iterable[str], overtaken: Callable[[], bool] | None = None
+    ) -> None:
         """Replay the change, and with it what sliders lead to that settings would take."""
         runs = {change: run}
         for other in beside(change, moved, settings_of(self)):
@@ -132,7 +136,7 @@ class WhatIf:
                     runs[other] = self._changed_run(other)
         if len(self.replayed) + len(runs) > MOST_KEPT:
             self.replayed.clear()
-        results = replay_runs([*runs.values()], self.measurements, tracks=True)
+        results = replay_runs([*runs.values()], self.measurements, tracks=True, overtaken=overtaken)
         self.replayed.update(zip(runs, results, strict=True))
 
     def _changed_run(self, change: WhatIfChange) -> Run:

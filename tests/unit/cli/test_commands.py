@@ -20,6 +20,7 @@ from forecaster.cli.options import matching, settings_of
 from forecaster.config.settings import Settings
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import MINUTE
+from forecaster.resources.neighbours import Neighbours
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import Recording
 from tests.support.builders import GIB, NOON, hpa, minutes, workload
@@ -365,6 +366,14 @@ def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
     lines = terminal.types_exactly("models").out.splitlines()
     assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
     assert "ridge" in {line.split()[0] for line in lines}
+
+
+def test_init_names_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("forecaster.cli.init.api_client", lambda _kubeconfig, _context: None)
+    monkeypatch.setattr("forecaster.resources.neighbours.neighbours_of", lambda _client: Neighbours())
+    told = CliRunner().invoke(app, ["init", "--folder", str(tmp_path / "file" / "autoscalers")])
+    assert "autoscalers: Not a directory; name a folder that may be written" in str(told.exception)
 
 
 def test_processes_of_shards_ask_for_the_address_of_the_scheduler() -> None:

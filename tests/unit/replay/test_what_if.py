@@ -168,3 +168,14 @@ def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
         "match": {"namespace": "shop", "kind": "Deployment", "name": "web"},
         "policy": {"horizontal": {"quantile": 0.95, "scale_down_stabilization": "10m"}},
     }
+
+
+def test_a_question_that_comes_is_not_kept_waiting_by_what_is_made_ready() -> None:
+    """Replays are given up for it, and made once it is answered."""
+    what_if, asked = WhatIf(facts()), iter([False] * 20 + [True])
+    what_if.changed()
+    known = set(what_if.replayed)
+    assert what_if.prepare(lambda: next(asked))
+    assert set(what_if.replayed) == known
+    assert what_if.prepare(lambda: False)
+    assert WhatIfChange(gate=False) in what_if.replayed
