@@ -74,6 +74,8 @@ class RealisedOutcome:
     until: datetime
     workloads: Sequence[RealisedWorkload]
     left_out: Mapping[WorkloadId, str]
+    younger: bool = False
+    """Whether it begins with the first decision that was kept, later than it was asked for."""
 
     @property
     def plain(self) -> Account:
@@ -100,7 +102,12 @@ def outcome_of(
     until: datetime,
     assumed: Assumptions = USUAL_ASSUMPTIONS,
 ) -> RealisedOutcome:
-    """What the decisions between `begin` and `until` were worth. Pure: history and decisions in, figures out."""
+    """What the decisions between `begin` and `until` were worth. Pure: history and decisions in, figures out.
+
+    Time before the first decision is no part of it: there the HPA would be compared with itself.
+    """
+    first = first_decided(decisions, begin)
+    asked, begin = begin, first if first < until else begin
     scope = scope_of(traces, policies, begin, until, assumed)
     left_out = dict(scope.left_out)
     runs: dict[int, list[Run]] = {}
@@ -113,7 +120,13 @@ def outcome_of(
             runs[series] = _runs(scope, series, floors, assumed)
     results = iter(replay_runs([run for some in runs.values() for run in some], scope.measurements))
     found = [_realised(scope, series, [next(results) for _ in some]) for series, some in runs.items()]
-    return RealisedOutcome(begin, until, found, left_out)
+    return RealisedOutcome(begin, until, found, left_out, younger=begin > asked)
+
+
+def first_decided(decisions: Mapping[WorkloadId, Sequence[DecidedCount]], begin: datetime) -> datetime:
+    """The first minute from `begin` on at which any decided count was in force; `begin` without one."""
+    counts = [one.at for each in decisions.values() for one in each if one.replicas is not None]
+    return begin + max(0, -((begin - min(counts, default=begin)) // MINUTE)) * MINUTE
 
 
 def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) -> NDArray[np.int32]:

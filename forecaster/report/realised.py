@@ -85,6 +85,8 @@ def said(outcome: RealisedOutcome) -> list[str]:
     span = f"{outcome.begin:%Y-%m-%d %H:%M} to {outcome.until:%Y-%m-%d %H:%M} UTC"
     if not outcome.workloads:
         return [f"{span}: nothing to compare."]
+    if outcome.younger:
+        span += " (no decision was recorded before)"
     plain, decided = outcome.plain, outcome.decided
     more = decided.pod_hours / plain.pod_hours - 1.0 if plain.pod_hours else 0.0
     worse = ", ".join(str(one.workload.id) for one in outcome.worse)

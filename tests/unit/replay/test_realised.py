@@ -97,3 +97,13 @@ def test_what_is_left_out_is_grouped_by_its_reason() -> None:
         "Left out, no HPA scales it: 7 workloads: shop/w0, shop/w1, shop/w2, shop/w3, shop/w4 and 2 more",
         "Left out, no request: 1 workload: shop/x",
     ]
+
+
+def test_time_before_the_first_decision_is_not_judged() -> None:
+    """The service was installed within the week: the days before are none of its own."""
+    found = outcome(DecidedCount(after(45.5), 16), DecidedCount(after(62), 1))
+    assert found.begin == after(46)
+    assert "12:46 to " in said(found)[0]
+    assert "no decision was recorded before" in said(found)[0]
+    assert found.plain.measured == minutes(LENGTH - 46)
+    assert found.decided.missing < found.plain.missing
