@@ -2,7 +2,8 @@
 
 Mutual TLS, every right reviewed, 64 kept connections, each request for another workload: at 1,000 requests a second and
 as many as go, alone and while models are fitted in another process. A server that answers a constant, written in Go,
-is measured in the same way in the same run: what it takes is the machine's and the client's own. With `--cluster` both
+is measured in the same way in the same run: what it takes is the machine's and the client's own. Of each window it is
+said whose the worst stall was: the client's, or the server's, at work or in line for a core. With `--cluster` both
 are asked through a real API server, too. Needs Go for the client (benchmarks/load).
 """
 
@@ -67,13 +68,15 @@ class Load(NamedTuple):
     user: str = ""
     connections: int = 64
 
-    def ask(self, server: str, targets: list[str], *, rate: float, seconds: float) -> dict[str, Any]:
+    def ask(
+        self, server: str, targets: list[str], *, rate: float, seconds: float, pid: int | None
+    ) -> dict[str, Any]:
         urls = self.folder / "urls"
         urls.write_text("\n".join(server + target for target in targets))
         command = [self.program, "ask", "-urls", urls, "-ca", self.ca]
         command += ["-cert", self.identity.certificate, "-key", self.identity.key]
         command += ["-rate", str(rate), "-seconds", str(seconds), "-user", self.user]
-        command += ["-connections", str(self.connections)]
+        command += ["-connections", str(self.connections), "-server", str(pid or 0)]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
@@ -145,12 +148,22 @@ def tell(
     what: str, load: Load, server: str, targets: list[str], rate: float, seconds: float, pid: int | None = None
 ) -> None:
     before = cpu_seconds(pid) if pid else 0.0
-    found = load.ask(server, targets, rate=rate, seconds=seconds)
+    found = load.ask(server, targets, rate=rate, seconds=seconds, pid=pid)
     each = f", {(cpu_seconds(pid) - before) / found['requests'] * 1e6:.0f} µs of CPU each" if pid else ""
     pace = f"at {rate}/s" if rate else f"at most {found['requests'] / found['seconds']:.0f}/s"
     millis = found["millis"]
     waits = f"p50 {millis['p50']:.1f}, p99 {millis['p99']:.1f}, p99.9 {millis['p999']:.1f} ms"
-    print(f"{what}: {pace}, {waits}, {found['errors']} errors{each} {found['first_error']}".rstrip(), flush=True)
+    print(f"{what}: {pace}, {waits}, {found['errors']} errors{each} {found['first_error']}".rstrip())
+    print(f"    the worst {hiccup(found['worst'], known=pid is not None)}", flush=True)
+
+
+def hiccup(worst: dict[str, Any], *, known: bool) -> str:
+    """Whose the worst stall of a window was, as far as it was looked at."""
+    late = f"{worst['millis']:.1f} ms, in which the client woke up {worst['client_late']:.1f} ms late"
+    if not known:
+        return late
+    server = f"the server ran {worst['server_ran']:.1f} ms and stood in line for {worst['server_queued']:.1f} ms"
+    return f"{late}, {server}: {worst['whose']}"
 
 
 def targets_of(workloads: int) -> list[str]:

@@ -26,11 +26,14 @@ type report struct {
 	First    string             `json:"first_error"`
 	Seconds  float64            `json:"seconds"`
 	Millis   map[string]float64 `json:"millis"`
+	Worst    stall              `json:"worst"`
 }
 
 type worker struct {
 	client *http.Client
 	waits  []time.Duration
+	worst  time.Duration
+	since  time.Time // when the worst wait began
 	errors int
 	first  string
 }
@@ -54,6 +57,7 @@ func ask(arguments []string) {
 	connections := flags.Int("connections", 64, "kept connections")
 	rate := flags.Float64("rate", 0, "requests a second in all; 0: as many as go")
 	seconds := flags.Float64("seconds", 10, "how long")
+	server := flags.Int("server", 0, "process of the server, to say whose the worst stall was")
 	_ = flags.Parse(arguments)
 
 	text, err := os.ReadFile(*urls)
@@ -82,11 +86,12 @@ func ask(arguments []string) {
 		go func(w *worker) { // connect before the clock starts
 			defer ready.Done()
 			w.once(targets[0], *user, *token)
-			w.waits, w.errors, w.first = nil, 0, ""
+			w.waits, w.worst, w.errors, w.first = nil, 0, 0, ""
 		}(workers[i])
 	}
 	ready.Wait()
 
+	hiccups := record(*server)
 	begin := time.Now()
 	end := begin.Add(time.Duration(*seconds * float64(time.Second)))
 	var done sync.WaitGroup
@@ -98,7 +103,9 @@ func ask(arguments []string) {
 		}(i, w)
 	}
 	done.Wait()
-	_ = json.NewEncoder(os.Stdout).Encode(summary(workers, time.Since(begin).Seconds()))
+	took := time.Since(begin).Seconds()
+	close(hiccups.stop)
+	_ = json.NewEncoder(os.Stdout).Encode(summary(workers, took, hiccups))
 }
 
 // With a rate, a request is due at its own time and waits count from there: a slow answer delays no clock.
@@ -113,7 +120,11 @@ func (w *worker) run(i, n int, targets []string, begin, end time.Time, rate floa
 			return
 		}
 		w.once(targets[k%len(targets)], user, token)
-		w.waits = append(w.waits, time.Since(due))
+		wait := time.Since(due)
+		w.waits = append(w.waits, wait)
+		if wait > w.worst {
+			w.worst, w.since = wait, due
+		}
 	}
 }
 
@@ -147,10 +158,14 @@ func (w *worker) fail(why string) {
 	}
 }
 
-func summary(workers []*worker, seconds float64) report {
+func summary(workers []*worker, seconds float64, hiccups *recorder) report {
 	all := report{Seconds: seconds, Millis: map[string]float64{}}
 	var waits []time.Duration
+	worst := workers[0]
 	for _, w := range workers {
+		if w.worst > worst.worst {
+			worst = w
+		}
 		waits = append(waits, w.waits...)
 		all.Errors += w.errors
 		if all.First == "" {
@@ -161,6 +176,7 @@ func summary(workers []*worker, seconds float64) report {
 	if all.Requests == 0 {
 		return all
 	}
+	all.Worst = hiccups.of(worst.since, worst.since.Add(worst.worst))
 	sort.Slice(waits, func(a, b int) bool { return waits[a] < waits[b] })
 	for name, share := range map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1} {
 		place := int(share * float64(len(waits)))
