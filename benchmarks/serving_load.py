@@ -68,9 +68,7 @@ class Load(NamedTuple):
     user: str = ""
     connections: int = 64
 
-    def ask(
-        self, server: str, targets: list[str], *, rate: float, seconds: float, pid: int | None
-    ) -> dict[str, Any]:
+    def ask(self, server: str, targets: list[str], *, rate: float, seconds: float, pid: int | None) -> dict[str, Any]:
         urls = self.folder / "urls"
         urls.write_text("\n".join(server + target for target in targets))
         command = [self.program, "ask", "-urls", urls, "-ca", self.ca]
