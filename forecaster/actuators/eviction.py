@@ -1,7 +1,7 @@
 """`eviction`: whether a pod goes whose node cannot grant its size, so that its successor is made with it. Pure.
 
 Off by default (`vertical.evict`), late, one pod of a workload after the other, never its only ready one. Whether its
-PodDisruptionBudgets let it go is for the API server to say.
+PodDisruptionBudgets let it go is for the API server to say, which asks none about a restart in place.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from forecaster.actuators.resize import ResizablePod, ResizeWrite
+    from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
 
 STUCK = frozenset({ResizeStatus.DEFERRED, ResizeStatus.INFEASIBLE})
@@ -67,6 +68,15 @@ def waits(
     if tried is not None and now - tried < AGAIN:
         return f"not evicted, tried again at {tried + AGAIN:%H:%M} UTC"
     return ""
+
+
+def no_restart(one: ResizablePod, rules: ResizeSettings) -> str:
+    """Why no container of a pod is restarted for its size now; empty where one may be."""
+    if not rules.restarts:
+        return "resize.restarts allows that"
+    if one.unready is None:
+        return "it waits, whether the pods of its workload are ready is not known"
+    return f"it waits until all pods of its workload are ready, {one.unready} not yet" if one.unready else ""
 
 
 def one_each(writes: Iterable[ResizeWrite]) -> tuple[list[ResizeWrite], list[WriteRefusal]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.actuators.admitted import admitted
-from forecaster.actuators.eviction import EvictionTerms, one_each, waits
+from forecaster.actuators.eviction import EvictionTerms, no_restart, one_each, waits
 from forecaster.actuators.limits import LEAST_WORKLOADS, MOST_WORKLOADS
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -84,6 +84,8 @@ class ResizablePod:
     """Why its own size is not known."""
     errors: float | None = None
     """The signal of errors of its workload, as it was looked up for this cycle."""
+    unready: int | None = None
+    """Pods of its workload that are asked for and do not serve; None: not known."""
     worse: str = ""
     """Why the workload is worse off by that signal since the pod has its size; empty where it is not."""
 
@@ -323,9 +325,9 @@ def _sized(
     sizes = _changed(one.sizes, nearest)
     if not sizes:
         return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
-    if not rules.restarts and (restarted := _restarted(one.pod, sizes, around.server)):
-        why = f"its resizePolicy restarts {', '.join(restarted)}; resize.restarts allows that"
-        return WriteRefusal(one, RefusalReason.RESTARTS, f"{one}: {why}")
+    if (restarted := _restarted(one.pod, sizes, around.server)) and (why := no_restart(one, rules)):
+        said = f"{one}: its resizePolicy restarts {', '.join(restarted)}; {why}"
+        return WriteRefusal(one, RefusalReason.RESTARTS, said)
     reason = f"sized for {one.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
     return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts, errors=one.errors))
 

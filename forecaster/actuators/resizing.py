@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.health import HealthAt
+    from forecaster.actuators.health import Health, HealthAt
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.resize import ResizablePod, Sizes, Surroundings
     from forecaster.actuators.settings import ResizeSettings
@@ -81,7 +81,7 @@ class ResizeActuator:
             ApiError: the pods cannot be read.
         """
         wanted = sizes_wanted(self.offered, now, self._in_place)
-        watched = self._with_errors([*self.pods.marked(), *self._left_behind(now)], now)
+        watched = self._with_health([*self.pods.marked(), *self._left_behind(now)], now)
         found = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
         evictions = self._evictions(watched, now)
@@ -146,18 +146,23 @@ class ResizeActuator:
         pods = [one for namespace, name in chosen if (one := self.pods.of(namespace, name))]
         beside = self.neighbours(now) if pods else Neighbours()
         pods = [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
-        return self._with_errors(pods, now)
+        return self._with_health(pods, now)
 
-    def _with_errors(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
-        """With the errors of their workloads, of pods that are watched or may be resized."""
+    def _with_health(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
+        """With the errors of their workloads and their pods, of pods that are watched or may be resized."""
         seen = self.health({one.workload: now for one in pods}, now) if pods else {}
         found = []
         for one in pods:
             health = seen.get(one.workload, UNKNOWN)
             before = one.resized.errors if one.resized else None
             why = errors_worse(before, health.errors, health.limit, self.rules.worse_by)
-            found.append(replace(one, errors=health.errors, worse=why))
+            found.append(replace(one, errors=health.errors, worse=why, unready=_unready(health)))
         return found
+
+
+def _unready(health: Health) -> int | None:
+    """Pods that are asked for and do not serve."""
+    return None if health.wanted is None or health.ready is None else max(0, health.wanted - health.ready)
 
 
 def sizes_wanted(

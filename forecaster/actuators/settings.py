@@ -117,7 +117,9 @@ class ResizeSettings(Section):
         "deploy/components/initial beside that of resize.enabled.",
     )
     restarts: bool = Field(
-        default=False, description="Whether containers are resized that their resizePolicy restarts for it."
+        default=False,
+        description="Whether containers are resized that their resizePolicy restarts for it, while all pods of the "
+        "workload are ready.",
     )
     lower_memory: bool = Field(
         default=False,

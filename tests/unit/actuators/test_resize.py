@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20 * 1000
 RULES = ResizeSettings(enabled=True)
+RESTARTS = ResizeSettings(enabled=True, restarts=True)
 OPEN = Surroundings(NEWEST, (), ())
 MINUTE = timedelta(minutes=1)
 
@@ -96,8 +97,19 @@ def test_a_guaranteed_pod_stays_guaranteed() -> None:
 def test_a_container_that_would_be_restarted_is_left_unless_that_is_allowed() -> None:
     plan = planned(pod(restarting=("memory",)))
     assert (plan.writes, codes(plan)) == ([], ["restarts"])
-    assert planned(pod(restarting=("memory",)), rules=ResizeSettings(enabled=True, restarts=True)).writes
+    assert planned(pod(restarting=("memory",), unready=0), rules=RESTARTS).writes
     assert planned(pod(restarting=("memory",)), wanted=size(300, 64)).writes
+
+
+@pytest.mark.parametrize(
+    ("unready", "why"), [(1, "until all pods of its workload are ready, 1 not yet"), (None, "is not known")]
+)
+def test_a_container_is_restarted_only_while_all_pods_of_its_workload_are_ready(unready: int | None, why: str) -> None:
+    """No PodDisruptionBudget is asked about a restart in place."""
+    plan = planned(pod(restarting=("memory",), unready=unready), rules=RESTARTS)
+    assert (plan.writes, codes(plan)) == ([], ["restarts"])
+    assert why in plan.refusals[0].message
+    assert planned(pod(restarting=("memory",), unready=unready), wanted=size(300, 64), rules=RESTARTS).writes
 
 
 def test_a_limit_range_is_kept_to() -> None:
