@@ -2,7 +2,7 @@
 
     nice python -m benchmarks.backfill --dir DIRECTORY --workloads 10000 --days 7
 
-Peak samples are those that count against `--query.max-samples` (50 million by default), from the server's own query log.
+Peak samples count against `--query.max-samples` (50 million by default); they are from the query log of the server.
 """
 
 from __future__ import annotations
