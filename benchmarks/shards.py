@@ -1,38 +1,53 @@
-"""What a fleet in shards costs the service, whatever the workers, and a worker.
+"""What a fleet in shards costs: the service, whatever the workers, and the same work on one, two and four of them.
 
-    python -m benchmarks.shards [--sizes 10000 30000 100000]
+    python -m benchmarks.shards [--sizes 10000 30000 100000] [--workers 1 2 4] [--workloads 6000] [--write]
 
-In one process, a shard of 1,500 workloads is computed by the cycle of a worker; its answers, with its rows repeated
-under other names, are those of all shards of a fleet of that size. Table, ledger and what shards have learned are those
-of `forecaster run`; what goes over the network is pickled and unpickled as Dask does it.
+`--sizes`, in one process: a shard of 1,500 workloads is computed by the cycle of a worker; its answers, with its rows
+repeated under other names, are those of all shards of a fleet of that size. Table, ledger and what shards have learned
+are those of `forecaster run`; what goes over the network is pickled and unpickled as Dask does it.
 
-CPU of the process counts. The service works before the first task is out and after the last answer is in, when no
-worker has anything to do, and between, while workers compute. Gates are off: their replays take turns for hours.
+`--workers`, of `--workloads` in 16 shards: the service, a scheduler and workers as processes with mutual TLS. Each
+worker computes the demand of its own shards, so that no Prometheus takes the cores.
+
+CPU of processes counts, so that others on the machine and the number of its cores matter little. The service works
+before the first task is out and after the last answer is in, when no worker has anything to do, and between, while they
+compute. `efficiency` is the CPU of service and worker with one worker over n times the way of n workers: the busiest
+one and the service's before and after; `strict` counts between, too, as if nothing overlapped. Gates are off: their
+replays take turns for hours.
 """
 
 from __future__ import annotations
 
 import argparse
 import pickle
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import yaml
+from distributed import Client
 
 from benchmarks.fleet import NOON, Fleet, FleetSource
-from benchmarks.procfs import peak_mib, rss_mib
+from benchmarks.procfs import cpu_seconds, rss_mib
+from benchmarks.record import record
 from forecaster.app import telemetry
 from forecaster.app.live_facts import ServiceFacts
 from forecaster.app.serve import build_service, table_path
-from forecaster.app.sharding import shard
+from forecaster.app.sharding import dask, shard
 from forecaster.app.sharding.texts import ShardTexts
-from forecaster.config.settings import parse
+from forecaster.config.settings import load, parse
+from forecaster.config.sharding import ShardingSettings
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import ContainerFacts
+from tests.support.ports import free_ports
+from tests.support.shard_processes import certificate_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +60,9 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerBlock, Workload
 
 SHARD = 1500
+SHARDS = 16
+WARM = 3
+"""Cycles before those that count."""
 
 
 @dataclass(frozen=True)
@@ -196,39 +214,140 @@ def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
     )
 
 
-def one_process(workloads: int, cycles: int) -> None:
-    """The service with so many workloads."""
+def service_of(settings: Settings, folder: Path, workloads: int, parts: ExitStack) -> tuple[Any, Clocked]:
+    facts = ServiceFacts(FleetSource(Fleet(workloads)), None)
+    cycle: Any = build_service(settings, folder, telemetry.logger(), parts, clock=lambda: NOON, facts=facts).cycle
+    cycle.executor = clocked = Clocked(cycle.executor)
+    return cycle, clocked
+
+
+def one_process(workloads: int, cycles: int) -> str:
+    """A line of figures of the service with so many workloads."""
     shard.narrowed_source = source_of
     with tempfile.TemporaryDirectory() as name, ExitStack() as parts:
-        folder = Path(name)
+        folder, repeats = Path(name), Repeated()
         settings = settings_with({"shards": max(1, workloads // 2000)}, folder)
-        facts = ServiceFacts(FleetSource(Fleet(workloads)), None)
-        service = build_service(settings, folder, telemetry.logger(), parts, clock=lambda: NOON, facts=facts)
-        cycle: Any = service.cycle
-        repeats = Repeated()
-        cycle.executor = clocked = Clocked(repeats)
-        for minute in range(cycles):
+        cycle, clocked = service_of(settings, folder, workloads, parts)
+        clocked.executor, found = repeats, []
+        for minute in range(WARM + cycles):
             phases = clocked.cycle(cycle, NOON + minute * MINUTE, workloads)
-            micro = {one: 1e6 * each / workloads for one, each in phases._asdict().items()}
-            micro["between"] -= 1e6 * repeats.lost / workloads
-            micro |= {"worker": 1e6 * repeats.worker / SHARD}
-            sizes = repeats.bytes_ | {"table": table_path(folder).stat().st_size}
-            told = ", ".join(f"{one} {each:.1f}" for one, each in micro.items())
-            weighed = ", ".join(f"{one} {each / workloads:,.0f}" for one, each in sizes.items())
-            memory = f"{rss_mib():,.0f} MiB, peak {peak_mib():,.0f}"
-            print(
-                f"{workloads} workloads, cycle {minute}: µs a workload: {told} | bytes: {weighed} | {memory}",
-                flush=True,
-            )
+            between = phases.between - repeats.lost
+            found.append([1e6 * one / workloads for one in (phases.before, between, phases.after)])
+            found[-1] += [sum(found[-1]), 1e6 * repeats.worker / SHARD]
+            print(workloads, minute, [round(one, 1) for one in found[-1]], flush=True)
+        micro = [statistics.median(column) for column in zip(*found[WARM:], strict=True)]
+        sizes = (*repeats.bytes_.values(), table_path(folder).stat().st_size)
+        weighed = " | ".join(f"{size / workloads:,.0f}" for size in sizes)
+        return f"| {workloads:,} | {' | '.join(f'{one:.1f}' for one in micro)} | {weighed} | {rss_mib():,.0f} |"
+
+
+ONE_PROCESS = """| workloads | before | between | after | service | worker | task | answer | learned | table | MiB |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+"""µs of CPU, and bytes, a workload and cycle; memory with the one shard that is computed beside it."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU seconds of one steady cycle."""
+
+    phases: Phases
+    scheduler: float
+    workers: tuple[float, ...]
+
+
+@contextmanager
+def processes(folder: Path, workers: int) -> Iterator[tuple[dict[str, Any], list[int]]]:
+    """The section of the settings, and the processes: the scheduler first."""
+    port, *healths = free_ports(workers + 2)
+    section = {"enabled": True, "shards": SHARDS, "scheduler": f"tls://127.0.0.1:{port}", **certificate_files(folder)}
+    config = folder / "settings.yaml"
+    config.write_text(yaml.safe_dump({"sharding": section}), encoding="utf-8")
+    scheduler = ["forecaster", "shards", "scheduler", "--config", str(config), "--health", f"127.0.0.1:{healths[0]}"]
+    each = [["benchmarks.shards", "--worker", str(config), str(health)] for health in healths[1:]]
+    started = [subprocess.Popen([sys.executable, "-m", *one]) for one in (scheduler, *each)]
+    try:
+        yield section, [one.pid for one in started]
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def work(config: Path, port: str) -> None:
+    """The process of a worker."""
+    shard.narrowed_source = source_of
+    dask.work(load(config).sharding, f"127.0.0.1:{port}")
+
+
+def until_workers(section: dict[str, Any], count: int) -> None:
+    """All are there before the first shard is handed out."""
+    settings = ShardingSettings.model_validate(section)
+    security = dask.security_of(settings)
+    with Client(settings.scheduler, timeout=120, security=security, set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=120)
+
+
+def on_processes(workloads: int, workers: int, cycles: int) -> tuple[Cost, float]:
+    """The median cycle, and MiB of the largest worker."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as parts:
+        folder, costs = Path(name), []
+        section, pids = parts.enter_context(processes(folder, workers))
+        cycle, clocked = service_of(settings_with(section, folder), folder, workloads, parts)
+        until_workers(section, workers)
+        for minute in range(WARM + cycles):
+            before = [*map(cpu_seconds, pids)]
+            phases = clocked.cycle(cycle, NOON + minute * MINUTE, workloads)
+            scheduler, *each = (after - one for after, one in zip(map(cpu_seconds, pids), before, strict=True))
+            costs.append(Cost(phases, scheduler, tuple(each)))
+            print(workers, minute, costs[-1], flush=True)
+        return median_of(costs[WARM:]), max(map(rss_mib, pids[1:]))
+
+
+def median_of(costs: list[Cost]) -> Cost:
+    phases = (statistics.median(column) for column in zip(*(one.phases for one in costs), strict=True))
+    each = zip(*(one.workers for one in costs), strict=True)
+    return Cost(
+        Phases(*phases),
+        statistics.median(one.scheduler for one in costs),
+        tuple(statistics.median(one) for one in each),
+    )
+
+
+def table_of(found: dict[int, tuple[Cost, float]]) -> str:
+    """Seconds of CPU a cycle by number of workers."""
+    lines = [
+        "| workers | before | between | after | scheduler | busiest worker | all workers | efficiency | strict | MiB |",
+        "| ---: " * 10 + "|",
+    ]
+    first = next(iter(found.values()))[0]
+    for workers, (cost, memory) in found.items():
+        phases, most = cost.phases, max(cost.workers)
+        alone = phases.before + phases.after
+        ideal = (sum(first.workers) + first.phases.before + first.phases.after) / workers
+        strict = (sum(first.workers) + first.phases.whole) / workers / (most + phases.whole)
+        numbers = (*phases, cost.scheduler, most, sum(cost.workers), ideal / (most + alone), strict)
+        lines.append(f"| {workers} | {' | '.join(f'{one:.2f}' for one in numbers)} | {memory:,.0f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 100_000])
-    parser.add_argument("--cycles", type=int, default=5)
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
+    parser.add_argument("--workloads", type=int, default=6000, help="for the workers")
+    parser.add_argument("--cycles", type=int, default=5, help="of the steady state")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--worker", nargs=2, metavar=("CONFIG", "PORT"), help=argparse.SUPPRESS)
     given = parser.parse_args()
-    for size in given.sizes:
-        one_process(size, given.cycles)
+    if given.worker:
+        work(Path(given.worker[0]), given.worker[1])
+        return
+    told = [ONE_PROCESS, *(one_process(size, given.cycles) for size in given.sizes)]
+    found = {count: on_processes(given.workloads, count, given.cycles) for count in given.workers}
+    text = "\n".join([*told, "", f"{given.workloads:,} workloads in {SHARDS} shards:", "", table_of(found)])
+    print(text)
+    if given.write:
+        record("shards", "A fleet in shards", "python -m benchmarks.shards", text)
 
 
 if __name__ == "__main__":

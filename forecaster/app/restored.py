@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from forecaster.app.compose import nothing_observed, observed_file, origins_path
 from forecaster.app.service import Persistence
-from forecaster.app.sharding.learned import LearnedShards
-from forecaster.domain.window import EPOCH
+from forecaster.app.sharding.learned import LearnedShards, joined, newest
 from forecaster.errors import StoreError
 from forecaster.publish.decision_history import (
     CHANGES_KEPT,
@@ -27,7 +29,6 @@ from forecaster.store.snapshot import Snapshots
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from forecaster.app import telemetry
@@ -95,6 +96,7 @@ def restored(settings: Settings, directory: Path, address: str, now: datetime, l
     restore(snapshots, log)
     observed = observed_file(settings, nothing_observed(settings))
     restore(observed, log)
+    observed = rejoined(settings, address, observed, log)
     files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, every)]
     return KeptState(history, observed.observed, files, observed)
 
@@ -106,7 +108,28 @@ def undivided(settings: Settings, log: telemetry.Log) -> ShardState | None:
     if not observed.observed.fleet.row:
         return None
     restore(ObservedFile(origins_path(settings), origins), log)
-    return ShardState(EPOCH, observed.observed.kept(), origins.kept())
+    at = datetime.fromtimestamp(observed.observed.decided_at, UTC)
+    return ShardState(at, observed.observed.kept(), origins.kept())
+
+
+def rejoined(
+    settings: Settings, address: str, file: ObservedFile[Observed], log: telemetry.Log
+) -> ObservedFile[Observed]:
+    """What the shards of a fleet have learned that is not divided any more, where that is newer than the file."""
+    try:
+        with closing(ShardStates(address)) as states:
+            _, found = states.read()
+        if newest(found).timestamp() <= file.observed.decided_at:
+            return file
+        one, observed, origins = joined(found), nothing_observed(settings), Origins()
+        observed.restore(one.observed)
+        if one.origins:
+            origins.restore(one.origins)
+            ObservedFile(origins_path(settings), origins).save()
+        return observed_file(settings, observed)
+    except (StoreError, msgspec.MsgspecError) as error:
+        log.warning("snapshot_not_restored", error=f"what shards have learned: {error}")
+        return file
 
 
 @dataclass(frozen=True, slots=True)

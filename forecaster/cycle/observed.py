@@ -150,6 +150,11 @@ class Observed:
     shared: dict[tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
     """Policies with measured lead times: the same objects from cycle to cycle, so that rows are not resolved anew."""
 
+    @property
+    def decided_at(self) -> float:
+        """Epoch seconds of the last evaluation time that was decided; 0 where there was none."""
+        return max(self.state.recommendations.times, default=0.0)
+
     def in_force(self, stated: Policies) -> Policies:
         """The policies of this cycle."""
         rungs, filled = self.lead_times.rungs(), {id_: one for id_, one in self.capacities.filled.items() if one}

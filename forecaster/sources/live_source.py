@@ -12,14 +12,14 @@ from forecaster.domain.amounts import duration_text
 from forecaster.errors import SourceError
 from forecaster.sources.inventory import of_series
 from forecaster.sources.live import PAST_SECONDS
+from forecaster.sources.relisted import RelistedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Block, Inventory
-    from forecaster.domain.workload import ContainerBlock, ContainerFacts, Workload, WorkloadId
+    from forecaster.domain.window import Inventory
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import (
         Misread,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.sources.prometheus import PrometheusSource
 
 
-class LiveSource:
+class LiveSource(RelistedSource):
     """A source with live facts over its inventory; histories, and kinds that are not watched, are its own.
 
     While nothing is live its inventory is the one there is; where it `tells`, a fault says why.
@@ -42,7 +42,8 @@ class LiveSource:
         tells: bool = False,
         signals: Sequence[str] = (),
     ) -> None:
-        self.source, self.live, self._tells = source, live, tells
+        super().__init__(source)
+        self.live, self._tells = live, tells
         self._signals = signals
         self.told: tuple[datetime, frozenset[str]] | None = None
         """Of the last inventory, its instant and the kinds that were live."""
@@ -109,24 +110,6 @@ class LiveSource:
             f"{labels}; series are its own by namespace={id_.namespace} and pod, through the owners of its pods.",
             _labels_sentence(found.labels),
         ]
-
-    def latest(self, signal: Signal, at: datetime) -> Block:
-        """As the source has it."""
-        return self.source.latest(signal, at)
-
-    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """As the source has it."""
-        return self.source.history(signal, start, end, step)
-
-    def containers(self, at: datetime) -> ContainerFacts:
-        """As the source has them."""
-        return self.source.containers(at)
-
-    def container_usage(
-        self, signal: Signal, start: datetime, end: datetime, step: timedelta
-    ) -> Iterator[ContainerBlock]:
-        """As the source has it."""
-        return self.source.container_usage(signal, start, end, step)
 
     def close(self) -> None:
         """Give the connections of the source back."""

@@ -11,15 +11,19 @@ import msgspec
 
 from forecaster.cycle import handed_over
 from forecaster.cycle.observed import Observed
+from forecaster.domain.window import EPOCH
 from forecaster.errors import StoreError
 from forecaster.sources import request_origins
 from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from forecaster.store.shards import ShardStates
 
 Before = Callable[[], "ShardState | None"]
-"""What a service without shards has learned, where there was one."""
+"""What a service without shards has learned until its last evaluation time, where there was one."""
 
 
 def shard_of(namespace: str, shards: int) -> int:
@@ -49,7 +53,7 @@ class LearnedShards:
         if self.read:
             return
         shards, found = self.store.read()
-        if not found and (one := self.before()):
+        if (one := self.before()) and one.at > newest(found):
             shards, found = 1, {0: one}
         self.of, self.read = found, True
         try:
@@ -89,6 +93,20 @@ class LearnedShards:
         self.store.close()
 
 
+def newest(learned: Mapping[int, ShardState]) -> datetime:
+    """The last evaluation time that shards know of."""
+    return max((one.at for one in learned.values()), default=EPOCH)
+
+
+def joined(learned: dict[int, ShardState]) -> ShardState:
+    """What shards have learned, for a service that is not divided.
+
+    Raises:
+        msgspec.MsgspecError: it is damaged, or of another version.
+    """
+    return divided(learned, 1)[0]
+
+
 def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState]:
     """What another number of shards has to know."""
     if not learned:
@@ -97,7 +115,7 @@ def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState
     def place(namespace: str) -> int:
         return shard_of(namespace, shards)
 
-    at = max(one.at for one in learned.values())
+    at = newest(learned)
     observed = handed_over.handed_over([one.observed for one in learned.values()], place)
     origins = request_origins.handed_over([one.origins for one in learned.values() if one.origins], place)
     return {shard: ShardState(at, text, origins.get(shard, b"")) for shard, text in observed.items()}

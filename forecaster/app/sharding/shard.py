@@ -17,11 +17,12 @@ from forecaster.cycle.gates import NEW
 from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.promql import expression_of
+from forecaster.sources.relisted import RelistedSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from forecaster.app.sharding.texts import ShardTexts
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.domain.report import CycleReport
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Block, Inventory
-    from forecaster.domain.workload import ContainerBlock, ContainerFacts
+    from forecaster.domain.window import Inventory
     from forecaster.publish.numbers import FleetNumbers
     from forecaster.sources.prometheus import PrometheusSource
 
@@ -86,34 +85,17 @@ class ShardResult(NamedTuple):
     learned: ShardState
 
 
-class ListedSource:
-    """A source whose inventory is the one that was handed over; all else it is asked for as ever."""
+class ListedSource(RelistedSource):
+    """A source whose inventory is the one that was handed over."""
 
     def __init__(self, source: PrometheusSource, inventory: Inventory) -> None:
-        self.source, self._inventory = source, inventory
+        super().__init__(source)
+        self._inventory = inventory
         source.follow(inventory)
 
     def inventory(self, _: datetime) -> Inventory:
         """The one that was handed over."""
         return self._inventory
-
-    def latest(self, signal: Signal, at: datetime) -> Block:
-        """As the source has it."""
-        return self.source.latest(signal, at)
-
-    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """As the source has it."""
-        return self.source.history(signal, start, end, step)
-
-    def containers(self, at: datetime) -> ContainerFacts:
-        """As the source has them."""
-        return self.source.containers(at)
-
-    def container_usage(
-        self, signal: Signal, start: datetime, end: datetime, step: timedelta
-    ) -> Iterator[ContainerBlock]:
-        """As the source has it."""
-        return self.source.container_usage(signal, start, end, step)
 
 
 class _DecidedShard(NamedTuple):

@@ -76,11 +76,18 @@ def remembered(cycle: ShardedCycle) -> dict[WorkloadId, object]:
     for one in cycle.learned.of.values():
         observed = Observed()
         observed.restore(one.observed)
-        slots = observed.state.recommendations.values
-        for id_, row in observed.fleet.row.items():
-            assert id_ not in found
-            found[id_] = (int(observed.state.ready[row]), [int(slot[row]) for slot in slots])
+        of_shard = remembered_by(observed)
+        assert not found.keys() & of_shard.keys()
+        found |= of_shard
     return found
+
+
+def remembered_by(observed: Observed) -> dict[WorkloadId, object]:
+    slots = observed.state.recommendations.values
+    return {
+        id_: (int(observed.state.ready[row]), [int(slot[row]) for slot in slots])
+        for id_, row in observed.fleet.row.items()
+    }
 
 
 def test_shards_offer_what_one_cycle_offers(cluster: Cluster, tmp_path: Path) -> None:
@@ -145,6 +152,29 @@ def test_a_fleet_that_is_divided_for_the_first_time_keeps_what_it_has_learned(cl
         found = remembered(cycle_of(service))
         assert found.keys() == set(begun)
         assert {len(counts) for _, counts in found.values()} == {4}  # type: ignore[misc]
+
+
+def test_a_fleet_that_is_divided_no_more_goes_on_from_what_its_shards_learned_and_back(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    with composed(cluster, tmp_path, policy=POLICY) as service:
+        tick(service, after(0))
+        ended(service)
+    with sharded(cluster, tmp_path) as service:
+        for minute in range(1, 3):
+            tick(service, after(minute))
+        ended(service)
+        before = remembered(cycle_of(service))
+    with composed(cluster, tmp_path, policy=POLICY) as service:
+        observed = service.cycle.decider.observed  # type: ignore[union-attr]
+        assert remembered_by(observed) == before
+        assert {len(counts) for _, counts in before.values()} == {3}  # type: ignore[misc]
+        tick(service, after(3))
+        ended(service)
+        before = remembered_by(observed)
+    with sharded(cluster, tmp_path, shards=3) as service:
+        cycle_of(service).learned.recall()
+        assert remembered(cycle_of(service)) == before
 
 
 def test_nothing_is_decided_while_the_database_does_not_say_what_was_learned(cluster: Cluster, tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""A source whose inventory is another one; all else it is asked for as ever."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, timedelta
+
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Block
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts
+    from forecaster.sources.prometheus import PrometheusSource
+
+
+class RelistedSource:
+    """`ContainerSource`, and a `Source` but for its inventory, over another source."""
+
+    def __init__(self, source: PrometheusSource) -> None:
+        self.source = source
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """As the source has it."""
+        return self.source.latest(signal, at)
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """As the source has it."""
+        return self.source.history(signal, start, end, step)
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """As the source has them."""
+        return self.source.containers(at)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """As the source has it."""
+        return self.source.container_usage(signal, start, end, step)
