@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from forecaster.domain.decision import Recommendation, Scale
+from forecaster.domain.decision import Reason, Recommendation
 from forecaster.horizontal.codes import REASONS, SCALED
 
 if TYPE_CHECKING:
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Hold, Reason, Resize
+    from forecaster.domain.decision import Hold, Resize, Scale
     from forecaster.domain.workload import Resources, Target, Workload, WorkloadId
     from forecaster.horizontal.row import RowWords
     from forecaster.publish.numbers import FleetNumbers
+
+
+SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
+"""Reasons whose sentence needs nothing of the signals."""
 
 
 class RowTexts(NamedTuple):

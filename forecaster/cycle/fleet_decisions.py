@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.decided_rows import DecidedRows, RowTexts
+from forecaster.cycle.decided_rows import SAID_BY_COUNTS, DecidedRows, RowTexts
 from forecaster.cycle.learned import WithLearned
 from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.errors import unexpected
@@ -46,10 +46,6 @@ if TYPE_CHECKING:
     from forecaster.publish.numbers import FleetNumbers
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache
-
-
-SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
-"""Reasons whose sentence needs nothing of the signals."""
 
 
 class Place(NamedTuple):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.decided_rows import DecidedRows, RowTexts
-from forecaster.domain.decision import Hold, LeadTime, Reason, Recommendation
+from forecaster.cycle.decided_rows import SAID_BY_COUNTS, DecidedRows, RowTexts
+from forecaster.domain.decision import Hold, LeadTime, Reason, Recommendation, Scale
 from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.record import held, held_words
-from forecaster.horizontal.sentences import replica_record, verdict
+from forecaster.horizontal.sentences import replica_record, scale_sentence, verdict
 from forecaster.publish.numbers import DECIDED_REASON, TOLD, held_numbers
 from forecaster.publish.record import row_numbers
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Resize, Scale
+    from forecaster.domain.decision import Resize
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.row import RowNumbers, RowWords
     from forecaster.publish.numbers import FleetNumbers
@@ -91,7 +91,12 @@ class ToldDecisions(DecidedRows):
         words = self._told[index].words
         if words.nothing_decided:
             return Hold(Reason(words.nothing_decided), words.hold)
-        return verdict(self._row(index), words)
+        reason = REASONS[self.reason[index]]
+        if reason not in SAID_BY_COUNTS:
+            return verdict(self._row(index), words)
+        columns = self._numbers.columns
+        counts = int(columns["by_forecast"][index]), int(columns["reactive"][index])
+        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, words.shut, ()))
 
     def _row(self, index: int) -> RowNumbers:
         found = row_numbers(self, index, self._told[index].words, self.at)

@@ -1,0 +1,147 @@
+"""What others spend on a workload, on the same data and machine, beside ours; what is not installed is said.
+
+    python -m benchmarks.compare_cost [--statsforecast PYTHON] [--holt-winters PYTHON SCRIPT] [--vpa CHECKOUT]
+
+- `--statsforecast`: a Python that has it. AutoETS and AutoARIMA by the hour: their seasons end at 24, or take minutes.
+- `--holt-winters`: a Python with statsmodels and dataclasses-json, and `algorithms/holt_winters/holt_winters.py` of the
+  predictive-horizontal-pod-autoscaler, which starts it as a process for each model and run.
+- `--vpa`: `vertical-pod-autoscaler` of kubernetes/autoscaler: the histograms of its recommender, in Go.
+
+Ours: the default model by five minutes, fitted and asked for all series at once, as the service does, one thread. CPU
+of the process and its children, on smooth days with noise: of no use for judging forecasts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.fleet import NOON, Fleet
+from benchmarks.record import record
+from forecaster.domain.signal import CPU
+from models import Panel, StepWindow, create
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+OTHERS = Path(__file__).parent / "others"
+STEP, DAY, DAYS, HOUR = timedelta(minutes=5), 288, 14, 12
+LEVELS = (0.5, 0.9)
+PROCESSES = 5
+"""Runs of Holt-Winters: each is a process."""
+FITS = 72
+"""Cycles between two fits of ours."""
+
+
+class Cost(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    milliseconds: float
+    """Of CPU a workload."""
+    when: str
+
+
+def ours(series: Floats) -> Iterator[Cost]:
+    """A fit in rotation, and what every cycle costs."""
+    panel = Panel(series.astype(np.float32), NOON, STEP, tuple(map(str, range(len(series)))))
+    create("adaptive").fit(panel).forecast(1, LEVELS)
+    fitted, fit = spent(lambda: create("adaptive").fit(panel))
+    _, asked = spent(lambda: fitted.forecast_peak(StepWindow(1, 2), LEVELS))
+    yield Cost("ours: a fit", 1000 * fit / len(series), f"every {FITS} cycles")
+    yield Cost("ours: a forecast of the coming peak", 1000 * asked / len(series), "every cycle")
+
+
+def statsforecast(series: Floats, python: str, folder: Path) -> Iterator[Cost]:
+    hours = series.reshape(len(series), -1, HOUR).mean(axis=2)
+    np.save(folder / "hours.npy", hours)
+    script = str(OTHERS / "statsforecast_cost.py")
+    told = subprocess.run([python, script, str(folder / "hours.npy")], capture_output=True, text=True, check=True)
+    for model, seconds in json.loads(told.stdout).items():
+        yield Cost(f"statsforecast {model}, {hours.shape[1]} hours", 1000 * seconds, "every forecast")
+
+
+def holt_winters(series: Floats, python: str, script: str) -> Iterator[Cost]:
+    """The process that is started for each model and run."""
+    settings = {"trend": "add", "seasonal": "add", "alpha": 0.9, "beta": 0.9, "gamma": 0.9, "seasonalPeriods": DAY}
+
+    def run(values: Floats) -> None:
+        counts = np.ceil(values / 0.35).astype(int).tolist()
+        told = json.dumps({**settings, "series": counts})
+        subprocess.run([python, script], input=told, capture_output=True, text=True, check=True)
+
+    _, seconds = spent(lambda: [run(values) for values in series[:PROCESSES]])
+    name = f"predictive HPA: a Holt-Winters process, {series.shape[1]} counts"
+    yield Cost(name, 1000 * seconds / PROCESSES, "every run of a model")
+
+
+def vpa(series: Floats, checkout: str) -> Iterator[Cost]:
+    """Built inside the checkout, where its packages are found."""
+    here = Path(checkout) / "hack" / "forecaster-cost"
+    here.mkdir(parents=True, exist_ok=True)
+    (here / "main.go").write_text((OTHERS / "vpa.go").read_text(encoding="utf-8"), encoding="utf-8")
+    lines = "\n".join(" ".join(f"{value:.4f}" for value in values) for values in series)
+    command = ["go", "run", "-mod=mod", "./hack/forecaster-cost"]
+    told = subprocess.run(command, cwd=checkout, input=lines, capture_output=True, text=True, check=True)
+    sample, asked, _ = map(float, told.stdout.split())
+    yield Cost("VPA recommender: a sample of one resource", sample / 1000, "every minute and container")
+    yield Cost("VPA recommender: three percentiles of it", asked / 1000, "every minute and container")
+
+
+def spent(call: Callable[[], object]) -> tuple[object, float]:
+    """What a call gives, and CPU seconds of this process and its children."""
+    before = used()
+    return call(), used() - before
+
+
+def used() -> float:
+    found = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--series", type=int, default=100)
+    parser.add_argument("--statsforecast", metavar="PYTHON")
+    parser.add_argument("--holt-winters", nargs=2, metavar=("PYTHON", "SCRIPT"))
+    parser.add_argument("--vpa", metavar="CHECKOUT")
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    seconds = NOON.timestamp() + STEP.total_seconds() * np.arange(DAYS * DAY)
+    series, costs, missing = Fleet(given.series).demand(CPU, seconds), [], []
+    with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
+        costs += ours(series)
+        for name, asked, run in (
+            ("statsforecast", given.statsforecast, lambda: statsforecast(series, given.statsforecast, Path(folder))),
+            ("predictive HPA", given.holt_winters, lambda: holt_winters(series, *given.holt_winters)),
+            ("VPA recommender", given.vpa, lambda: vpa(series, given.vpa)),
+        ):
+            if asked:
+                costs += run()
+            else:
+                missing.append(name)
+    lines = ["| | CPU a workload, ms | when |", "| --- | ---: | --- |"]
+    lines += [f"| {one.what} | {one.milliseconds:.4g} | {one.when} |" for one in costs]
+    text = "\n".join([*lines, "", f"{given.series} series of {DAYS} days."])
+    if missing:
+        text += f" Not measured: {', '.join(missing)}."
+    print(text)
+    if given.write:
+        record("compare-cost", "Cost of a workload beside others", "python -m benchmarks.compare_cost", text)
+
+
+if __name__ == "__main__":
+    main()
