@@ -221,16 +221,17 @@ def service_of(settings: Settings, folder: Path, workloads: int, parts: ExitStac
     return cycle, clocked
 
 
-def one_process(workloads: int, cycles: int) -> str:
-    """A line of figures of the service with so many workloads."""
+def one_process(workloads: int, cycles: int, repeats: Repeated) -> str:
+    """A line of figures of the service with so many workloads; the shard goes on from what it is."""
     shard.narrowed_source = source_of
+    begin, repeats.told = repeats.told or NOON, None
     with tempfile.TemporaryDirectory() as name, ExitStack() as parts:
-        folder, repeats = Path(name), Repeated()
+        folder = Path(name)
         settings = settings_with({"shards": max(1, workloads // 2000)}, folder)
         cycle, clocked = service_of(settings, folder, workloads, parts)
         clocked.executor, found = repeats, []
-        for minute in range(WARM + cycles):
-            phases = clocked.cycle(cycle, NOON + minute * MINUTE, workloads)
+        for minute in range(1, WARM + cycles + 1):
+            phases = clocked.cycle(cycle, begin + minute * MINUTE, workloads)
             between = phases.between - repeats.lost
             found.append([1e6 * one / workloads for one in (phases.before, between, phases.after)])
             found[-1] += [sum(found[-1]), 1e6 * repeats.worker / SHARD]
@@ -342,9 +343,12 @@ def main() -> None:
     if given.worker:
         work(Path(given.worker[0]), given.worker[1])
         return
-    told = [ONE_PROCESS, *(one_process(size, given.cycles) for size in given.sizes)]
+    repeats = Repeated()
+    told = [ONE_PROCESS, *(one_process(size, given.cycles, repeats) for size in given.sizes)]
     found = {count: on_processes(given.workloads, count, given.cycles) for count in given.workers}
-    text = "\n".join([*told, "", f"{given.workloads:,} workloads in {SHARDS} shards:", "", table_of(found)])
+    if found:
+        told += ["", f"{given.workloads:,} workloads in {SHARDS} shards:", "", table_of(found)]
+    text = "\n".join(told)
     print(text)
     if given.write:
         record("shards", "A fleet in shards", "python -m benchmarks.shards", text)
