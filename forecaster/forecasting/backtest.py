@@ -52,18 +52,14 @@ def backtests(
     days: int,
     model: str = "prior",
     end: datetime = SOME_TIME,
-    latest: Floats | None = None,
 ) -> PolicyBacktest | None:
     """The latest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
 
     Of the latest bin, which ends at `end`, `to_come` minutes are not over yet. A bin is constant, and known as soon as
     it has begun. The window is the coming `reach` minutes, and `model` forecasts it.
-
-    `latest` [series, minute] up to `end` is what is known by the minute, NaN where it is not; forecasts of them
-    are of bins that end where each of these minutes begins, and know nothing of it.
     """
     values = _filled(bins)
-    minutes = _with_latest(np.repeat(values, width, axis=1)[:, : values.shape[1] * width - to_come], latest)
+    minutes = np.repeat(values, width, axis=1)[:, : values.shape[1] * width - to_come]
     whole = min(days, minutes.shape[1] // MINUTES_A_DAY - BEFORE)
     if whole < 1:
         return None
@@ -73,37 +69,7 @@ def backtests(
     yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
     step = timedelta(minutes=width)
     panel = Panel.cleaned(values, end - values.shape[1] * step, step, tuple(map(str, range(len(values)))))
-    peaks = _peaks(panel, model, ticks, seen, reach)
-    if latest is not None and latest.shape[1] and model in BY_PRIOR:
-        count = min(latest.shape[1], len(ticks))
-        peaks[:, len(ticks) - count :] = _cut_anew(minutes, width, reach, count)
-    return PolicyBacktest(minutes[:, ticks], seen, peaks, yesterday)
-
-
-def _with_latest(minutes: Floats, latest: Floats | None) -> Floats:
-    """With what is known by the minute in place of the bins."""
-    if latest is None or not latest.shape[1]:
-        return minutes
-    count = min(latest.shape[1], minutes.shape[1])
-    known, bins = latest[:, latest.shape[1] - count :], minutes[:, minutes.shape[1] - count :]
-    return np.concatenate([minutes[:, : minutes.shape[1] - count], np.where(np.isnan(known), bins, known)], axis=1)
-
-
-def _cut_anew(minutes: Floats, width: int, reach: int, count: int) -> Floats:
-    """[series, minute, level] by the prior for the latest minutes, each from bins that end where it begins."""
-    length, windows = minutes.shape[1], [StepWindow(1, -(-reach // width))]
-    found = np.full((len(minutes), count, len(LEVELS)), np.nan)
-    for later in range(width):
-        until = length - later
-        bins = minutes[:, until % width : until].reshape(len(minutes), -1, width).mean(axis=2)
-        keys = tuple(map(str, range(len(bins))))
-        step = timedelta(minutes=width)
-        panel = Panel.cleaned(bins, SOME_TIME - bins.shape[1] * step, step, keys)
-        at = np.arange(until - (0 if later else width), length - count - 1, -width)[::-1]
-        if len(at):
-            said = backtested_peaks(panel, windows, LEVELS, at // width - 1)
-            found[:, at - (length - count)] = said[:, :, 0]
-    return found
+    return PolicyBacktest(minutes[:, ticks], seen, _peaks(panel, model, ticks, seen, reach), yesterday)
 
 
 def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reach: int) -> Floats:

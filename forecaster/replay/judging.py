@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE
-from forecaster.forecasting.backtest import BEFORE, backtests
+from forecaster.forecasting.backtest import BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.gate import Evidence, judged, unjudged
@@ -175,21 +175,24 @@ def _rounds(together: Sequence[Case], model: str) -> tuple[PastEvidence, ...]:
     span, bins = together[0].span, np.stack([case.bins for case in together])
     reach, width = (span.lead_time + span.length) // MINUTE, FIVE_MINUTES // MINUTE
     end = together[0].end
-    latest = _latest_minutes(together)
-    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=end, latest=latest)
+    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=end)
     if days is None:
         return ()
     start_ups = np.full(len(together), max(span.lead_time // MINUTE - 1, 0))
-    return tuple(evidence_of(days, LEVELS, [case.policy for case in together], start_ups))
+    return tuple(evidence_of(_by_minutes(days, together), LEVELS, [case.policy for case in together], start_ups))
 
 
-def _latest_minutes(cases: Sequence[Case]) -> Floats:
-    """[case, minute] what is known by the minute, as far back as of any of them."""
-    most = max(len(case.minutes) for case in cases)
-    found = np.full((len(cases), most), np.nan)
+def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
+    """The days with what is known by the minute in place of the means of five."""
+    demand, seen = days.demand.copy(), days.seen.copy()
     for row, case in enumerate(cases):
-        found[row, most - len(case.minutes) :] = case.minutes
-    return found
+        count = min(len(case.minutes), demand.shape[1])
+        if not count:
+            continue
+        latest = case.minutes[-count:]
+        demand[row, -count:] = np.where(np.isnan(latest), demand[row, -count:], latest)
+        seen[row, 1 - count :] = np.where(np.isnan(latest[:-1]), seen[row, 1 - count :], latest[:-1])
+    return days._replace(demand=demand, seen=seen)
 
 
 def judged_gates(gates: Gates, cases: Sequence[list[Case] | Unjudged], now: float, model: str) -> Gates:
