@@ -21,7 +21,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks.accuracy import SCORED, TASKS, run, table
-from benchmarks.bounds import EXPERTS, NAIVE, mean_of
+from benchmarks.bounds import LEAST, NAIVE
 from benchmarks.train_prior import TRAIN_SHARE, Source, recorded, shown
 from models.training import Recipe, joined, train
 
@@ -34,6 +34,7 @@ PARTS = (
     ("content_platform", "nab_cloudwatch", "nab_tweets", "nasa_http"),
 )
 AHEAD = dict(zip(("an hour", "ten minutes"), TASKS, strict=False))
+EXPERTS = "benchmarks.plugins:experts"
 METHODS = {"adaptive": "default", "prior": "prior alone"}
 HERE = Path(__file__).parent.parent
 
@@ -110,6 +111,11 @@ def figures(lost: pd.DataFrame) -> pd.DataFrame:
         for family in lost.index.unique("family")
     }
     return pd.DataFrame([*rows.values(), {k: mean_of(v) for k, v in shares.items()}], index=[*rows, "all"])
+
+
+def mean_of(shares: pd.Series) -> float:
+    """Geometric mean over series."""
+    return float(np.exp(np.log(shares.clip(lower=LEAST)).mean()))
 
 
 if __name__ == "__main__":
