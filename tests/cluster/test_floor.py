@@ -140,6 +140,34 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
     ]
 
 
+def test_a_floor_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_no_pod_is_refused(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    """Of pods that request 100m each four fit."""
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "team"}, "spec": {"hard": {"requests.cpu": "450m"}}}
+    plane.kubectl("apply", f"--namespace={web}", "-f-", given=yaml.safe_dump({"apiVersion": "v1", **quota}))
+    used = f"/api/v1/namespaces/{web}/resourcequotas/team"
+
+    def told(amount: str) -> bool:
+        found: Document = plane.api.get(used).get("status", {}).get("used", {})
+        return bool(found.get("requests.cpu") == amount)
+
+    wait_until(lambda: told("100m"), what="the quota")
+    wait_until(lambda: bool(leader.cycle(web, 6).writes), what="a floor by the quota that is watched")
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 4
+    wait_until(lambda: replicas(plane.api, "web", web) == (4, 4), what="the pods that fit")
+    wait_until(lambda: told("400m"), what="the quota")
+
+    def refused() -> bool:
+        found = leader.cycle(web, 6)
+        assert not found.writes
+        return found.states["quota"] == 1
+
+    wait_until(refused, what="the refusal by the quota")
+    told_by_others = plane.api.get(f"/api/v1/namespaces/{web}/events")["items"]
+    assert "FailedCreate" not in {one["reason"] for one in told_by_others}
+
+
 def test_another_mode_leaves_the_hpa_as_it_was_and_its_fields_free(
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:
