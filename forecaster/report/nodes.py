@@ -118,10 +118,12 @@ def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
 
 
 def _title(one: PoolForecast, ahead: NodeForecast) -> str:
-    peak = one.peak
-    grows = f"{one.nodes_needed} needed from {peak.begin:%a %H:%M}" if peak and peak.packing.new_nodes else "enough"
+    there, most = len(one.pool.nodes), one.nodes_needed - len(one.pool.nodes)
+    reached = [[each for each in one.windows if each.packing.new_nodes >= least] for least in (1, most)]
+    needs = {each[0].packing.new_nodes: each[0].begin for each in reached if each and most}
+    grows = ", ".join(f"{there + more} needed from {since:%a %H:%M}" for more, since in needs.items()) or "enough"
     free = f"{one.requested_cpu:.1f} of {one.allocatable_cpu:.1f} cores requested"
-    return f"pool {one.pool.name}: {counted(len(one.pool.nodes), 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
+    return f"pool {one.pool.name}: {counted(there, 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
 
 
 SHOWN_SUMS: tuple[tuple[str, Callable[[PoolWindow], JointSum], float, int], ...] = (

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 PROGRAM = (sys.executable, "-m", "forecaster.app.what_if")
 ANSWER_SECONDS = 10.0
-"""The first answer loads numpy and forecasts: a second and a half. A process that takes longer than this is ended."""
+"""A process that takes longer than this is ended."""
+FIRST_SECONDS = 40.0
+"""The same for the first answer, which loads numpy and forecasts: 1.5 s of what CPU others leave it."""
 IDLE_SECONDS = 120.0
 """Without a question; it holds some 60 MB."""
 LONGEST_ANSWER = 2**20
@@ -103,7 +105,7 @@ class WhatIfProcess:
         if self._idle:
             self._idle.cancel()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(ANSWER_SECONDS if self.process else FIRST_SECONDS):
                 answer = await self._exchange(question)
         except (TimeoutError, OSError, ValueError) as error:
             await self.close()

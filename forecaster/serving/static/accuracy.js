@@ -21,12 +21,12 @@ export function redraw() {
   const groups = health.accuracy ?? [];
   byId("dots").replaceChildren(...groups.map(dot), ...(groups.length ? [scale()] : []));
   byId("models").replaceChildren(table(
-    [["Signal"], ["Model"], ["Minutes ahead", "right"], ["Forecasts", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Error of the median", "right"]],
-    groups.map((one) => [one.signal, one.model, one.minutes, count(Math.round(one.forecasts)), percent(one.coverage, 1), percent(one.quantile, 1), percent(one.error_ratio, 1)]),
+    [["Signal"], ["Model"], ["Minutes ahead", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Error of the median", "right"], ["Forecasts", "right"]],
+    groups.map((one) => [one.signal, one.model, one.minutes, percent(one.coverage, 1), percent(one.quantile, 1), percent(one.error_ratio, 1), count(Math.round(one.forecasts))]),
     "No forecast has matured since this process began. That takes lead time and window: some minutes."));
   byId("worst").replaceChildren(table(
-    [["Workload"], ["Signal"], ["Forecasts", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Error of the median", "right"]],
-    (health.worst ?? []).map((one) => [link(one), one.accuracy.signal, count(Math.round(one.accuracy.forecasts)), percent(one.accuracy.coverage), percent(one.accuracy.quantile), percent(one.accuracy.error_ratio)]),
+    [["Workload"], ["Signal"], ["Error of the median", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Forecasts", "right"]],
+    (health.worst ?? []).map((one) => [link(one), one.accuracy.signal, percent(one.accuracy.error_ratio), percent(one.accuracy.coverage), percent(one.accuracy.quantile), count(Math.round(one.accuracy.forecasts))]),
     "No workload has five forecasts that have matured."));
   byId("standings").replaceChildren(table([["Standing"], ["Forecaster"], ["Workloads", "right"]], (health.standings ?? []).map(([standing, forecaster, n]) => [standing, forecaster, count(n)]), "No policy asks for a gate."));
   byId("moves").replaceChildren(table([["At, UTC", "when"], ["What"]], (health.moves ?? []).map((one) => [instant(Date.parse(one.at)), one.said]), "None since this process began."));

@@ -23,6 +23,7 @@ export function chart(host, spec) {
   for (const one of spec.series.filter((one) => one.label)) {
     const mark = element("i", { class: `mark ${one.kind}${one.dash ? " dashed" : ""}` });
     mark.style.color = `var(--${one.colour})`;
+    if (one.kind !== "band") mark.style.borderTopWidth = `${one.width ?? 2}px`;
     legend.append(element("li", {}, mark, one.label));
   }
   for (const [kind, label] of new Map((spec.spans ?? []).map((one) => [one.kind, one.label]))) legend.append(element("li", {}, element("i", { class: `mark span ${kind}` }), label));

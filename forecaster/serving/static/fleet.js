@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { byId, element, show, total } from "./dom.js";
-import { DASH, amount, count, counted, money, percent, signed, words } from "./format.js";
+import { DASH, amount, between, count, counted, money, percent, signed, words } from "./format.js";
 import { Rows } from "./rows.js";
 import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
@@ -125,7 +125,7 @@ function requested() {
     }
   }
   const by = ([before, after]) => before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "no requests are known";
-  const text = (unit, [before, after]) => before ? `${amount(before, unit)} → ${amount(after, unit)}` : DASH;
+  const text = (unit, [before, after]) => before ? between(before, after, unit) : DASH;
   return [...spent(), total("Requested cores", text("cores", sums[0]), by(sums[0])), total("Requested memory", text("bytes", sums[1]), by(sums[1]))];
 }
 
@@ -184,7 +184,7 @@ function fillRow(one, item) {
   parts["who b"].textContent = columns.name[item];
   parts["who small"].textContent = `${namespace} · ${kind} · ${columns.modes[columns.mode[item]] ?? DASH}`;
   spark(parts.spark, fleet.spark.subarray(item * columns.spark_size, (item + 1) * columns.spark_size));
-  parts.amounts.textContent = `${amount(columns.measured[item], unit)} → ${amount(columns.peak[item], unit)}`;
+  parts.amounts.textContent = between(columns.measured[item], columns.peak[item], unit);
   parts["load u"].style.width = `${Math.min(load[item] || 0, 1.5) / 1.5 * 100}%`;
   parts["load u"].className = load[item] > OVER ? "over" : "";
   parts["load small"].textContent = Number.isNaN(load[item]) ? DASH : percent(load[item]);

@@ -12,6 +12,9 @@ export function amount(value, unit) {
   return unit === "requests/s" ? `${digits(value, 3)}/s` : `${digits(value, 3)} ${unit}`.trim();
 }
 
+/** From one amount to another, both in one unit: 0.612 → 1.46 cores. */
+export const between = (from, to, unit) => [from, to].map((value) => unit === "cores" && Math.max(from, to) >= 1 && value > 0 && value < 1 ? digits(value, 2) : amount(value, unit)).join(" → ");
+
 /** The same in a sentence, where no column says that it is cores. */
 export const spoken = (value, unit) => amount(value, unit) + (unit === "cores" && value >= 1 ? " cores" : "");
 

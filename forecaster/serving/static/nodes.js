@@ -52,9 +52,10 @@ function card(pool) {
   if (!pool.windows.length) return present(pool);
   const room = (ahead.headroom ?? []).find((one) => one.pool === pool.pool);
   const more = pool.nodes_needed - pool.nodes;
+  const needs = [1, more].map((least) => pool.windows.find((one) => one.new_nodes >= least)).filter((one, i, all) => one && one !== all[i - 1]);
   return element("section", { class: "card pool" },
     element("div", { class: "cardhead" }, element("h2", {}, pool.pool), element("p", { class: more > 0 ? "bad" : "soft" },
-      more > 0 ? `${counted(pool.nodes, "node")}, ${count(pool.nodes_needed)} needed from ${instant(Date.parse(pool.needed_from))}` : `${counted(pool.nodes, "node")}, enough`)),
+      more > 0 ? [counted(pool.nodes, "node"), ...needs.map((one) => `${count(pool.nodes + one.new_nodes)} needed from ${instant(Date.parse(one.begin))}`)].join(", ") : `${counted(pool.nodes, "node")}, enough`)),
     element("div", { class: "multiples" }, ...AMOUNTS.map((of) => figure(pool, of))),
     element("details", {}, element("summary", {}, "Window by window"), windows(pool)),
     room ? element("p", { class: "lead" }, `Headroom: ${count(room.replicas)} placeholder pods (${room.reason}).`) : null,

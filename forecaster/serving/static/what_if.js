@@ -17,7 +17,7 @@ const SLIDERS = [
   { name: "min_replicas", title: "Least replicas", say: count },
   { name: "max_replicas", title: "Most replicas", say: count },
 ];
-const NAMES = { hpa: "HPA alone", now: "Setting of now", changed: "Changed" };
+const NAMES = { hpa: "HPA alone", now: "As it is now", changed: "Changed" };
 
 let path = "";
 let changes = {};
@@ -132,7 +132,7 @@ function draw({ begin, until, demand, pod, runs }) {
   const ready = Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, points(run.ready)]));
   const series = [
     { label: "HPA alone, ready", colour: "capacity", kind: "step", dash: [2, 3], width: 1.5, points: ready.hpa },
-    { label: "setting of now, ready", colour: "capacity", kind: "step", width: 1.5, points: ready.now },
+    { label: "as it is now, ready", colour: "capacity", kind: "step", width: 1.5, points: ready.now },
     { label: "changed, ready", colour: "forecast", kind: "step", points: ready.changed },
     { label: "pods that the demand fills", colour: "demand", kind: "line", points: needed },
   ];

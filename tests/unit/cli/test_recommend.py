@@ -274,6 +274,20 @@ def test_the_table_shows_when_nodes_are_needed(said: Callable[[NodesOutput], str
     assert "pool nodes: 3 nodes" in said(NodesOutput.TABLE)
 
 
+def test_the_first_node_that_is_missing_is_told_beside_the_most(
+    ahead: NodeForecast, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An operator has to act by the first of them."""
+    (pool,) = ahead.pools
+    grown = [
+        replace(one, packing=replace(one.packing, new_nodes=new))
+        for one, new in zip(pool.windows, (0, 1, 1, 3, 2, 3, 0, 0), strict=True)
+    ]
+    print_nodes(replace(ahead, pools=(replace(pool, windows=tuple(grown)),)), NodesOutput.TABLE, "")
+    told = f"4 needed from {grown[1].begin:%a %H:%M}, 6 needed from {grown[3].begin:%a %H:%M}"
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_manifest_of_headroom_pods(said: Callable[[NodesOutput], str]) -> None:
     kinds = [one["kind"] for one in yaml.safe_load_all(said(NodesOutput.HEADROOM))]
     assert kinds == ["PriorityClass", "Deployment"]

@@ -61,14 +61,19 @@ def test_a_process_that_ends_is_told_and_started_anew() -> None:
 
 
 def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that loads what it needs has more time than the one that has answered."""
     monkeypatch.setattr("forecaster.serving.what_if.ANSWER_SECONDS", 0.05)
 
     async def story(process: WhatIfProcess) -> None:
+        assert await process.ask(b"x", "me") == b"x\n"
         with pytest.raises(ProblemError, match="in time"):
             await process.ask(b"x", "me")
         assert process.process is None
+        monkeypatch.setattr("forecaster.serving.what_if.FIRST_SECONDS", 0.05)
+        with pytest.raises(ProblemError, match="in time"):
+            await process.ask(b"x", "me")
 
-    told("import sys; sys.stdin.read()", story)
+    told("import sys, time; time.sleep(0.1); print(sys.stdin.readline(), end='', flush=True); sys.stdin.read()", story)
 
 
 def test_a_reader_who_leaves_takes_no_answer_from_the_next() -> None:
