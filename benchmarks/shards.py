@@ -2,7 +2,7 @@
 
     python -m benchmarks.shards [--sizes 10000 30000 100000] [--workers 1 2 4] [--workloads 6000] [--write]
 
-`--sizes`, in one process: a shard of 1,500 workloads is computed by the cycle of a worker; its answers, with its rows
+`--sizes`, in one process: a shard of 500 workloads is computed by the cycle of a worker; its answers, with its rows
 repeated under other names, are those of all shards of a fleet of that size. Table, ledger and what shards have learned
 are those of `forecaster run`; what goes over the network is pickled and unpickled as Dask does it.
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import ContainerBlock, Workload
 
-SHARD = 1500
+SHARD = 500
 SHARDS = 16
 WARM = 3
 """Cycles before those that count."""
