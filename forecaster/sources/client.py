@@ -119,8 +119,10 @@ def _on_loopback(url: str) -> bool:
 
 _PASSING = frozenset({429, 502, 503, 504})
 
-LONGEST_WAIT = 10.0
-"""Seconds of `Retry-After` that are waited within a cycle; a server that asks for more is asked by the next one."""
+LONGEST_WAIT = 5.0
+"""Seconds of `Retry-After` that are waited within a cycle; a server that asks for more is asked by the next one.
+
+Two such waits leave most of the default time-out to the answer."""
 
 
 class QueryRetry(Retry):

@@ -75,6 +75,11 @@ class Week:
         return self.demand[signal][:, (at - self.start) // MINUTE - 1]
 
 
+def rounded(one: Workload) -> Workload:
+    """With a mean of requests to nine digits: servers and their versions add in other orders."""
+    return replace(one, resources=replace(one.resources, cpu_request=round(one.resources.cpu_request or 0.0, 9)))
+
+
 class Life(NamedTuple):
     """One pod from its first to its last scrape, counted from the start of the week."""
 

@@ -14,7 +14,7 @@ from forecaster.errors import SourceUnavailable
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
-from tests.support.cluster_week import SCRAPE_OFFSET
+from tests.support.cluster_week import SCRAPE_OFFSET, rounded
 from tests.support.prometheus import RealPrometheus
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_a_week_at_five_minutes_is_the_demand_that_was_put_in(
 def test_the_inventory_is_the_fleet_of_the_week(source: PrometheusSource, week: Week) -> None:
     inventory = source.inventory(week.now)
     assert inventory.faults == ()
-    assert sorted(inventory.workloads, key=str) == sorted(week.workloads, key=str)
+    assert {one.id: rounded(one) for one in inventory.workloads} == {one.id: rounded(one) for one in week.workloads}
 
 
 def test_slices_of_any_size_give_the_same_values(server: RealPrometheus, week: Week) -> None:

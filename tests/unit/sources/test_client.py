@@ -175,7 +175,7 @@ class TestAServerThatSaysWhenToAskAgain:
         assert len(server.asked) == 2
         assert time.monotonic() - began >= 1.0
 
-    @pytest.mark.parametrize("later", ["11", "86400", "Fri, 01 Jan 2100 00:00:00 GMT"])
+    @pytest.mark.parametrize("later", ["6", "86400", "Fri, 01 Jan 2100 00:00:00 GMT"])
     def test_is_left_to_the_next_cycle_where_that_is_late(self, later: str) -> None:
         with Server(replying(self.in_json(429, later))) as server, pytest.raises(SourceUnavailable, match="too_many"):
             ask(server.url, retries=2)
