@@ -69,7 +69,7 @@ def _print_in_force(
     from forecaster.config.settings import load
     from forecaster.config.text import origins_of
     from forecaster.publish.health import DEFAULT, settings_in_force
-    from forecaster.report.settings import print_settings
+    from forecaster.report.catalogue import print_settings
 
     each = settings_in_force(load(config, given).model_dump(mode="json"), origins_of(config, given), longest=None)
     chosen = [one for one in each if key is None or f"{one.path}.".startswith(f"{key}.")]

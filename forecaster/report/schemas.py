@@ -8,7 +8,7 @@ import msgspec
 
 from forecaster.cycle.node_document import NodesView
 from forecaster.report.advice_document import AdvicesDocument
-from forecaster.report.catalogue import ModelsView
+from forecaster.report.catalogue import ModelsView, SettingsView
 from forecaster.report.checks import ChecksView
 from forecaster.report.decided import DiffView, HistoryView
 from forecaster.report.demo_view import DemoView
@@ -17,7 +17,6 @@ from forecaster.report.passes import SimulationView
 from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
 from forecaster.report.replay_view import ComparisonView
-from forecaster.report.settings import SettingsView
 from forecaster.report.sizes_backtest import SizesBacktestView
 from forecaster.report.tuned import TuningView
 from forecaster.report.week_view import WeekView
