@@ -61,13 +61,13 @@ def main() -> None:
 def outcomes(scaling: Any, job: Any, options: Any) -> tuple[float, list[tuple[str, float]]]:
     """Share short of the HPA, and of each other way at its pod-hours; NaN where no target is as lean."""
     nothing = np.full(len(job.load), np.nan)
-    spent, short = sweep(scaling, job, nothing, options)
-    at = scaling.U_GRID.index(STATED)
-    rows = [(name, between(spent[at], *sweep(scaling, job, ahead, options))) for name, ahead in reserves(job)]
-    quicker = {**vars(options), "startup_min": START_UP - 1}
-    rows.append(("a minute quicker", between(spent[at], *sweep(scaling, job, nothing, argparse.Namespace(**quicker)))))
     coming = np.lib.stride_tricks.sliding_window_view(np.r_[job.load, np.repeat(job.load[-1], START_UP)], START_UP + 1)
-    rows.append(("knows the coming 3 minutes", between(spent[at], *sweep(scaling, job, coming.max(axis=1), options))))
+    ways = {"": nothing, **dict(reserves(job)), "knows the coming 3 minutes": coming.max(axis=1)}
+    (spent, short), *others = sweeps(scaling, job, list(ways.values()), options)
+    at = scaling.U_GRID.index(STATED)
+    rows = [(name, between(spent[at], *one)) for name, one in zip(list(ways)[1:], others, strict=True)]
+    quicker = argparse.Namespace(**{**vars(options), "startup_min": START_UP - 1})
+    rows.insert(-1, ("a minute quicker", between(spent[at], *sweeps(scaling, job, [nothing], quicker)[0])))
     return float(short[at]), rows
 
 
@@ -82,13 +82,15 @@ def reserves(job: Any) -> Iterator[tuple[str, Floats]]:
             yield f"reserve: {share:.0%} of the largest load of {title}", share * largest
 
 
-def sweep(scaling: Any, job: Any, ahead: Floats, options: Any) -> tuple[Floats, Floats]:
+def sweeps(scaling: Any, job: Any, aheads: list[Floats], options: Any) -> list[tuple[Floats, Floats]]:
     """Pod-minutes, and share of the demand short, at each target; measured demand counts, too."""
     targets = np.array(scaling.U_GRID)
-    many = np.tile(ahead, (len(targets), 1))
-    spec, ready = scaling.replay(job, many, np.ones(len(targets), bool), targets, options)
-    missing = np.maximum(job.load - ready * job.pod, 0.0).sum(axis=1)
-    return spec.sum(axis=1), missing / max(job.load.sum(), LEAST)
+    rows = len(aheads) * len(targets)
+    many = np.repeat(aheads, len(targets), axis=0)
+    spec, ready = scaling.replay(job, many, np.ones(rows, bool), np.tile(targets, len(aheads)), options)
+    short = np.maximum(job.load - ready * job.pod, 0.0).sum(axis=1) / max(job.load.sum(), LEAST)
+    shape = (len(aheads), len(targets))
+    return list(zip(spec.sum(axis=1).reshape(shape), short.reshape(shape), strict=True))
 
 
 def between(budget: float, spent: Floats, short: Floats) -> float:
