@@ -130,6 +130,8 @@ class WhatIf:
         """Replay the change, and with it what sliders lead to that settings would take."""
         runs = {change: run}
         for other in beside(change, moved, settings_of(self)):
+            if overtaken and overtaken():
+                raise OvertakenError
             ahead = other.lead_time is None or self._span(other.lead_time) in self.forecasts
             if ahead and other not in runs and other not in self.replayed:
                 with suppress(ValueError):

@@ -170,9 +170,10 @@ def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
     }
 
 
-def test_a_question_that_comes_is_not_kept_waiting_by_what_is_made_ready() -> None:
-    """Replays are given up for it, and made once it is answered."""
-    what_if, asked = WhatIf(facts()), iter([False] * 20 + [True])
+@pytest.mark.parametrize("within", [20, 300])
+def test_a_question_that_comes_is_not_kept_waiting_by_what_is_made_ready(within: int) -> None:
+    """Replays are given up for it, before they begin or on their way, and made once it is answered."""
+    what_if, asked = WhatIf(facts()), iter([False] * within + [True])
     what_if.changed()
     known = set(what_if.replayed)
     assert what_if.prepare(lambda: next(asked))
