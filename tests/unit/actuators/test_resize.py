@@ -161,8 +161,7 @@ class TestRollBack:
         ids=["restarts", "readiness", "infeasible", "errors"],
     )
     def test_a_pod_that_is_worse_off_gets_its_own_size_again(self, fields: dict[str, object], why: str) -> None:
-        plan = planned(pod("web-2"), watched=[resized(**fields)], minutes=3)
-        write = plan.writes[0]
+        (write,) = planned(pod("web-2"), watched=[resized(**fields)], minutes=3).writes
         assert (write.change, write.sizes, write.reason) == (Change.ROLL_BACK, {"app": size(100, 64)}, why)
         assert write.backed_off_until == NOON + 3 * MINUTE + RULES.back_off
 
