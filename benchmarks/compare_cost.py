@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 OTHERS = Path(__file__).parent / "others"
 STEP, DAY, DAYS, HOUR = timedelta(minutes=5), 288, 14, 12
 LEVELS = (0.5, 0.9)
-PROCESSES = 5
-"""Runs of Holt-Winters: each is a process."""
+FEW = 5
+"""Series for what takes long: the models of statsforecast, a process each for Holt-Winters."""
 FITS = 72
 """Cycles between two fits of ours."""
 
@@ -66,7 +66,7 @@ def ours(series: Floats) -> Iterator[Cost]:
 
 
 def statsforecast(series: Floats, python: str, folder: Path) -> Iterator[Cost]:
-    hours = series.reshape(len(series), -1, HOUR).mean(axis=2)
+    hours = series[:FEW].reshape(FEW, -1, HOUR).mean(axis=2)
     np.save(folder / "hours.npy", hours)
     script = str(OTHERS / "statsforecast_cost.py")
     told = subprocess.run([python, script, str(folder / "hours.npy")], capture_output=True, text=True, check=True)
@@ -83,9 +83,9 @@ def holt_winters(series: Floats, python: str, script: str) -> Iterator[Cost]:
         told = json.dumps({**settings, "series": counts})
         subprocess.run([python, script], input=told, capture_output=True, text=True, check=True)
 
-    _, seconds = spent(lambda: [run(values) for values in series[:PROCESSES]])
+    _, seconds = spent(lambda: [run(values) for values in series[:FEW]])
     name = f"predictive HPA: a Holt-Winters process, {series.shape[1]} counts"
-    yield Cost(name, 1000 * seconds / PROCESSES, "every run of a model")
+    yield Cost(name, 1000 * seconds / FEW, "every run of a model")
 
 
 def vpa(series: Floats, checkout: str) -> Iterator[Cost]:
