@@ -16,13 +16,16 @@ from forecaster.actuators.resizes import BEFORE, LABEL
 from forecaster.app.effects import released_objects
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason, Resize
-from forecaster.domain.workload import ContainerSize, Resources
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
+from forecaster.sources.queries import ERRORS
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, replicas
+from tests.support.fakes import FakeSource, Load
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -45,10 +48,20 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def leader(plane: ControlPlane, live: LiveCluster) -> Iterator[ActingReplica]:
+def errors() -> FakeSource:
+    """What Prometheus tells of errors; nothing until a test says so."""
+    return FakeSource([])
+
+
+@pytest.fixture(scope="module")
+def leader(plane: ControlPlane, live: LiveCluster, errors: FakeSource) -> Iterator[ActingReplica]:
     with ExitStack() as parts:
-        settings = {"resize": {"enabled": True}, "policy": {"vertical": {"mode": "in-place"}}}
-        replica = ActingReplica(plane, parts, settings, live)
+        settings = {
+            "resize": {"enabled": True},
+            "queries": {"errors": {"http": "errors"}},
+            "policy": {"vertical": {"mode": "in-place"}, "rollback": {"errors": "http", "limit": 0.05}},
+        }
+        replica = ActingReplica(plane, parts, settings, live, source=errors)
         replica.until_leading()
         yield replica
 
@@ -164,6 +177,29 @@ def test_settled_pods_have_their_own_size_again_when_the_mode_changes(
         policies.restate(*before)
     assert requests(plane.api, web) == ["100m", "100m"]
     assert [one for one in pods(plane.api, web) if LABEL in one["metadata"].get("labels", {})] == []
+
+
+def test_errors_of_its_workload_after_a_size_take_it_back(
+    plane: ControlPlane, leader: ActingReplica, errors: FakeSource, web: str
+) -> None:
+    """Also by a leader that did not set it: what they were lies beside the size that the pod had."""
+    began, id_ = datetime.now(UTC), WorkloadId(web, "Deployment", "web")
+
+    def cycle(minutes: int, share: float) -> dict[tuple[str, str], int]:
+        errors.loads = [Load(Workload(id_, 2, 2), {Signal(f"{ERRORS}http", unit=""): lambda _: share})]
+        at = began + timedelta(minutes=minutes)
+        return dict(leader.cycle(web, 2, at=at, sizes=sized(0.3, 128))["resize"].writes)
+
+    try:
+        assert cycle(0, 0.01) == {("resize", "written"): 1}
+        assert '"errors":0.01' in resized(plane.api, web)["metadata"]["annotations"][BEFORE]
+        assert cycle(1, 0.04) == {}
+        assert cycle(2, 0.2) == {("roll-back", "written"): 1}
+    finally:
+        errors.loads = []
+    assert requests(plane.api, web) == ["100m", "100m"]
+    (said,) = [message for reason, message in events(plane.api, web) if reason == "SizeRolledBack"]
+    assert "errors are 0.2, above the limit of 0.05, and were 0.01" in said
 
 
 def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
