@@ -11,9 +11,6 @@ import pytest
 from forecaster.app.compose import vpas_of
 from forecaster.config.settings import parse
 from forecaster.domain.workload import WorkloadId
-from forecaster.kube.client import ApiClient
-from forecaster.kube.config import client_config_source
-from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.acting import ActingReplica, apply_components
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
@@ -22,6 +19,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
 
@@ -44,19 +42,6 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     for resource in ("deployments.apps", "horizontalpodautoscalers.autoscaling"):
         control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
     return control_plane
-
-
-@pytest.fixture(scope="module")
-def live(plane: ControlPlane) -> Iterator[LiveCluster]:
-    """HPAs as they are watched."""
-    found, client = (
-        LiveCluster(),
-        ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)), connections=8),
-    )
-    found.start(client)
-    assert found.wait(30)
-    yield found
-    found.stop(client)
 
 
 @pytest.fixture(scope="module")
@@ -201,9 +186,6 @@ def test_what_is_made_after_the_look_of_a_cycle_stops_its_write(
             else:
                 plane.api.create(external_hpa("web", target="1"), web)
 
-        if kind:  # a kind is watched once it could be listed
-            refusal(leader, web, None)
-            leader.cycle(web, 2)
         with meanwhile(leader, "scale", id_, makes) as log:
             done = leader.cycle(web, 6)["scale"]
         assert (done.writes["raise", "conflict"], log.happens) == (1, None)
