@@ -23,6 +23,8 @@ SERIES = ("series", "workload", "series_id", "unique_id")
 ONLY_SERIES = "series"
 LONGEST_STEP = timedelta(hours=1)
 """A daily pattern is not seen in coarser samples."""
+SECONDS_MOST = 1e11
+"""Seconds since 1970, in the year 5138; milliseconds, in 1973."""
 
 
 def panel_of(frame: pd.DataFrame) -> Panel:
@@ -83,7 +85,7 @@ def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         if column is None:
             raise PanelError(f"the frame has no column {name!r} among {', '.join(map(str, frame.columns))}")
     series = next((one for one in SERIES if one in frame), None)
-    when, notes = _instants(frame[named["timestamp"]]), []
+    when, notes = instants(frame[named["timestamp"]]), []
     if when.dt.tz is None:
         when = when.dt.tz_localize("UTC")
         notes.append("timestamps name no time zone and were read as UTC")
@@ -101,9 +103,16 @@ def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return good, notes
 
 
-def _instants(column: pd.Series) -> pd.Series:
+def instants(column: pd.Series) -> pd.Series:
+    """Texts, dates, or numbers since 1970: seconds as Prometheus has them, or milliseconds.
+
+    Raises:
+        PanelError: one is no instant.
+    """
     try:
-        return pd.to_datetime(column)
+        if not pd.api.types.is_numeric_dtype(column):
+            return pd.to_datetime(column)
+        return pd.to_datetime(column, unit="s" if column.abs().max() < SECONDS_MOST else "ms", utc=True)
     except (ValueError, TypeError, OverflowError) as error:
         raise PanelError(f"a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import yaml
 
 from forecaster.app import traces
@@ -19,6 +18,7 @@ from forecaster.domain.window import MINUTE, last_multiple
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
+from forecaster.sources.exported import table_of
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
 from forecaster.sources.settings import PrometheusSettings
@@ -123,15 +123,18 @@ def exported(path: str | Path, signal: str = "cpu", *, step: timedelta = FIVE_MI
     """The panel of a file: CSV, Parquet, or a bundle of `forecaster export`; `panel.notes` says what was done to it.
 
     Raises:
-        SourceRefused: a bundle that is none.
+        SourceRefused: a file that cannot be read.
         PanelError: a table that has no samples of this signal.
     """
     path = Path(path)
     if path.suffix == SUFFIX:
         return _of_bundle(read_bundle(path), signal, step)
-    frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    frame = table_of(path)
     if "signal" in frame:
+        there = ", ".join(sorted(map(str, frame["signal"].unique())))
         frame = frame[frame["signal"] == signal]
+        if frame.empty:
+            raise PanelError(f"{path} holds no sample of {signal!r}; its signals are: {there}")
     found = Panel.from_long(frame)
     return _measured(found if found.step >= step else found.resample(step), signal)
 

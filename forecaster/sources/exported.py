@@ -1,8 +1,9 @@
 """Demand from a CSV or Parquet file: one row a sample.
 
-Columns: `timestamp` (RFC 3339, the beginning of the sample), `value` (total over all pods: cores, bytes, requests per
-second), and if there is more than one series `workload` (`namespace/name`, or a name; `series_id` is the same) and
-`signal` (cpu, memory, requests, pods; default cpu). A sample that covers several minutes describes each of them.
+Columns: `timestamp` (the beginning of the sample: RFC 3339, or seconds or milliseconds since 1970), `value` (total over
+all pods: cores, bytes, requests per second), and if there is more than one series `workload` (`namespace/name`, or a
+name; `series_id` is the same) and `signal` (cpu, memory, requests, pods; default cpu). A sample that covers several
+minutes describes each of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from forecaster.domain.signal import BUILT_IN, CPU, Signal, Signals
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
+from models import PanelError
+from models.frames import instants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +48,7 @@ def read_export(path: Path, known: Signals = BUILT_IN) -> Exported:
     Raises:
         SourceRefused: it cannot be read, lacks a column, or holds something that is no sample.
     """
-    frame = _named(_table(path), path, known)
+    frame = _named(table_of(path), path, known)
     start, end = frame["timestamp"].min(), frame["timestamp"].max()
     names = sorted(frame["workload"].unique())
     series = {
@@ -61,7 +64,12 @@ def read_export(path: Path, known: Signals = BUILT_IN) -> Exported:
     return Exported(tuple(map(_id, names)), start.to_pydatetime() + MINUTE, values)
 
 
-def _table(path: Path) -> pd.DataFrame:
+def table_of(path: Path) -> pd.DataFrame:
+    """The rows of a CSV or Parquet file.
+
+    Raises:
+        SourceRefused: it cannot be read.
+    """
     read: Callable[[Path], pd.DataFrame] = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
     try:
         return read(path)
@@ -92,9 +100,9 @@ def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
 
 def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
     try:
-        return pd.to_datetime(frame["timestamp"], utc=True).dt.floor("min")
-    except (ValueError, TypeError, OverflowError) as error:
-        raise SourceRefused(f"{path}: a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error
+        return pd.to_datetime(instants(frame["timestamp"]), utc=True).dt.floor("min")
+    except (PanelError, ValueError) as error:
+        raise SourceRefused(f"{path}: {error}") from error
 
 
 def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:

@@ -1,11 +1,13 @@
 """Panels for notebooks: from the recording, and the same from a Prometheus that serves it."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from forecaster.app import notebook
+from forecaster.errors import SourceRefused
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
@@ -34,3 +36,19 @@ def test_a_signal_that_nobody_has_is_refused() -> None:
         pytest.raises(PanelError, match="no workload has a sample of cpu"),
     ):
         notebook.measured(prometheus.url, "cpu", days=1, until=recording.end + timedelta(days=400), queries=queries)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", r"own\.csv: not a readable CSV"),
+        (
+            "timestamp,value,signal\n1772366400,1,memory\n",
+            r"own\.csv holds no sample of 'cpu'; its signals are: memory",
+        ),
+    ],
+)
+def test_a_file_without_demand_is_named_with_what_it_has(tmp_path: Path, text: str, fault: str) -> None:
+    (tmp_path / "own.csv").write_text(text)
+    with pytest.raises((SourceRefused, PanelError), match=fault):
+        notebook.load("cpu", tmp_path / "own.csv")

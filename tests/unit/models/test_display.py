@@ -67,6 +67,13 @@ def test_what_is_no_demand_is_left_out_and_counted() -> None:
     assert found.notes[0].startswith("1 of 10 rows hold no demand")
 
 
+@pytest.mark.parametrize("unit", [1, 1000], ids=["seconds", "milliseconds"])
+def test_numbers_are_instants_since_1970(unit: int) -> None:
+    frame = long(("a", 0, 3))
+    numbers = frame.assign(timestamp=[one.timestamp() * unit for one in frame["timestamp"]])
+    assert Panel.from_long(numbers).start == Panel.from_long(frame).start
+
+
 @pytest.mark.parametrize(
     ("frame", "fault"),
     [

@@ -63,6 +63,11 @@ def test_parquet_is_read_too(tmp_path: Path) -> None:
     assert read_export(path).values[CPU].tolist() == [[1.0, 2.0, 3.0]]
 
 
+def test_instants_may_be_seconds_since_1970_as_prometheus_has_them(tmp_path: Path) -> None:
+    found = read(tmp_path, "timestamp,value\n1772366400,1\n1772366460,2\n")
+    assert found.start.isoformat() == "2026-03-01T12:01:00+00:00"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
