@@ -1,11 +1,11 @@
 """What others spend on a workload, on the same data and machine, beside ours; what is not installed is said.
 
-    python -m benchmarks.compare_cost [--statsforecast PYTHON] [--holt-winters PYTHON SCRIPT] [--vpa CHECKOUT]
+    python -m benchmarks.compare_cost [--statsforecast PYTHON] [--holt-winters PYTHON SCRIPT] [--vpa]
 
 - `--statsforecast`: a Python that has it. AutoETS and AutoARIMA by the hour: their seasons end at 24, or take minutes.
 - `--holt-winters`: a Python with statsmodels and dataclasses-json, and `algorithms/holt_winters/holt_winters.py` of the
   predictive-horizontal-pod-autoscaler, which starts it as a process for each model and run.
-- `--vpa`: `vertical-pod-autoscaler` of kubernetes/autoscaler: the histograms of its recommender, in Go.
+- `--vpa`: the histograms of the VPA's recommender, from its Go module; needs Go.
 
 Ours: the default model by five minutes, fitted and asked for all series at once, as the service does, one thread. CPU
 of the process and its children, on smooth days with noise: of no use for judging forecasts.
@@ -88,14 +88,12 @@ def holt_winters(series: Floats, python: str, script: str) -> Iterator[Cost]:
     yield Cost(name, 1000 * seconds / FEW, "every run of a model")
 
 
-def vpa(series: Floats, checkout: str) -> Iterator[Cost]:
-    """Built inside the checkout, where its packages are found."""
-    here = Path(checkout) / "hack" / "forecaster-cost"
-    here.mkdir(parents=True, exist_ok=True)
-    (here / "main.go").write_text((OTHERS / "vpa.go").read_text(encoding="utf-8"), encoding="utf-8")
+def vpa(series: Floats) -> Iterator[Cost]:
+    """Its own histograms, as a program of ours in Go calls them."""
     lines = "\n".join(" ".join(f"{value:.4f}" for value in values) for values in series)
-    command = ["go", "run", "-mod=mod", "./hack/forecaster-cost"]
-    told = subprocess.run(command, cwd=checkout, input=lines, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        ["go", "run", "-mod=mod", "."], cwd=OTHERS / "vpa", input=lines, capture_output=True, text=True, check=True
+    )
     sample, asked, _ = map(float, told.stdout.split())
     yield Cost("VPA recommender: a sample of one resource", sample / 1000, "every minute and container")
     yield Cost("VPA recommender: three percentiles of it", asked / 1000, "every minute and container")
@@ -117,7 +115,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--statsforecast", metavar="PYTHON")
     parser.add_argument("--holt-winters", nargs=2, metavar=("PYTHON", "SCRIPT"))
-    parser.add_argument("--vpa", metavar="CHECKOUT")
+    parser.add_argument("--vpa", action="store_true")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     seconds = NOON.timestamp() + STEP.total_seconds() * np.arange(DAYS * DAY)
@@ -127,7 +125,7 @@ def main() -> None:
         for name, asked, run in (
             ("statsforecast", given.statsforecast, lambda: statsforecast(series, given.statsforecast, Path(folder))),
             ("predictive HPA", given.holt_winters, lambda: holt_winters(series, *given.holt_winters)),
-            ("VPA recommender", given.vpa, lambda: vpa(series, given.vpa)),
+            ("VPA recommender", given.vpa, lambda: vpa(series)),
         ):
             if asked:
                 costs += run()

@@ -1,5 +1,5 @@
 // What the histograms of the VPA recommender cost: each line of stdin is a series of samples of one container.
-// Run inside a checkout of vertical-pod-autoscaler; prints CPU microseconds a sample and a recommendation.
+// Prints CPU microseconds a sample and a recommendation of three percentiles.
 package main
 
 import (
