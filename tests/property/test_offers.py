@@ -37,12 +37,13 @@ def test_columns_and_records_of_a_decision_are_offered_alike(case: Case) -> None
     decided = fleet(case)
     by_columns = decided_columns(NOON, decided, [policy])
     by_record = decided_columns(NOON, list(decided), [policy], by_columns.signals)
-    most = max(int(by_columns.count[0]), int(by_columns.current[0]))
+    stated = int(by_columns.maximum[0]) if case.policy.horizontal.max_replicas else 0
+    most = max(int(by_columns.count[0]), int(by_columns.current[0]), stated)
     same(offered(by_columns), offered(by_record), tolerance=2 * 0.001 * (most + 1))
 
 
 def same(first: Offers, second: Offers, tolerance: float) -> None:
-    """But for the targets of pods, which columns have in milli-units."""
+    """But for the targets of pods, which columns have in milli-units, times the pods that are offered at most."""
     np.testing.assert_array_equal(first.decides, second.decides)
     for name in ("demand", "replicas", "floor"):
         for mine, other in zip(getattr(first, name), getattr(second, name), strict=True):
