@@ -61,7 +61,7 @@ async function look() {
   try {
     const now = await get("dashboard/now");
     tellAge(now);
-    const another = table !== null && (now.published_at !== table.published_at || now.drawn_at !== table.drawn_at);
+    const another = now.published_at !== table?.published_at || now.drawn_at !== table?.drawn_at;
     table = now;
     if (another && page) await shown(() => page.renew());
   } catch (error) {
@@ -126,5 +126,4 @@ addEventListener("afterprint", fromPaper);
 byId("theme").addEventListener("click", switchTheme);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
 setInterval(() => { if (!document.hidden) look(); }, POLL_MS);
-open();
-look();
+look().finally(open);  // what a page is filled with later is not older than what was seen then
