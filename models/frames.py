@@ -103,15 +103,17 @@ def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return good, notes
 
 
-def instants(column: pd.Series) -> pd.Series:
+def instants(column: pd.Series, *, utc: bool = False) -> pd.Series:
     """Texts, dates, or numbers since 1970: seconds as Prometheus has them, or milliseconds.
+
+    With `utc` texts without a time zone, or with several, are taken, too.
 
     Raises:
         PanelError: one is no instant.
     """
     try:
         if not pd.api.types.is_numeric_dtype(column):
-            return pd.to_datetime(column)
+            return pd.to_datetime(column, utc=utc)
         return pd.to_datetime(column, unit="s" if column.abs().max() < SECONDS_MOST else "ms", utc=True)
     except (ValueError, TypeError, OverflowError) as error:
         raise PanelError(f"a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error

@@ -100,8 +100,8 @@ def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
 
 def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
     try:
-        return pd.to_datetime(instants(frame["timestamp"]), utc=True).dt.floor("min")
-    except (PanelError, ValueError) as error:
+        return instants(frame["timestamp"], utc=True).dt.floor("min")
+    except PanelError as error:
         raise SourceRefused(f"{path}: {error}") from error
 
 

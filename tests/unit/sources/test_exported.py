@@ -68,6 +68,11 @@ def test_instants_may_be_seconds_since_1970_as_prometheus_has_them(tmp_path: Pat
     assert found.start.isoformat() == "2026-03-01T12:01:00+00:00"
 
 
+def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: Path) -> None:
+    found = read(tmp_path, "timestamp,value\n2026-03-29T01:59:00+01:00,1\n2026-03-29T03:00:00+02:00,2\n")
+    assert found.values[CPU].tolist() == [[1.0, 2.0]]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
