@@ -183,7 +183,7 @@ class FleetDecisions(DecidedRows):
         group, position = self.place(index)
         subject, lead = self._subject(index), self._context.lead_time(self.ids[index])
         decided = record(self.groups[group][1], position, subject)
-        return recommendation(decided, subject, self._resources(index), self.at, lead)
+        return recommendation(decided, subject.workload, self._resources(index), self.at, lead)
 
     def _subject(self, index: int) -> Subject:
         context, gate = self._context, self._context.gates[index]

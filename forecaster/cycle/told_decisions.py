@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.decided_rows import SAID_BY_COUNTS, DecidedRows, RowTexts
-from forecaster.domain.decision import Hold, LeadTime, Reason, Recommendation, Scale
+from forecaster.domain.decision import Hold, LeadTime, Reason, Scale
 from forecaster.horizontal.codes import REASONS
-from forecaster.horizontal.record import held, held_words
+from forecaster.horizontal.record import held, held_words, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence, verdict
 from forecaster.publish.numbers import DECIDED_REASON, TOLD, held_numbers
 from forecaster.publish.record import row_numbers
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Resize
+    from forecaster.domain.decision import Recommendation, Resize
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.row import RowNumbers, RowWords
     from forecaster.publish.numbers import FleetNumbers
@@ -108,23 +108,9 @@ class ToldDecisions(DecidedRows):
         workload, (words, resources, *_) = self.workloads[index], self._told[index]
         if words.nothing_decided:
             return held(workload, Reason(words.nothing_decided), words.hold, self.at)
-        decided, hpa = replica_record(self._row(index), words), workload.autoscaler
-        lead = None if words.lead_seconds is None else timedelta(seconds=words.lead_seconds)
-        return Recommendation(
-            id=workload.id,
-            at=self.at,
-            replicas_now=workload.replicas,
-            replicas=decided.verdict,
-            resources_now=workload.resources,
-            resources=resources,
-            signals=decided.signals,
-            clamps=decided.clamps,
-            autoscaler=hpa.name if hpa else "",
-            targets=hpa.targets if hpa else (),
-            lead_time=None if lead is None else LeadTime(lead, words.lead_origin),
-            watched=decided.watched,
-            offered=decided.offered,
-        )
+        seconds = words.lead_seconds
+        lead = None if seconds is None else LeadTime(timedelta(seconds=seconds), words.lead_origin)
+        return recommendation(replica_record(self._row(index), words), workload, resources, self.at, lead)
 
 
 def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> ToldDecisions:

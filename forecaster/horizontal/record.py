@@ -26,7 +26,6 @@ from forecaster.horizontal.codes import (
     TARGET,
 )
 from forecaster.horizontal.events import floor_at, freeze_at
-from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.row import RowNumbers, RowWords, RuleNumbers, TargetNumbers, TargetWords
 from forecaster.horizontal.sentences import ReplicaRecord, replica_record
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
@@ -64,10 +63,9 @@ def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
 
 
 def recommendation(
-    decided: ReplicaRecord, subject: Subject, resources: Resize | Hold, now: datetime, lead: LeadTime | None = None
+    decided: ReplicaRecord, workload: Workload, resources: Resize | Hold, now: datetime, lead: LeadTime | None
 ) -> Recommendation:
     """The whole record of a workload: its replicas, and what was decided about its resources."""
-    workload = subject.workload
     hpa = workload.autoscaler
     return Recommendation(
         id=workload.id,
@@ -80,7 +78,7 @@ def recommendation(
         clamps=decided.clamps,
         autoscaler=hpa.name if hpa else "",
         targets=hpa.targets if hpa else (),
-        lead_time=lead or lead_time(subject.policy),
+        lead_time=lead,
         watched=decided.watched,
         offered=decided.offered,
     )

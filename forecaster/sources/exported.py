@@ -100,9 +100,10 @@ def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
 
 def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
     try:
-        return instants(frame["timestamp"], utc=True).dt.floor("min")
+        found: pd.Series[pd.Timestamp] = instants(frame["timestamp"], utc=True).dt.floor("min")
     except PanelError as error:
         raise SourceRefused(f"{path}: {error}") from error
+    return found
 
 
 def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:

@@ -15,6 +15,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.quantity import parse_quantity
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide as decide_columns
+from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.one import decide_one, inputs_of_one
 from forecaster.horizontal.record import Subject, recommendation
 from forecaster.horizontal.standing import Gate, Standing
@@ -83,7 +84,9 @@ class Story(NamedTuple):
         replicas, _ = decide_one(self.of, self.seen, rules, self.state, NOON, gate=self.gate)
         shut = "observe: no days yet" if self.gate and rules.gate else ""
         subject = Subject(self.of, rules, self.seen, shut)
-        one = recommendation(replicas, subject, size(self.of, NO_SIZING, self.policy.vertical), NOON)
+        one = recommendation(
+            replicas, self.of, size(self.of, NO_SIZING, self.policy.vertical), NOON, lead_time(subject.policy)
+        )
         return FleetOfOne(one, decide_columns(inputs_of_one(subject, NOON), self.state, NOON.timestamp())[0], subject)
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.one import decide_one, state_of
-from forecaster.horizontal.record import Subject, recommendation
-from forecaster.horizontal.standing import shut_by
+from forecaster.horizontal.record import recommendation
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
@@ -40,8 +40,7 @@ def decide(
 ) -> tuple[Recommendation, State]:
     """What a workload should have, and what to remember."""
     replicas, after = decide_one(of, seen, under.horizontal, state, now, gate=gate)
-    subject = Subject(of, under.horizontal, seen, shut_by(under.horizontal, gate))
-    return recommendation(replicas, subject, size(of, sizing, under.vertical), now), after
+    return recommendation(replicas, of, size(of, sizing, under.vertical), now, lead_time(under.horizontal)), after
 
 
 def decided(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from tests.support.ports import free_ports
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -139,12 +139,7 @@ class RealPrometheus:
 
     def stop(self) -> None:
         if self._process:
-            self._process.terminate()
-            try:
-                self._process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end(self._process)
             self._process = None
 
     def _command(self, config: Path) -> list[str | Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import requests
 
 from tests.support.ports import free_ports
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, end, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,12 +64,7 @@ class VictoriaMetrics:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process)
 
     def _answers(self) -> bool:
         assert self._process.poll() is None, self._log.read_text(encoding="utf-8")[-2000:]

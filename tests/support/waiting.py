@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -19,3 +20,13 @@ def wait_until(happened: Callable[[], bool], *, what: str, timeout: float = PATI
     while not happened():
         assert time.monotonic() < until, f"{what} did not come within {timeout:g} s"
         time.sleep(PAUSE)
+
+
+def end(process: subprocess.Popen[bytes], patience: float = PATIENCE) -> None:
+    """Ask it to end; one that does not listen is killed."""
+    process.terminate()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -22,7 +22,7 @@ from forecaster.app.serve import table_path
 from forecaster.domain.window import DAY
 from forecaster.publish.reader import TableReader
 from tests.support.exporters import NAMESPACE as SHOP
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,12 +133,7 @@ class Replica:
         self._closed = True
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
-            self.process.terminate()
-            try:
-                self.process.wait(PATIENCE / 4)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+            end(self.process, PATIENCE / 4)
 
     def _restart(self) -> None:
         if self._closed or self.process is None or self.process.poll() is None:

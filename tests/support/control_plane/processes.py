@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.support.control_plane.binaries import find
+from tests.support.waiting import end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,12 +64,7 @@ class Programs:
     def stop(self, name: str) -> None:
         """Stop one; one that does not listen is killed."""
         process = self._running.pop(name)
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process, STOP_SECONDS)
 
     def start_again(self, name: str) -> None:
         """One that was stopped, with the options that it had."""
