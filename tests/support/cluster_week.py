@@ -38,6 +38,9 @@ SCRAPE_OFFSET = 7.0
 _VARIANTS = (("", 0, 1.0), ("-eu", 5 * 60, 0.5), ("-us", 11 * 60, 4 / 3))
 """Suffix of the name, shift in minutes, factor."""
 
+_NOW_IN_RECORDING = timedelta(days=2, hours=10)
+"""Since its start, of a week that is played round and round."""
+
 _REQUESTS_PER_CORE = 20.0
 _UTILIZATION = 0.7
 _MOST_PODS = 4
@@ -98,11 +101,13 @@ def fill_week(data: Path, now: datetime, binaries: Binaries) -> Week:
 
 
 def played_week(now: datetime) -> Week:
-    """The recording at its own weekday and time of day, from a week before `now` to a little after it."""
+    """The recording from a week before `now` to a little after it, `now` always at the same minute of it.
+
+    Demand does not depend on the hour at which the tests run, then, and neither does what is decided of it.
+    """
     recording = load_recording()
     start = now - WEEK
-    first = (start - recording.start) % WEEK // MINUTE
-    columns = first + np.arange((WEEK + AHEAD) // MINUTE + 1)
+    columns = _NOW_IN_RECORDING // MINUTE + np.arange((WEEK + AHEAD) // MINUTE + 1)
     demand = {signal: _variants(recording.values[signal], columns) for signal in DEMAND}
     demand = completed(demand)
     names = [

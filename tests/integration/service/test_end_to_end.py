@@ -57,7 +57,7 @@ def test_once_recommends_for_every_workload_from_three_signals(server: RealProme
     assert len(found) == len(filled_week.week.workloads) >= 30
     assert not [one["replicas"] for one in found if one["replicas"]["verdict"] == "hold"]
     assert {one["resources"]["reason"] for one in found} <= {"sized", "fits", "scaled-by-size"}
-    assert sum(one["resources"]["verdict"] == "resize" for one in found) >= 20
+    assert sum(one["resources"]["verdict"] == "resize" for one in found) >= 10
     assert {view["signal"] for one in found for view in one["signals"]} == {"cpu"}
     assert all(view["forecast"]["peak"] > 0 for one in found for view in one["signals"])
 
