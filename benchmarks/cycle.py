@@ -8,7 +8,10 @@ computed in this process, or a real Prometheus over the blocks that benchmarks/f
 requests of each cycle are then sent once more, answered and thrown away: Prometheus' own time beside ours.
 
 Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
-its share of the models (one shard of 157 at 10,000 workloads). CPU is that of a process with all its threads;
+its share of the models (one shard of 157 at 10,000 workloads). With `--refit` all models fall due at once after that,
+and so many cycles are told in which they are renewed: the longest must stay within the interval. With `--fitted` only so
+many models of a signal are fitted at first, and the others begin with their numbers: an answer costs the same whatever
+the numbers, and the first fits of 100,000 workloads take a quarter of an hour. Renewals are always fits. CPU is that of a process with all its threads;
 Prometheus tells its own. Steps are told in CPU seconds, with the highest memory that each had at any time; at the end
 the files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000
 workloads, 5 s at 30,000 and 18 s at 100,000 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5
@@ -24,21 +27,25 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import requests
 
+import models
 from benchmarks.fill import binaries_or_exit, filled
 from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.serving import running
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
+from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.forecasting.shards import Shards
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table_file import TableFile
@@ -59,6 +66,8 @@ if TYPE_CHECKING:
 
 MOST_CYCLES = 55
 """The filled hour after NOON holds no more."""
+UNTIL_OFFERED = ("targets", "observations", "demand", "forecasts", "decisions", "offers")
+"""The steps after which all that is decided is published."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,34 @@ class PeakWatch:
         self.began("")
         found, self.peaks = self.peaks, {}
         return found
+
+
+@dataclass
+class Borrowing:
+    """A model whose first `fits` are fits; those after them have the same numbers."""
+
+    model: Any
+    fits: int
+    fitted: list[Any] = field(default_factory=list)
+
+    def fit(self, panel: models.Panel) -> Any:
+        if len(self.fitted) < self.fits:
+            self.fitted.append(self.model.fit(panel))
+            return self.fitted[-1]
+        given = self.fitted[len(panel) % len(self.fitted)].part(np.arange(len(panel)))
+        return replace(given, history=panel)
+
+
+def lend(cycle: Cycle, fits: int) -> None:
+    """First fits by so many models of each signal."""
+    for signal in DEMAND:
+        cycle.forecaster.signals[signal] = Shards(Borrowing(models.create(cycle.forecaster.model), fits))
+
+
+def fit_again(cycle: Cycle) -> None:
+    """Renewals are fits, whatever the first ones were."""
+    for shards in cycle.forecaster.signals.values():
+        shards.model = getattr(shards.model, "model", shards.model)
 
 
 @dataclass
@@ -173,6 +210,7 @@ def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool
         now = NOON + len(costs) * MINUTE
         if not costs[-1].waiting:
             cycle.budget, cycle.sizes.first, cycle.forecaster.fits = budgets
+            fit_again(cycle)
             left -= 1
             aged = aged or _spread_ages(cycle, now)
         costs.append(_measured(cycle, now, overheard))
@@ -185,6 +223,26 @@ def _spread_ages(cycle: Cycle, now: datetime) -> bool:
     for place, shard in enumerate(shards):
         shard.fitted_at = now - cycle.forecaster.refit_after * (place + 1) / len(shards)
     return True
+
+
+def refit(cycle: Cycle, cycles: int, now: datetime) -> dict[str, object]:
+    """Cycles from `now` on in which all models are due at once: the longest, and how many renew all of them."""
+    forecaster, before = cycle.forecaster, now - 2 * cycle.forecaster.refit_after
+    shards = [shard for it in forecaster.signals.values() for shard in it.shards]
+    for shard in shards:
+        shard.fitted_at = before
+    costs = [_measured(cycle, now + place * MINUTE, None) for place in range(cycles)]
+    renewed = sum(shard.fitted_at != before for shard in shards)
+    decided = [sum(one.steps[step] for step in UNTIL_OFFERED) for one in costs]
+    return {
+        "models": len(shards),
+        "renewed": renewed,
+        "cycles_for_all": -(-len(shards) * cycles // max(1, renewed)),
+        "fits_s": {"median": statistics.median(one.steps["fits"] for one in costs)},
+        "longest_cpu_s": max(one.cpu for one in costs),
+        "longest_wall_s": max(one.wall for one in costs),
+        "longest_until_offered_cpu_s": max(decided),
+    }
 
 
 def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
@@ -278,7 +336,9 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=7, help="history by five minutes")
     parser.add_argument("--cycles", type=int, default=20, help="of the steady state")
     parser.add_argument("--model", default=Settings().forecast.model)
+    parser.add_argument("--refit", type=int, default=0, metavar="CYCLES", help="after those, all models due at once")
     parser.add_argument("--hurry", action="store_true", help="no budget until all is fitted and sized")
+    parser.add_argument("--fitted", type=int, default=0, metavar="MODELS", help="of a signal at first; 0 is all")
     given = parser.parse_args()
     fleet = Fleet(given.workloads)
     with ExitStack() as parts:
@@ -295,8 +355,12 @@ def main() -> None:
         del fleet
         directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
         cycle, history = build(settings, source, parts, directory)
+        if given.fitted:
+            lend(cycle, given.fitted)
         costs = run(cycle, given.cycles, overheard, hurried=given.hurry)
         found = summary(costs, given.cycles, history) | {"mib": weighed(cycle, history, directory)}
+        if given.refit:
+            found["refit"] = refit(cycle, given.refit, NOON + len(costs) * MINUTE)
         print(json.dumps(found, indent=1, default=str))
 
 
