@@ -9,9 +9,8 @@ requests of each cycle are then sent once more, answered and thrown away: Promet
 
 Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
 its share of the models (one shard of 157 at 10,000 workloads). With `--refit` all models fall due at once after that,
-and so many cycles are told in which they are renewed: the longest must stay within the interval. With `--fitted` only so
-many models of a signal are fitted at first, and the others begin with their numbers: an answer costs the same whatever
-the numbers, and the first fits of 100,000 workloads take a quarter of an hour. Renewals are always fits. CPU is that of a process with all its threads;
+and so many cycles are told in which they are renewed: the longest must stay within the interval. With `--fitted` only
+so many models of a signal are fitted at first (benchmarks/borrowed.py). CPU is that of a process with all its threads;
 Prometheus tells its own. Steps are told in CPU seconds, with the highest memory that each had at any time; at the end
 the files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000
 workloads, 5 s at 30,000 and 18 s at 100,000 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5
@@ -27,25 +26,22 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import requests
 
-import models
+from benchmarks.borrowed import fit_again, lend
 from benchmarks.fill import binaries_or_exit, filled
 from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.serving import running
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
-from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.forecasting.shards import Shards
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table_file import TableFile
@@ -109,34 +105,6 @@ class PeakWatch:
         self.began("")
         found, self.peaks = self.peaks, {}
         return found
-
-
-@dataclass
-class Borrowing:
-    """A model whose first `fits` are fits; those after them have the same numbers."""
-
-    model: Any
-    fits: int
-    fitted: list[Any] = field(default_factory=list)
-
-    def fit(self, panel: models.Panel) -> Any:
-        if len(self.fitted) < self.fits:
-            self.fitted.append(self.model.fit(panel))
-            return self.fitted[-1]
-        given = self.fitted[len(panel) % len(self.fitted)].part(np.arange(len(panel)))
-        return replace(given, history=panel)
-
-
-def lend(cycle: Cycle, fits: int) -> None:
-    """First fits by so many models of each signal."""
-    for signal in DEMAND:
-        cycle.forecaster.signals[signal] = Shards(Borrowing(models.create(cycle.forecaster.model), fits))
-
-
-def fit_again(cycle: Cycle) -> None:
-    """Renewals are fits, whatever the first ones were."""
-    for shards in cycle.forecaster.signals.values():
-        shards.model = getattr(shards.model, "model", shards.model)
 
 
 @dataclass
@@ -210,7 +178,7 @@ def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool
         now = NOON + len(costs) * MINUTE
         if not costs[-1].waiting:
             cycle.budget, cycle.sizes.first, cycle.forecaster.fits = budgets
-            fit_again(cycle)
+            fit_again(cycle.forecaster)
             left -= 1
             aged = aged or _spread_ages(cycle, now)
         costs.append(_measured(cycle, now, overheard))
@@ -356,7 +324,7 @@ def main() -> None:
         directory = Path(parts.enter_context(tempfile.TemporaryDirectory()))
         cycle, history = build(settings, source, parts, directory)
         if given.fitted:
-            lend(cycle, given.fitted)
+            lend(cycle.forecaster, given.fitted)
         costs = run(cycle, given.cycles, overheard, hurried=given.hurry)
         found = summary(costs, given.cycles, history) | {"mib": weighed(cycle, history, directory)}
         if given.refit:

@@ -34,6 +34,7 @@ import numpy as np
 import yaml
 from distributed import Client
 
+from benchmarks.borrowed import lend
 from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import cpu_seconds, rss_mib
 from benchmarks.record import record
@@ -275,8 +276,15 @@ def processes(folder: Path, workers: int) -> Iterator[tuple[dict[str, Any], list
 
 
 def work(config: Path, port: str) -> None:
-    """The process of a worker."""
-    shard.narrowed_source = source_of
+    """The process of a worker; its first models are few, and lent to all its workloads."""
+    shard.narrowed_source, new_cycle = source_of, shard.new_cycle
+
+    def lent(task: ShardTask, source: Any) -> Any:
+        cycle = new_cycle(task, source)
+        lend(cycle.forecaster, 1)
+        return cycle
+
+    shard.new_cycle = lent
     dask.work(load(config).sharding, f"127.0.0.1:{port}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +12,7 @@ import msgspec
 from forecaster.domain.decision import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from forecaster.domain.decision import Hold
     from forecaster.domain.report import CycleReport, ForecastScore
@@ -76,8 +76,15 @@ class DecisionHistory:
     def __init__(self) -> None:
         self._changes: dict[WorkloadId, deque[DecisionChange]] = {}
         self._sums: dict[WorkloadId, dict[str, FadingSums]] = {}
-        self._seen: dict[WorkloadId, datetime] = {}
+        self._present: tuple[WorkloadId, ...] = ()
+        self._present_at: datetime | None = None
+        """When these were there; None before the first cycle that had any."""
+        self._gone: dict[WorkloadId, datetime] = {}
+        """Those that are not there any more, and when they were last."""
         self._encoded: dict[WorkloadId, bytes] = {}
+        """In the order in which they were asked for last."""
+        self._changed: set[WorkloadId] = set()
+        """Those of which something else is remembered since then."""
         self._reported: datetime | None = None
 
     def recall(
@@ -90,7 +97,7 @@ class DecisionHistory:
                 kept.append(change)
         for id_, signal, amounts in past:
             self._sums.setdefault(id_, {}).setdefault(signal, FadingSums()).gather(now, amounts)
-        self._seen = dict.fromkeys((*self._changes, *self._sums), now)
+        self._present, self._present_at = tuple(dict.fromkeys((*self._changes, *self._sums))), now
         self._encoded.clear()
 
     def follow(
@@ -104,33 +111,48 @@ class DecisionHistory:
 
         Workloads that are gone for long are forgotten. A report counts once.
         """
-        self._seen.update(dict.fromkeys(ids, at))
+        self._see(at, tuple(ids))
         for id_, change in changes:
             kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
             if _differs(kept, change.replicas, change.reason):
                 kept.append(change)
-                self._encoded.pop(id_, None)
+                self._changed.add(id_)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
         self._forget()
 
+    def _see(self, at: datetime, ids: tuple[WorkloadId, ...]) -> None:
+        """Note which workloads are there; a cycle that sees none says nothing of how long the others are gone."""
+        if self._present_at and ids != self._present:
+            here = frozenset(ids)
+            self._gone |= {id_: self._present_at for id_ in self._present if id_ not in here}
+            for id_ in here & self._gone.keys():
+                del self._gone[id_]
+        self._present, self._present_at = ids, at if ids else self._present_at
+
     def _forget(self) -> None:
-        least = max(self._seen.values(), default=datetime.max.replace(tzinfo=UTC)) - FORGOTTEN_AFTER
-        for id_ in [id_ for id_, at in self._seen.items() if at < least]:
-            del self._seen[id_]
+        if not self._gone or self._present_at is None:
+            return
+        least = self._present_at - FORGOTTEN_AFTER
+        for id_ in [id_ for id_, at in self._gone.items() if at < least]:
+            del self._gone[id_]
             self._changes.pop(id_, None)
             self._sums.pop(id_, None)
-            self._encoded.pop(id_, None)
 
     def of(self, id_: WorkloadId) -> WorkloadHistory:
         """What is remembered of a workload, the newest change first."""
         return self._past(id_)
 
-    def encoded(self, ids: Iterable[WorkloadId]) -> list[bytes]:
+    def encoded(self, ids: Sequence[WorkloadId]) -> list[bytes]:
         """What is remembered of these workloads as it lies in the table, encoded where it has changed."""
         known = self._encoded
-        return [known.get(id_) or self._encode(id_) for id_ in ids]
+        for id_ in self._changed & known.keys():
+            known[id_] = self._encode(id_)
+        self._changed.clear()
+        if tuple(known) != tuple(ids):
+            self._encoded = known = {id_: known.get(id_) or self._encode(id_) for id_ in ids}
+        return [*known.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
         """So many signals of workloads whose forecasts erred most, by share of their peaks; those with few left out."""
@@ -139,8 +161,7 @@ class DecisionHistory:
         return [(id_, sums.view(signal)) for id_, signal, sums in erred]
 
     def _encode(self, id_: WorkloadId) -> bytes:
-        encoded = self._encoded[id_] = _encoder.encode(self._past(id_))
-        return encoded
+        return _encoder.encode(self._past(id_))
 
     def _past(self, id_: WorkloadId) -> WorkloadHistory:
         sums = self._sums.get(id_, {})
@@ -149,7 +170,7 @@ class DecisionHistory:
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
-            self._encoded.pop(score.id, None)
+            self._changed.add(score.id)
             self._sums.setdefault(score.id, {}).setdefault(str(score.signal), FadingSums()).add(score)
 
 

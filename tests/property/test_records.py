@@ -213,9 +213,10 @@ def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(see
         times.follow(decided)
         answer = pickle.dumps((decided.numbers, times.since(before, decided, len(decided))))
         numbers, texts = pickle.loads(answer)  # noqa: S301  our own
-        kept.take(decided.ids, texts)
+        kept.follow(decided.ids)
+        kept.take(range(len(decided)), texts)
         before = decided.at
-        told = ToldDecisions(decided.at, decided.workloads, numbers, [kept.of[id_] for id_ in decided.ids])
+        told = ToldDecisions(decided.at, decided.workloads, numbers, [one for one in kept.told if one])
         assert list(map(without_levels, told)) == list(map(without_levels, decided))
         assert told.verdicts() == decided.verdicts()
         for row in range(len(decided)):

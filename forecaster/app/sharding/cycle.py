@@ -121,22 +121,22 @@ class ShardedCycle:
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:
         """What the shards say; what they learned is kept as soon as it is there."""
+        self.texts.follow(targets.inventory.ids)
         came.rows.update(rows_of(targets.inventory.workloads, self._shard))
         tasks = self._tasks(targets, came.rows)
         for one in self.executor.run(tasks, self.patience.total_seconds()):
             if isinstance(one, ShardFailure):
                 came.failures[one.shard] = one.why
             else:
-                self._keep(one, came, targets)
+                self._keep(one, came)
         told = {one.shard for one in came.results}
         self.started = {id_: pods for id_, pods in self.started.items() if self._shard(id_) not in told}
         late = f"not computed within {self.patience.total_seconds():g} s"
         came.failures.update({one.shard: late for one in tasks if one.shard not in told | came.failures.keys()})
 
-    def _keep(self, one: ShardResult, came: ShardAnswers, targets: Targets) -> None:
-        ids, rows = targets.inventory.ids, came.rows[one.shard]
+    def _keep(self, one: ShardResult, came: ShardAnswers) -> None:
         self.learned.keep(one.shard, one.learned)
-        self.texts.take([ids[row] for row in rows], one.texts)
+        self.texts.take(came.rows[one.shard], one.texts)
         self.told[one.shard] = one.learned.at
         came.results.append(one)
 
@@ -167,9 +167,8 @@ class ShardedCycle:
         workloads = targets.inventory.workloads
         if targets.down:
             return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
-        self.texts.forget_others(targets.inventory.ids)
         parts = [(np.array(came.rows[one.shard], np.intp), one.numbers) for one in came.results]
-        return merged_decisions(now, workloads, parts, self.texts, lambda one: self._unsaid(one, came))
+        return merged_decisions(now, workloads, parts, self.texts.told, lambda one: self._unsaid(one, came))
 
     def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
         """Why nothing was said of a workload."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.app.sharding.texts import KeptTexts
+    from forecaster.cycle.told_decisions import ToldTexts
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
     from forecaster.publish.numbers import FleetNumbers
@@ -43,15 +43,16 @@ def merged_decisions(
     at: datetime,
     workloads: Sequence[Workload],
     parts: Sequence[tuple[NDArray[np.intp], FleetNumbers]],
-    kept: KeptTexts,
+    texts: Sequence[ToldTexts | None],
     unsaid: Callable[[Workload], str],
 ) -> ToldDecisions:
     """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
     said = np.zeros(len(workloads), np.bool_)
     for rows, _ in parts:
         said[rows] = True
-    told: list[Any] = [kept.of.get(one.id) for one in workloads]
-    others = [row for row, there in enumerate(said.tolist()) if not there or told[row] is None]
+    said[[row for row, text in enumerate(texts) if text is None]] = False
+    told: list[Any] = [*texts]
+    others = np.flatnonzero(~said).tolist()
     for row in others:
         told[row] = held_texts(workloads[row], Reason.FAILED, unsaid(workloads[row]))
     current = np.array([workloads[row].replicas for row in others], np.int64)

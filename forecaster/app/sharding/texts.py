@@ -12,7 +12,7 @@ from forecaster.cycle.told_decisions import OTHERS, ToldTexts
 from forecaster.horizontal.columns import taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -64,18 +64,21 @@ class TextTimes:
 class KeptTexts:
     """What was said last of every workload, in the service."""
 
-    of: dict[WorkloadId, ToldTexts] = field(default_factory=dict)
+    ids: tuple[WorkloadId, ...] = ()
+    told: list[ToldTexts | None] = field(default_factory=list)
+    """Of these workloads; None where nothing was said yet."""
     numbers: Iterator[int] = field(default_factory=lambda: count(OTHERS))
 
-    def take(self, ids: Sequence[WorkloadId], texts: ShardTexts) -> None:
-        """Take over what a shard said of its workloads."""
-        for row, words, resources in zip(*texts, strict=True):
-            before = self.of.get(ids[row])
+    def follow(self, ids: tuple[WorkloadId, ...]) -> None:
+        """Take other workloads, or another order of them; what was said of those that stay is kept."""
+        if ids != self.ids:
+            before = dict(zip(self.ids, self.told, strict=True))
+            self.ids, self.told = ids, [before.get(id_) for id_ in ids]
+
+    def take(self, rows: Sequence[int], texts: ShardTexts) -> None:
+        """Take over what a shard said of its workloads, which are in these rows."""
+        for place, words, resources in zip(*texts, strict=True):
+            before = self.told[rows[place]]
             worded = before.worded if before and before.words == words else next(self.numbers)
             sized = before.sized if before and before.resources == resources else next(self.numbers)
-            self.of[ids[row]] = ToldTexts(words, resources, worded, sized)
-
-    def forget_others(self, ids: Iterable[WorkloadId]) -> None:
-        """Keep what was said of these workloads."""
-        if len(self.of) > len(here := frozenset(ids)):
-            self.of = {id_: texts for id_, texts in self.of.items() if id_ in here}
+            self.told[rows[place]] = ToldTexts(words, resources, worded, sized)
