@@ -6,7 +6,7 @@
 repeated under other names, are those of all shards of a fleet of that size. Table, ledger and what shards have learned
 are those of `forecaster run`; what goes over the network is pickled and unpickled as Dask does it.
 
-`--workers`, of `--workloads` in 16 shards: the service, a scheduler and workers as processes with mutual TLS. Each
+`--workers`, of `--workloads` in `--shards`: the service, a scheduler and workers as processes with mutual TLS. Each
 worker computes the demand of its own shards, so that no Prometheus takes the cores.
 
 CPU of processes counts, so that others on the machine and the number of its cores matter little. The service works
@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerBlock, Workload
 
 SHARD = 500
-SHARDS = 16
 WARM = 3
 """Cycles before those that count."""
 
@@ -258,10 +257,10 @@ class Cost:
 
 
 @contextmanager
-def processes(folder: Path, workers: int) -> Iterator[tuple[dict[str, Any], list[int]]]:
+def processes(folder: Path, workers: int, shards: int) -> Iterator[tuple[dict[str, Any], list[int]]]:
     """The section of the settings, and the processes: the scheduler first."""
     port, *healths = free_ports(workers + 2)
-    section = {"enabled": True, "shards": SHARDS, "scheduler": f"tls://127.0.0.1:{port}", **certificate_files(folder)}
+    section = {"enabled": True, "shards": shards, "scheduler": f"tls://127.0.0.1:{port}", **certificate_files(folder)}
     config = folder / "settings.yaml"
     config.write_text(yaml.safe_dump({"sharding": section}), encoding="utf-8")
     scheduler = ["forecaster", "shards", "scheduler", "--config", str(config), "--health", f"127.0.0.1:{healths[0]}"]
@@ -296,11 +295,11 @@ def until_workers(section: dict[str, Any], count: int) -> None:
         client.wait_for_workers(count, timeout=120)
 
 
-def on_processes(workloads: int, workers: int, cycles: int) -> tuple[Cost, float]:
+def on_processes(workloads: int, shards: int, workers: int, cycles: int) -> tuple[Cost, float]:
     """The median cycle, and MiB of the largest worker."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as parts:
         folder, costs = Path(name), []
-        section, pids = parts.enter_context(processes(folder, workers))
+        section, pids = parts.enter_context(processes(folder, workers, shards))
         cycle, clocked = service_of(settings_with(section, folder), folder, workloads, parts)
         until_workers(section, workers)
         for minute in range(WARM + cycles):
@@ -343,7 +342,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 30_000, 100_000])
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2, 4])
-    parser.add_argument("--workloads", type=int, default=6000, help="for the workers")
+    parser.add_argument("--workloads", type=int, default=8000, help="for the workers")
+    parser.add_argument("--shards", type=int, default=8, help="of these")
     parser.add_argument("--cycles", type=int, default=5, help="of the steady state")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--worker", nargs=2, metavar=("CONFIG", "PORT"), help=argparse.SUPPRESS)
@@ -353,9 +353,9 @@ def main() -> None:
         return
     repeats = Repeated()
     told = [ONE_PROCESS, *(one_process(size, given.cycles, repeats) for size in given.sizes)]
-    found = {count: on_processes(given.workloads, count, given.cycles) for count in given.workers}
+    found = {count: on_processes(given.workloads, given.shards, count, given.cycles) for count in given.workers}
     if found:
-        told += ["", f"{given.workloads:,} workloads in {SHARDS} shards:", "", table_of(found)]
+        told += ["", f"{given.workloads:,} workloads in {given.shards} shards:", "", table_of(found)]
     text = "\n".join(told)
     print(text)
     if given.write:

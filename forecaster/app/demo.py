@@ -6,6 +6,7 @@ from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from forecaster.app.facts import FactsServer
 from forecaster.app.node_pools import refused
 from forecaster.app.traces import of_recording
 from forecaster.config.settings import Settings, parse
+from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.paths import Paths
@@ -97,7 +99,7 @@ def on_dashboard(stage: Stage, port: int) -> Iterator[str]:
     with TemporaryDirectory(prefix="forecaster-demo-") as directory:
         path = Path(directory) / "recommendations.table"
         stage.cycle.effects.publisher = _publisher(stage, path)
-        facts = FactsServer(stage.cycle, path.parent)
+        facts = FactsServer(partial(encoded_facts, stage.cycle), path.parent)
         options = ServingOptions(stale_after_seconds=NEVER_STALE.total_seconds(), facts=str(facts.path))
         serving = ServingProcess(path, Address("127.0.0.1", port), options=options)
         serving.start()

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.cycle.workload_facts import WorkloadFacts, facts_of
+from forecaster.cycle.workload_facts import WorkloadFacts
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import ExitStack
     from pathlib import Path
 
     from forecaster.app.telemetry import Log
-    from forecaster.cycle.run import Cycle
     from forecaster.serving.settings import ServingSettings
 
 SOCKET = "facts.socket"
@@ -36,11 +36,11 @@ class FactsServer:
     """Answers one question a connection, one after the other, in a thread that reads and computes nothing.
 
     A question is a namespace, a kind and a name as JSON; the answer is `WorkloadFacts` as msgpack, nothing where there
-    is no such workload.
+    is no such workload: what `known` gives.
     """
 
-    def __init__(self, cycle: Cycle, directory: Path) -> None:
-        self._cycle = cycle
+    def __init__(self, known: Callable[[WorkloadId], bytes], directory: Path) -> None:
+        self._known = known
         self.path = directory / SOCKET
         self._listener: socket.socket | None = None
 
@@ -83,18 +83,19 @@ class FactsServer:
                 asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
 
     def _answer(self, question: bytes) -> bytes:
-        facts = facts_of(self._cycle, msgspec.json.decode(question, type=WorkloadId))
-        return msgspec.msgpack.encode(facts) if facts else b""
+        return self._known(msgspec.json.decode(question, type=WorkloadId))
 
 
-def tell_facts(serving: ServingSettings, cycle: Cycle, directory: Path, log: Log, parts: ExitStack) -> None:
+def tell_facts(
+    serving: ServingSettings, known: Callable[[WorkloadId], bytes], directory: Path, log: Log, parts: ExitStack
+) -> None:
     """Tell the process that replays for the dashboard, where there is one; `parts` ends it.
 
     What keeps it from being told is a line in the log: all else goes on.
     """
     if not (serving.enabled and serving.dashboard):
         return
-    facts = FactsServer(cycle, directory)
+    facts = FactsServer(known, directory)
     try:
         facts.start()
     except StoreError as error:

@@ -37,6 +37,7 @@ from forecaster.app.sharding.compose import sharded_cycle
 from forecaster.app.tape_replay import beginning, on_tape
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.cycle.run import Cycle, Effects
+from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.paths import Paths
@@ -61,8 +62,10 @@ if TYPE_CHECKING:
     from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
     from forecaster.app.restored import KeptState
+    from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.config.settings import Settings
     from forecaster.domain.report import CycleReport
+    from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
     from forecaster.ports import Source
     from forecaster.publish.decision_history import DecisionHistory
@@ -161,8 +164,7 @@ class Program(NamedTuple):
             if events := settings_events(self.settings, self.clock, self.log):
                 reload.on_refusal = events.tell
             service.reload = reload
-        if isinstance(service.cycle, Cycle):
-            tell_facts(self.settings.serving, service.cycle, self.directory, self.log, parts)
+        tell_facts(self.settings.serving, known_of(service.cycle), self.directory, self.log, parts)
         return service
 
     def _show(self, settings: Settings, health: HealthBook) -> None:
@@ -259,6 +261,11 @@ def build_service(
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
+
+
+def known_of(cycle: Cycle | ShardedCycle) -> Callable[[WorkloadId], bytes]:
+    """What tells the facts of one workload: this process, or the worker that ran its shard last."""
+    return partial(encoded_facts, cycle) if isinstance(cycle, Cycle) else cycle.facts
 
 
 def whole_cycle(

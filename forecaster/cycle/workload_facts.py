@@ -93,6 +93,12 @@ def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
         cycle.writing.release()
 
 
+def encoded_facts(cycle: Cycle, id_: WorkloadId) -> bytes:
+    """The same as msgpack; nothing where there is none."""
+    facts = facts_of(cycle, id_)
+    return msgspec.msgpack.encode(facts) if facts else b""
+
+
 def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> WorkloadFacts:
     observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
     watch = observed.lead_times.watches.get(workload.id, UNWATCHED)

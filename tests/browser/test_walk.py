@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ import pytest
 
 from forecaster.app.answering import table_path
 from forecaster.app.facts import FactsServer
+from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.window import MINUTE
 from forecaster.report.page import document
 from forecaster.vertical.admission.cluster import Cluster as NodesOfCluster
@@ -62,7 +64,7 @@ def walked(
             service.cycle.nodes.cluster = lambda _now: nodes_of(filled_week)
             for minutes in (5, 1, 0):
                 tick(service, now - minutes * MINUTE)
-            facts = FactsServer(service.cycle, directory)
+            facts = FactsServer(partial(encoded_facts, service.cycle), directory)
             facts.start()
             with served(table_path(directory), facts=str(facts.path), report=str(report)) as address:
                 yield Walked(service, address, filled_week)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pytest
 
 from forecaster.app.answering import table_path
 from forecaster.app.facts import FactsServer
+from forecaster.cycle.workload_facts import encoded_facts
 from tests.browser.conftest import inked, opened, served
 from tests.support.builders import NOON, hpa, workload
 from tests.support.composed import composed, recorded_cluster, tick
@@ -32,7 +34,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     web = workload("web", autoscaler=hpa(lowest=2, highest=20))
     with recorded_cluster((web,), cores=4.0) as cluster, composed(cluster, directory) as running:
         tick(running, NOON)
-        facts = FactsServer(running.cycle, directory)
+        facts = FactsServer(partial(encoded_facts, running.cycle), directory)
         facts.start()
         with served(table_path(directory), facts=str(facts.path)) as address:
             yield f"{address}#/workloads/shop/Deployment/web"

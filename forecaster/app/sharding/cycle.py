@@ -109,6 +109,14 @@ class ShardedCycle:
         )
         return Outcome(targets.inventory, decided, report)
 
+    def facts(self, id_: WorkloadId) -> bytes:
+        """What the process that ran its shard last knows of a workload, as msgpack; nothing where it does not say."""
+        return self.executor.facts(self._fleet, self._shard(id_), id_)
+
+    @property
+    def _fleet(self) -> str:
+        return f"{self.identity}-{self.learned.shards}"
+
     def _targets(self, now: datetime) -> Targets:
         self.learned.recall()
         targets = self.roster.find(self.source, now)
@@ -146,10 +154,10 @@ class ShardedCycle:
         return [self._task(shard, parts[shard], share) for shard in sorted(parts)]
 
     def _task(self, shard: int, inventory: Inventory, share: float) -> ShardTask:
-        policies, fleet = self.policies, f"{self.identity}-{self.learned.shards}"
+        policies = self.policies
         return ShardTask(
             self.for_workers,
-            fleet,
+            self._fleet,
             shard,
             inventory,
             policies.defaults,

@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
     from forecaster.app.sharding.shard import ShardTask
     from forecaster.config.sharding import ShardingSettings
+    from forecaster.domain.workload import WorkloadId
 
 CONNECT_SECONDS = 5.0
 """How long the scheduler may take to be reached; then it is tried again while the cycle has time."""
 PAUSE_SECONDS = 0.2
+FACTS_SECONDS = 1.8
+"""For what a worker knows of one workload: less than the process waits that asks for it (`app/facts.py`)."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
 LOST = (OSError, RuntimeError, CancelledError, TimeoutError)
@@ -68,6 +71,11 @@ class Ran(NamedTuple):
 def run_on_worker(task: ShardTask) -> Ran:
     """What a worker is asked to do."""
     return Ran(str(distributed.get_worker().address), tried(HERE, task))
+
+
+async def facts_on_worker(fleet: str, shard: int, id_: WorkloadId) -> bytes:
+    """What a worker is asked beside what it computes; not in its loop, where it may wait for samples that come in."""
+    return await asyncio.to_thread(HERE.facts, fleet, shard, id_)
 
 
 def assigned(shards: Iterable[int], last: dict[int, str], workers: Sequence[str]) -> dict[int, str]:
@@ -164,6 +172,19 @@ class DaskExecutor:
             patience = min(CONNECT_SECONDS, seconds)
             self._client = make(self.address, timeout=patience, security=self.security, set_as_default=False)
         return self._client
+
+    def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
+        """Of the worker that ran the shard last, where it answers in time."""
+        client, worker = self._client, self.last.get(shard, "")
+        if client is None or not worker:
+            return b""
+        try:
+            told = client.sync(
+                client.run, facts_on_worker, fleet, shard, id_, workers=[worker], callback_timeout=FACTS_SECONDS
+            )
+        except LOST:
+            return b""
+        return bytes(told.get(worker, b""))
 
     def close(self) -> None:
         """Leave the cluster."""

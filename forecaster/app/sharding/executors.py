@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from forecaster.app.sharding.shard import ShardTask
+    from forecaster.domain.workload import WorkloadId
 
 
 class ShardFailure(NamedTuple):
@@ -37,6 +38,12 @@ class Executor(Protocol):
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """What came of each, as it comes and at most once. Raises nothing."""
+
+    def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
+        """What the process that ran a shard last knows of a workload, as msgpack; nothing where it does not say.
+
+        Asked by another thread, while shards run.
+        """
 
     def close(self) -> None:
         """Give back what is held open."""
@@ -70,6 +77,10 @@ class LocalExecutor:
             came = tried(self.cycles, task)
             if not isinstance(came, UntoldShard):
                 yield came
+
+    def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
+        """Of this process."""
+        return self.cycles.facts(fleet, shard, id_)
 
     def close(self) -> None:
         """Nothing is held open."""

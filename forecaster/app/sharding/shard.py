@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.app.sharding.texts import TextTimes
 from forecaster.cycle.gates import NEW
+from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.promql import expression_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.domain.report import CycleReport
     from forecaster.domain.window import Inventory
+    from forecaster.domain.workload import WorkloadId
     from forecaster.publish.numbers import FleetNumbers
     from forecaster.sources.prometheus import PrometheusSource
 
@@ -171,6 +173,11 @@ class ShardCycles:
                 running.ask_for(task)
                 running.run(task)
             return running.answer(task)
+
+    def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
+        """What is known of a workload of a shard that was run here, as msgpack; nothing where it was not."""
+        running = self.running.get((fleet, shard))
+        return encoded_facts(running.cycle, id_) if running else b""
 
     def _begun(self, task: ShardTask) -> _RunningShard:
         key = (task.fleet, task.shard)

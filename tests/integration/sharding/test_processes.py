@@ -11,12 +11,16 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from distributed import Client
 
+from forecaster.app.facts import SOCKET, FactsServer
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.dask import LOST, DaskExecutor, assigned, security_of
+from forecaster.app.what_if import WhatIfAnswers
 from forecaster.config.sharding import ShardingSettings
+from forecaster.cycle.workload_facts import WorkloadFacts
 from forecaster.domain.decision import Scale
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policy import PolicySelector
@@ -113,6 +117,27 @@ def test_workers_decide_what_this_process_decides(site: Site, tmp_path: Path) ->
         assert len(published(tmp_path / "there").entries) == len(FLEET)
 
 
+def test_a_reader_tries_other_settings_on_what_a_worker_remembers(site: Site, tmp_path: Path) -> None:
+    """As the dashboard's process asks: over the socket of the service, which asks the worker of the shard."""
+    question = msgspec.json.encode({"id": FLEET[0].id, "changes": {"quantile": 0.99}})
+    with site.service(tmp_path / "there") as there, site.service(tmp_path / "here", sharding={"enabled": True}) as here:
+        facts, answers = FactsServer(there.facts, tmp_path), WhatIfAnswers(str(tmp_path / SOCKET))
+        facts.start()
+        assert b"its first cycle may still run" in answers.answer(question)
+        for minute in range(2):
+            there.run(after(minute))
+            here.run(after(minute))
+        wait_until(lambda: known(there) == known(here), what="what the workers know")
+        wait_until(lambda: b'"changed":' in answers.answer(question), what="an answer to other settings")
+        facts.close()
+
+
+def known(cycle: ShardedCycle) -> list[WorkloadFacts | None]:
+    """What is known of each workload; None where a worker did not say in time."""
+    told = [cycle.facts(one.id) for one in FLEET]
+    return [msgspec.msgpack.decode(one, type=WorkloadFacts) if one else None for one in told]
+
+
 def test_what_objects_of_the_cluster_state_reaches_the_workers(site: Site, tmp_path: Path) -> None:
     """A pause and a selector by labels, as annotations and objects state them; the mappings of both are frozen."""
     paused, labelled = FLEET[0].id, FLEET[1].id
@@ -159,6 +184,7 @@ def test_a_worker_that_is_killed_in_mid_cycle_costs_no_decision(site: Site, tmp_
             site.processes.kill_worker()
         assert all_scaled(outcomes[0])
         assert {shard: one.at for shard, one in cycle.learned.of.items()} == dict.fromkeys(shards, after(1))
+        wait_until(lambda: all(known(cycle)), what="what the other worker knows")
         site.processes.start_workers(1)
         site.processes.wait_for_workers(2)
         assert all_scaled(cycle.run(after(2)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.app.serve import known_of
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
 from forecaster.app.sharding.learned import shard_of
@@ -98,6 +99,7 @@ def test_shards_offer_what_one_cycle_offers(cluster: Cluster, tmp_path: Path) ->
         assert some.report
         assert one.report
         assert some.report.failures == ()
+        assert [cycle_of(some).facts(each.id) for each in FLEET] == [known_of(one.cycle)(each.id) for each in FLEET]
         told = [(each.series, each.verdicts, each.newest_sample_age) for each in (some.report, one.report)]
     assert told[0] == told[1]
     by_shards, by_one = offers(published(tmp_path / "shards")), offers(published(tmp_path / "one"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,7 +12,7 @@ import yaml
 from forecaster.app.facts import FactsServer, asked_facts
 from forecaster.app.what_if import WhatIfAnswers
 from forecaster.config.settings import parse
-from forecaster.cycle.workload_facts import facts_of, what_if_facts
+from forecaster.cycle.workload_facts import encoded_facts, facts_of, what_if_facts
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
@@ -46,7 +47,7 @@ def cycle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cycle]:
 
 @pytest.fixture(scope="module")
 def facts(cycle: Cycle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FactsServer]:
-    server = FactsServer(cycle, tmp_path_factory.mktemp("facts"))
+    server = FactsServer(partial(encoded_facts, cycle), tmp_path_factory.mktemp("facts"))
     server.start()
     yield server
     server.close()
@@ -108,7 +109,7 @@ def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
 
 def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="longer than 100 bytes"):
-        FactsServer(cycle, tmp_path / ("x" * 100)).start()
+        FactsServer(partial(encoded_facts, cycle), tmp_path / ("x" * 100)).start()
 
 
 def test_facts_wait_for_a_cycle_that_writes_and_not_for_ever(cycle: Cycle, monkeypatch: pytest.MonkeyPatch) -> None:
