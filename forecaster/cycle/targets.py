@@ -2,7 +2,8 @@
 
 One restart of kube-state-metrics answers with success and lists nothing; a shard that is missing lists half. Workloads
 that vanish together are held as they were, with the reason, until they are back or `PATIENCE` is over; a workload that
-vanishes alone is gone, and so are those of a kind that the API server lists as a whole.
+vanishes alone is gone, and so are those of a kind that the API server lists as a whole. Where the source says that its
+list is partial, one that vanishes alone is held, too.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ PATIENCE = timedelta(minutes=15)
 """For how long workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner who
 deletes a namespace sees its last answers a quarter of an hour longer."""
 EMPTY_PATIENCE = timedelta(days=1)
-"""The same while nothing at all is listed: that is no inventory of a cluster, however long it lasts, and a clock that
-is hours ahead makes every answer empty. As long as what is learned of a workload is kept."""
+"""The same while nothing at all is listed, or the list is partial by its own word: that is no inventory of a cluster,
+however long it lasts, and a clock that is hours ahead makes every answer empty. As long as what is learned of a
+workload is kept."""
 COLLAPSED = 0.5
 """Of a fleet, a namespace or a kind: so many gone at once are a source that is incomplete."""
 LEAST = 3
@@ -76,7 +78,7 @@ class Roster:
     def _lost(self, inventory: Inventory) -> dict[WorkloadId, str]:
         """The workloads that vanished together with others within our patience, and which others."""
         here = set(inventory.ids)
-        patience = PATIENCE if here else EMPTY_PATIENCE
+        patience = PATIENCE if here and not inventory.partial else EMPTY_PATIENCE
         missing = [
             id_
             for id_, (_, at) in self.listed.items()
@@ -84,16 +86,22 @@ class Roster:
         ]
         if not missing:
             return {}
+        if inventory.partial:
+            why = f"the answer that lists workloads is partial: {inventory.partial}"
+            return {id_: f"{why}; held until {_until(self.listed[id_][1] + patience)}" for id_ in missing}
         known, gone = _sizes(self.listed), _sizes(missing)
         lost: dict[WorkloadId, str] = {}
         for id_ in missing:
             for group in _groups(id_):
                 if _collapsed(group, gone[group], known[group]):
-                    listed, until = known[group] - gone[group], self.listed[id_][1] + patience
-                    missed = f"{listed} of {known[group]} workloads {group} are listed"
-                    lost[id_] = f"{missed}; held until {until:%Y-%m-%d %H:%M} UTC"
+                    missed = f"{known[group] - gone[group]} of {known[group]} workloads {group} are listed"
+                    lost[id_] = f"{missed}; held until {_until(self.listed[id_][1] + patience)}"
                     break
         return lost
+
+
+def _until(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def _groups(id_: WorkloadId) -> tuple[str, ...]:

@@ -159,6 +159,8 @@ class Inventory:
     """Pods that have become ready since the inventory before."""
     images: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
     """Of the app containers of a workload, as one text; empty where none is known."""
+    partial: str = ""
+    """What the source says is missing from the list; empty where it says nothing of that kind."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

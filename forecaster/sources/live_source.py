@@ -89,8 +89,8 @@ class LiveSource(RelistedSource):
         ids = {one.id for one in self._others}
         faults, mixed = of_series(told)
         partly = mixed | {id_: why for id_, why in told.partly.items() if id_ in ids}
-        faults = (*live.faults, *foreign, *faults)
-        return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
+        live = replace(live, faults=(*live.faults, *foreign, *faults), partial=told.partial)
+        return replace(live, workloads=_ordered(live, self._others), partly=partly)
 
     def origins(self, id_: WorkloadId) -> list[str]:
         """Sentences: which source told which fact of a workload, and by which labels it is found."""

@@ -14,7 +14,7 @@ import numpy as np
 from forecaster.domain.signal import CPU, MEMORY, MEMORY_CONTAINER, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block, PodSamples
 from forecaster.domain.workload import ContainerFacts
-from forecaster.errors import SourceError, SourceRefused, SourceTimeout, shown_url
+from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable, shown_url
 from forecaster.sources import request_rates
 from forecaster.sources.back_off import BackOff
 from forecaster.sources.blocks import block_of, of_containers, pod_samples, samples_of
@@ -92,16 +92,20 @@ class PrometheusSource:
         def ask(name: str) -> tuple[InstantRow, ...]:
             count = name == HPA_COUNT
             query = self._queries.hpa_count() if count else self._queries.fact(name, self._rotation.named)
-            return self.rows(at_instant(name, query, at))
+            return self._whole(at_instant(name, query, at))
+
+        partial: list[str] = []
 
         def counts(name: str) -> dict[WorkloadId, float]:
             answer = self._client.ask(at_instant(name, self._queries.fact(name), at))
+            partial.extend([answer.partial] if answer.partial else [])
             with self._promised(name):
                 return by_workload(answer)
 
         replicas, ready = counts("replicas"), counts("ready_replicas")
         specified = self._rotation.specifications(at, replicas, ask)
         inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds)
+        inventory = replace(inventory, partial=partial[0] if partial else "")
         self.follow(inventory)
         return inventory
 
@@ -148,7 +152,7 @@ class PrometheusSource:
         for name, query in self._queries.container_facts().items():
             if len(failures) < MOST_FAILED:
                 try:
-                    self._container_rows[name] = self.rows(at_instant(name, query, at))
+                    self._container_rows[name] = self._whole(at_instant(name, query, at))
                 except SourceError as error:
                     failures.append(error)
         if failures and not self._container_rows.keys() >= NEEDED_OF_CONTAINERS:
@@ -166,7 +170,9 @@ class PrometheusSource:
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
         for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
             with self._promised(f"container_{signal}"):
-                yield container_block(answer, piece)
+                block = container_block(answer, piece)
+            # The hottest pod may be in the part that is missing: nothing is known then.
+            yield replace(block, values=np.full_like(block.values, np.nan)) if answer.partial else block
 
     def _ask_range(self, signal: Signal, query: str, piece: Grid) -> QueryAnswer:
         return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
@@ -215,7 +221,17 @@ class PrometheusSource:
 
     def rows(self, question: Query) -> tuple[InstantRow, ...]:
         """Every series of an instant question, with its value."""
+        return self._rows(question, self._client.ask(question))
+
+    def _whole(self, question: Query) -> tuple[InstantRow, ...]:
+        """The same of facts whose absence says something, e.g. that a workload has no HPA."""
         answer = self._client.ask(question)
+        if answer.partial:
+            where = f"query {question.name!r} to {shown_url(self._settings.url)}"
+            raise SourceUnavailable(f"{where}: the answer is partial: {answer.partial}")
+        return self._rows(question, answer)
+
+    def _rows(self, question: Query, answer: QueryAnswer) -> tuple[InstantRow, ...]:
         with self._promised(question.name):
             return rows_of(answer)
 

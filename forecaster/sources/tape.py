@@ -108,6 +108,7 @@ class Inventoried(msgspec.Struct, frozen=True):
     """Seconds of each pod, and below the pools that they are on, which tapes of before do not have."""
     images: list[tuple[tuple[str, str, str], str]] = []
     started_on: list[tuple[tuple[str, str, str], list[str]]] = []
+    partial: str = ""
 
 
 class ToldContainers(msgspec.Struct, frozen=True):
@@ -172,9 +173,8 @@ class TapedSource:
         started = [(id_, [one.took.total_seconds() for one in pods]) for id_, pods in by_id]
         images = [((id_.namespace, id_.kind, id_.name), image) for id_, image in found.images.items()]
         pools = [(id_, [one.pool for one in pods]) for id_, pods in by_id]
-        told = Inventoried(
-            found.at, found.workloads, found.faults, partly, sorted(found.whole), stated, started, images, pools
-        )
+        whole, listed = sorted(found.whole), (found.at, found.workloads, found.faults)
+        told = Inventoried(*listed, partly, whole, stated, started, images, pools, found.partial)
         self._tape.write(head, msgspec.json.encode(told))
         return found
 

@@ -78,7 +78,8 @@ class TapeReader:
         }
         images = {WorkloadId(*id_): image for id_, image in found.images}
         whole = frozenset(found.whole)
-        return Inventory(found.at, found.workloads, found.faults, partly, whole, policies, started, images)
+        facts = (found.at, found.workloads, found.faults, partly, whole)
+        return Inventory(*facts, policies, started, images, found.partial)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As it was said."""

@@ -81,7 +81,8 @@ class FakeSource:
     def inventory(self, at: datetime) -> Inventory:
         self._fail(None)
         here = tuple(load.workload for load in self.loads if load.since <= at <= load.until)
-        return Inventory(at, here, self.faults, self.partly, policies=self.policies)
+        said = "a store is down" if at in self.partial else ""
+        return Inventory(at, here, self.faults, self.partly, policies=self.policies, partial=said)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         return self._answer(Question(signal, at, at, MINUTE))

@@ -1,4 +1,4 @@
-"""The way back: what today's program wrote is opened by the first release, whose files are taken from this repository."""
+"""The way back: what today's program wrote is opened by the first release, which is taken from the history here."""
 
 from __future__ import annotations
 

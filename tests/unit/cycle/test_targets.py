@@ -97,6 +97,18 @@ class TestCollapse:
         source.loads = []
         assert listed(roster, source, 1) == ["web"]
 
+    def test_of_one_is_held_where_the_list_is_partial_by_its_own_word(self) -> None:
+        stage = CycleOnFakes(*FLEET)
+        stage.run()
+        stage.source.loads = list(FLEET[1:])
+        stage.source.partial = {after(1): 1.0}
+        outcome = stage.run(after(1))
+        why = "the answer that lists workloads is partial: a store is down; held until 2026-03-02 12:00 UTC"
+        assert named(outcome, "web-0").replicas == Hold(Reason.SOURCE_DOWN, why)
+        assert len(outcome.recommendations) == 10
+        assert any("the list of workloads is incomplete" in one for one in outcome.report.failures)
+        assert len(stage.run(after(2)).recommendations) == 9
+
 
 def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> None:
     """After a restart during an outage of the source: an empty table would be an answer, and 404 for every HPA."""

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 WEB = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+HPA = {"namespace": "shop", "horizontalpodautoscaler": "web"}
+SCALES_WEB = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
 TOO_MANY = verdict(422, "execution", "query processing would load too many samples into memory in query execution")
 
 
@@ -129,3 +131,51 @@ def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
     assert before.ids == ()
     assert [block.ids for block in after] == [(WorkloadId("shop", "Deployment", "web"),)] * 2
     assert sum("group(" in asked.form["query"] for asked in server.asked) == 2
+
+
+class TestAPartialAnswer:
+    """Of several stores, as those behind Thanos, one is down: what an answer lacks is not known to be gone."""
+
+    def test_about_an_hpa_leaves_what_was_told_before(self) -> None:
+        down: list[str] = []
+
+        def stores(asked: Asked) -> Reply:
+            query = asked.form["query"]
+            if "horizontalpodautoscaler" in query or "count(" in query:
+                rows = [(HPA | MEANING.get(query, {}), "9")] if not down else []
+                return vector(*rows, warnings=down, at=NOON.timestamp())
+            return vector((WEB, "3"), at=NOON.timestamp())
+
+        queries = Queries(requests_from="none")
+        MEANING = {  # noqa: N806
+            queries.fact("hpa_scale_targets", frozenset()): SCALES_WEB,
+            queries.fact("hpa_metric_targets", frozenset()): {"metric_name": "cpu", "metric_target_type": "average"},
+        }
+        with Server(stores) as server, closing(PrometheusSource(PrometheusSettings(url=server.url), queries)) as source:
+            before = source.inventory(NOON)
+            down.append("receive series from 10.0.0.7:10901: connection refused")
+            after = source.inventory(NOON + 10 * MINUTE)
+        assert before.workloads == after.workloads
+        assert after.workloads[0].autoscaler
+        assert (before.partial, before.faults) == ("", ())
+        assert any("the answer is partial: receive series from 10.0.0.7" in fault for fault in after.faults)
+
+    def test_about_counts_is_told_with_the_list(self) -> None:
+        with Server(lambda _: vector((WEB, "3"), at=NOON.timestamp(), warnings=["a store is down"])) as server:
+            settings = PrometheusSettings(url=server.url)
+            with closing(PrometheusSource(settings, Queries(requests_from="none"))) as source:
+                found = source.inventory(NOON)
+        assert [one.id.name for one in found.workloads] == ["web"]
+        assert found.partial == "a store is down"
+        assert found.partly == {found.workloads[0].id: "whether an HPA scales it is not known yet"}
+
+    def test_about_containers_is_nothing_known(self) -> None:
+        """The hottest pod may be in the part that is missing."""
+        one = WEB | {"container": "web"}
+        series = (one, [(NOON.timestamp(), "0.5")])
+        for warnings, seen in (([], [0.5]), (["a store is down"], [np.nan])):
+            with Server(lambda _, said=warnings: matrix(series, warnings=said)) as server:
+                settings = PrometheusSettings(url=server.url)
+                with closing(PrometheusSource(settings, Queries())) as source:
+                    (block,) = source.container_usage(CPU, NOON, NOON, 5 * MINUTE)
+            np.testing.assert_array_equal(block.values, [seen])
