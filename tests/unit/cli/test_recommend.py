@@ -307,6 +307,7 @@ def test_count_and_size_together_from_the_command_to_json() -> None:
     text = run("recommend", "--demo", "--joint", "--no-compare", "-o", "json", "--price-pod-start", "0.01").output
     by_name = {one["name"]: one["joint"] for one in json.loads(text)["recommendations"]}
     search = by_name["search"]
+    assert search["plan"] is not None, by_name
     assert search["plan"]["cost"] < search["now"]["cost"]
     assert search["scale_point_cores"] == pytest.approx(
         search["plan"]["cpu_request_cores"] * search["hpa_utilization_ratio"]
