@@ -79,22 +79,25 @@ def single_cycle(
     source: Source | None = None,
     shown: Callable[[WorkloadId], bool] = lambda _: True,
     watch: StageWatch | None = None,
+    goes_on: bool = True,
 ) -> Cycle:
     """A cycle that fits everything at once and leaves no trace: for `once`, `explain` and tests.
 
     Forecasts that were not judged yet are judged at once, of the workloads that are `shown` first, and so many that
     it takes some seconds.
 
-    Where a service keeps its state in the directory of the settings, what it has seen of workloads is read there.
+    Where a service keeps its state in the directory of the settings, what it has seen of workloads is read there if
+    the cycle `goes_on` from it: what is recorded does not.
     """
     observed = nothing_observed(settings)
     observed.gates = ForecastGates(JUDGED_AT_ONCE, shown, settings.forecast.model)
-    with suppress(StoreError):  # whose file that is says so itself
-        observed_file(settings, observed).load()
     source = source or looked_at(settings, source_of(settings))
-    with suppress(StoreError):
-        if (origins := origins_file(settings, source)) is not None:
-            origins.load()
+    if goes_on:
+        with suppress(StoreError):  # whose file that is says so itself
+            observed_file(settings, observed).load()
+        with suppress(StoreError):
+            if (origins := origins_file(settings, source)) is not None:
+                origins.load()
     return build_cycle(
         settings,
         source,

@@ -79,7 +79,8 @@ def staged() -> Iterator[Stage]:
     fleet = recording.fleet(begin)
     with EmbeddedPrometheus(recording, Settings().queries, fleet) as endpoint:
         settings = settings_for(endpoint.url)
-        yield Stage(endpoint.url, recording, fleet, settings.policies, single_cycle(settings, begin), begin)
+        cycle = single_cycle(settings, begin, goes_on=False)
+        yield Stage(endpoint.url, recording, fleet, settings.policies, cycle, begin)
 
 
 NOTE = "recorded load, played by the demo: no cluster is behind it"

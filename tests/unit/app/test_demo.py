@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from forecaster.app.demo import play, setups_of
+from typing import TYPE_CHECKING
+
+from forecaster.app.compose import observed_file
+from forecaster.app.demo import play, settings_for, setups_of, staged
 from tests.support.builders import NOON, after, minutes
 from tests.support.stage import BATCH, WEB, stage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 STEADY = [2.0] * 20
 JUMP = [2.0] * 5 + [6.0] * 15
@@ -44,3 +52,16 @@ def test_a_workload_without_hpa_is_left_out_with_the_reason() -> None:
     setups, left_out = setups_of(stage(STEADY, [4]))
     assert list(setups) == [WEB]
     assert "no HPA" in left_out[BATCH]
+
+
+def test_what_a_service_keeps_in_the_same_folder_is_not_the_demos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with staged() as scene:
+        scene.cycle.run(scene.begin)
+        kept = observed_file(settings_for(scene.url), scene.cycle.decider.observed)
+        kept.path.parent.mkdir()
+        kept.save()
+    with staged() as scene:
+        assert not scene.cycle.decider.observed.state.rows
