@@ -38,9 +38,11 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 import models
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
+from forecaster.config import stated
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
 from forecaster.config.sharding import ShardingSettings, fitting
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.faults import UNKNOWN_SETTING
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -234,7 +236,8 @@ class Settings(Section):
     @field_validator("policy", "overrides")
     @classmethod
     def _sizes_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
-        modes = [value.vertical.mode] if isinstance(value, Policy) else [_vertical_mode(one.policy) for one in value]
+        own = isinstance(value, Policy)
+        modes = [value.vertical.mode] if own else [stated.vertical_mode(one.policy) for one in value]
         resize = info.data.get("resize")
         if "in-place" in modes and resize and not resize.enabled:
             raise ValueError(
@@ -242,7 +245,7 @@ class Settings(Section):
             )
         if "initial" in modes and resize and not resize.initial:
             raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
-        evicts = [value.vertical.evict] if isinstance(value, Policy) else [_evicts(one.policy) for one in value]
+        evicts = [value.vertical.evict] if own else [stated.evicts(one.policy) for one in value]
         if any(evicts) and resize and not resize.initial:
             raise ValueError("vertical.evict needs resize.initial: true: the next pod would have the template's size")
         return value
@@ -265,7 +268,7 @@ class Settings(Section):
     def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
         known = {str(one) for one in BUILT_IN.demand} | set(info.data.get("signals", ()))
         for policy in [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]:
-            for name in _signals_named(policy.get("horizontal")):
+            for name in stated.signals_named(policy.get("horizontal")):
                 if name not in known:
                     raise ValueError(f"signal {name!r} is not measured; use one of {', '.join(sorted(known))}")
         return value
@@ -274,10 +277,26 @@ class Settings(Section):
     @classmethod
     def _errors_are_asked_for(cls, value: Any, info: ValidationInfo) -> Any:
         queries = info.data.get("queries")
-        for name in [value.rollback.errors] if isinstance(value, Policy) else [_errors(one.policy) for one in value]:
+        own = isinstance(value, Policy)
+        for name in [value.rollback.errors] if own else [stated.errors(one.policy) for one in value]:
             if queries and isinstance(name, str) and name and name not in queries.errors:
                 known = ", ".join(sorted(queries.errors)) or "none is there"
                 raise ValueError(f"rollback.errors {name!r} is not one of queries.errors ({known})")
+        return value
+
+    @field_validator("policy", "overrides")
+    @classmethod
+    def _panic_windows_are_shorter(cls, value: Any, info: ValidationInfo) -> Any:
+        queries = info.data.get("queries")
+        for policy in [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]:
+            window = stated.panic_window(policy.get("horizontal"))
+            if not window or not queries:
+                continue
+            if queries.preset == "recorded":
+                raise ValueError("panic_window needs queries.preset: raw; recorded rates have windows of their own")
+            if window >= queries.rate_window:
+                longest = duration_text(queries.rate_window)
+                raise ValueError(f"panic_window must be shorter than queries.rate_window, {longest}")
         return value
 
     @property
@@ -290,29 +309,6 @@ class Settings(Section):
         """The policies of all workloads: one object, which takes over what HPAs are annotated with."""
         overrides = tuple((one.match, one.policy) for one in self.overrides)
         return Policies(self.policy, overrides, signals=self.signal_table)
-
-
-def _vertical_mode(policy: Mapping[str, Any]) -> object:
-    vertical = policy.get("vertical")
-    return vertical.get("mode") if isinstance(vertical, dict) else None
-
-
-def _evicts(policy: Mapping[str, Any]) -> bool:
-    vertical = policy.get("vertical")
-    return isinstance(vertical, dict) and vertical.get("evict") is True
-
-
-def _errors(policy: Mapping[str, Any]) -> object:
-    rollback = policy.get("rollback")
-    return rollback.get("errors") if isinstance(rollback, dict) else None
-
-
-def _signals_named(horizontal: object) -> list[str]:
-    """The signals that the horizontal part of a policy names."""
-    if not isinstance(horizontal, dict):
-        return []
-    amounts = [one.get("signal") for one in horizontal.get("pod_amounts", ()) if isinstance(one, dict)]
-    return [name for name in (horizontal.get("demand_signal"), *amounts) if isinstance(name, str)]
 
 
 PREFIX = "FORECASTER__"

@@ -119,7 +119,7 @@ class Completeness:
         if block.moved:
             self.moved += [f"{id_.kind} {id_}: {why}; its past is read again" for id_, why in block.moved.items()]
             history.ask_again(block.signal, block.moved)
-        verdict = self._judged(block, history, workloads, now)
+        verdict = self.judged(block, history, workloads, now)
         if block.step == MINUTE:
             self.books[block.signal].write(block, acting(block, verdict), verdict)
         history.write(replace(block, values=learned(block, verdict)))
@@ -146,9 +146,10 @@ class Completeness:
         """Instants that were incomplete and are worth another question."""
         return [gap for signal in signals for gap in self.again[signal].due(signal, now)]
 
-    def _judged(
+    def judged(
         self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime
     ) -> CompletenessVerdict:
+        """How complete the values of a block are, by what is known of pods and what was usual."""
         if block.signal == PODS or not block.values.size:
             shape = block.values.shape
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))

@@ -137,6 +137,7 @@ def inputs_of(
         event_floor=calendar.floors[at],
         frozen=calendar.frozen[at],
         unreadable=rows.standing.unreadable[at],
+        panic=stacked("panic") if rows.standing.in_panic else None,
     )
 
 

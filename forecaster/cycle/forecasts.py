@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from forecaster.cycle.panic import PanicDemand
 from forecaster.cycle.rows import corrects
 from forecaster.demand.completeness import COMPLETE
 from forecaster.demand.fresh import DemandContext, fresh
@@ -85,6 +86,7 @@ class Forecasts:
     day_ago: Mapping[Signal, DayAgo] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
     """How often earlier forecasts held."""
+    panic: PanicDemand = field(default_factory=PanicDemand)
 
     def of(self, id_: WorkloadId, row: Row, forecaster: GateForecaster = GateForecaster.MODEL) -> SignalForecasts:
         """Each signal of one workload under its policy, with the forecast of the model that the gate chose."""
@@ -101,7 +103,13 @@ class Forecasts:
 
 
 def forecasts_of(
-    forecaster: Forecaster, rows: Rows, demands: Demands, history: Histories, now: datetime, coverage: Coverage
+    forecaster: Forecaster,
+    rows: Rows,
+    demands: Demands,
+    history: Histories,
+    now: datetime,
+    coverage: Coverage,
+    panic: PanicDemand,
 ) -> Forecasts:
     """What is known now, with forecasts by the models that are fitted.
 
@@ -114,7 +122,7 @@ def forecasts_of(
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {unexpected(error)}")
     weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES)) for signal in peaks}
-    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage)
+    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage, panic)
 
 
 class Columns(NamedTuple):
@@ -134,6 +142,8 @@ class Columns(NamedTuple):
     """[level, row] its distribution."""
     words: NDArray[np.uint64]
     """A number that changes when what is said of the signal beside these numbers does (`SignalForecasts`)."""
+    panic: Floats
+    """Latest demand over the panic window of the policy."""
 
 
 def columns_of(
@@ -159,7 +169,8 @@ def columns_of(
     quantiles[:, short] = np.nan
     level, why = _levels(signal, forecasts, rows, quantile)
     words = mixed(words, (np.where(short, known, 0.0), why, np.bincount(seasonal, minlength=len(rows.ids))))
-    return Columns(measured, unseen, age, at_quantile(quantiles, level), quantiles[_LOW], quantiles, words)
+    peak, panic = at_quantile(quantiles, level), forecasts.panic.columns(signal, rows)
+    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, words, panic)
 
 
 def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:

@@ -142,6 +142,20 @@ class StandingRows:
         return found
 
     @cached_property
+    def in_panic(self) -> list[int]:
+        """Rows whose policy states a panic window."""
+        return [position for position, row in enumerate(self.rows) if row.policy.horizontal.panic_window]
+
+    @cached_property
+    def panic_windows(self) -> Mapping[timedelta, list[Signal]]:
+        """The signals whose demand is asked for over each panic window."""
+        found: dict[timedelta, dict[Signal, None]] = defaultdict(dict)
+        for row in (self.rows[position] for position in self.in_panic):
+            if row.policy.horizontal.panic_window is not None:
+                found[row.policy.horizontal.panic_window] |= dict.fromkeys(sorted(row.signals))
+        return {window: list(signals) for window, signals in found.items()}
+
+    @cached_property
     def corrected(self) -> list[int]:
         """Rows whose level of a forecast follows from what it covered before."""
         return [position for position, row in enumerate(self.rows) if corrects(row.policy)]

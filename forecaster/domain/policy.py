@@ -86,6 +86,14 @@ class HorizontalPolicy(Section):
             "P90 of the workload's scale-ups and a cycle; 3m until five of them were seen."
         ),
     )
+    panic_window: Annotated[Duration, Field(ge=timedelta(seconds=10), le=timedelta(minutes=5))] | None = Field(
+        None,
+        description=(
+            "A window shorter than that of rates (`queries.rate_window`), 10s–5m, over which demand is measured, too: "
+            "where it is more, it counts; it lowers nothing. At least two scrape intervals. Each window that policies "
+            "state costs two queries a signal and cycle. Default: none."
+        ),
+    )
     window: Positive = Field(
         timedelta(minutes=3),
         description="How long after the lead time the peak is looked for. Longer is paid in pods.",

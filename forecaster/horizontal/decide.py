@@ -12,6 +12,7 @@ from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hp
 from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.codes import REASONS, STALE, UNKNOWN
 from forecaster.horizontal.desired import desired_of
+from forecaster.horizontal.panic import with_panic
 from forecaster.horizontal.proposals import proposals_of
 
 if TYPE_CHECKING:
@@ -66,13 +67,15 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
 
     Pure, and never raises for a value in a row: what is impossible masks its row, and the others get the very same.
     """
-    seen = checked(inputs)
+    raised = with_panic(inputs)
+    seen = checked(raised)
     state = state.opened(now, seen.policy.keep, inputs.rules.signals)
     proposals = proposals_of(seen, state.ready)
     desired = desired_of(seen, proposals, inputs.acting)
     reason = refusals(inputs, seen, desired)
     scales, silent = reason == REACTIVE, (reason == NO_DATA) | (reason == STALE_DATA)
-    state = outage_hold.looked_at(state, seen, inputs, now, scales=scales, silent=silent)
+    usual = seen if raised is inputs else checked(inputs)  # a burst is no end of an outage
+    state = outage_hold.looked_at(state, usual, inputs, now, scales=scales, silent=silent)
     at = ClampContext(seen, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)
@@ -82,7 +85,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     state = remembering(state, seen, counts, scales=scales)
     reason = np.where(scales, credited(desired, counts[RECOMMENDATION]), reason)
     found = Decisions(
-        inputs=inputs,
+        inputs=raised,
         now=now,
         replicas=replicas,
         reason=reason,

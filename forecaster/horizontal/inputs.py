@@ -280,6 +280,8 @@ class Inputs:
     """[row] whether a maintenance window is on."""
     unreadable: Flags
     """[row] whether the policy or the targets could not be read at all."""
+    panic: Floats | None = None
+    """[target, row] the latest demand over the panic window of the policy; None where no policy states one."""
 
     @property
     def rows(self) -> int:

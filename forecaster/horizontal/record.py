@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import Hold, Recommendation
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
@@ -26,6 +27,7 @@ from forecaster.horizontal.codes import (
     TARGET,
 )
 from forecaster.horizontal.events import floor_at, freeze_at
+from forecaster.horizontal.panic import in_panic
 from forecaster.horizontal.row import RowNumbers, RowWords, RuleNumbers, TargetNumbers, TargetWords
 from forecaster.horizontal.sentences import ReplicaRecord, replica_record
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
@@ -240,13 +242,21 @@ def _usable_words(decisions: Decisions, row: int, target: int, one: PodTarget, s
         target=one.words,
         unit=one.signal.unit,
         pod=stated_pod(one),
-        unmeasured=_unmeasured(decisions, row, target, outlook),
+        unmeasured=_panic(decisions, row, target, subject.policy) or _unmeasured(decisions, row, target, outlook),
     )
     if isinstance(outlook.ahead, Unknown):
         return words._replace(unforeseen=outlook.ahead.note)
     ahead, at = outlook.ahead, datetime.fromtimestamp(decisions.now, UTC)
     begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
     return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
+
+
+def _panic(decisions: Decisions, row: int, target: int, policy: HorizontalPolicy) -> str:
+    """Which shorter window all of the measured demand is of; empty where it is of the usual one, or a part."""
+    known = decisions.unseen[target, row] == KNOWN
+    if policy.panic_window is None or not known or not in_panic(decisions.inputs, target)[row]:
+        return ""
+    return f"measured over its panic window, the last {duration_text(policy.panic_window)}"
 
 
 def _unmeasured(decisions: Decisions, row: int, target: int, outlook: SignalForecast) -> str:
@@ -281,3 +291,5 @@ def word_numbers(decisions: Decisions) -> Iterator[Column]:
         yield np.isnan(inputs.peak[target])
         yield np.asarray(np.isnan(inputs.quantiles[target][:1]).any(axis=0))
         yield np.where(decisions.unseen[target] == IMPOSSIBLE, inputs.measured[target], 0.0)
+        if inputs.panic is not None:
+            yield in_panic(inputs, target)

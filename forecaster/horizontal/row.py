@@ -55,7 +55,7 @@ class TargetWords(NamedTuple):
     pod: float = 0.0
     """The demand of a pod at its target, in that unit."""
     unmeasured: str = ""
-    """Why there is no measurement, or a part of one; empty where its code says it."""
+    """Why there is no measurement, or a part of one, empty where its code says it; or which panic window it is of."""
     unforeseen: str = ""
     """Why there is no forecast."""
     model: str = ""

@@ -158,7 +158,7 @@ def _known(count: int) -> int | None:
 def _note(numbers: RowNumbers, words: RowWords, target: TargetWords, one: TargetNumbers) -> str:
     """What is missing of one target, and what the forecast itself says, each once."""
     said = [one.ahead.note] if one.ahead is not None and one.ahead.note else []
-    part: list[str] = []
+    part = [target.unmeasured] if one.unseen == KNOWN and target.unmeasured else []
     if one.reactive == UNKNOWN:
         return "; ".join(dict.fromkeys([_unmeasured(numbers, words, target, one), *said]))
     if one.unseen == INCOMPLETE:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -63,8 +65,9 @@ class PrometheusSource:
         self._client = PrometheusClient(settings)
         self._queries = queries
         self._rotation = Rotation(queries.specifications_every)
-        self._back_off = BackOff()
-        self._slow_signals = BackOff(LONGEST_OF_SIGNAL)
+        self._back_off, self._slow_signals = _back_offs()
+        self._panics: dict[timedelta, tuple[BackOff, BackOff]] = defaultdict(_back_offs)
+        """What waits after failures of the questions over a shorter window."""
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
         self.request_origins = Origins()
@@ -115,11 +118,27 @@ class PrometheusSource:
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""
-        grid = Grid(at, MINUTE, 1)
+        return self._at_once(signal, Grid(at, MINUTE, 1))
+
+    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
+        """The demand of every workload with rates over this window: one column; nothing of what is no rate.
+
+        What fails or takes too long there is left alone by itself: the usual questions go on.
+        """
+        grid = Grid(at, window, 1)
+        if not (self._queries.is_rate(signal) or (signal == REQUESTS and self._queries.detects_requests)):
+            return _nothing(signal, grid)
+        narrow = copy(self)
+        narrow._queries = self._queries.model_copy(update={"rate_window": window})  # noqa: SLF001  its own
+        narrow._back_off, narrow._slow_signals = self._panics[window]  # noqa: SLF001  its own
+        return narrow._at_once(signal, grid)  # noqa: SLF001  its own
+
+    def _at_once(self, signal: Signal, grid: Grid) -> Block:
+        at = grid.start
         if signal == REQUESTS and self._queries.detects_requests:
             with self._patient(signal, at):
                 return self._of_origins(grid, self._origins(at), at)
-        query = self._query(signal, MINUTE)
+        query = self._query(signal, grid.step)
         if not query:
             return _nothing(signal, grid)
         with self._patient(signal, at):
@@ -293,6 +312,11 @@ class PrometheusSource:
 def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:
     named = ((one.id, one.measured_container(signal.resource)) for one in inventory.workloads if one.autoscaler)
     return {id_: container for id_, container in named if container}
+
+
+def _back_offs() -> tuple[BackOff, BackOff]:
+    """Of single questions, and of signals whose query takes too long."""
+    return BackOff(), BackOff(LONGEST_OF_SIGNAL)
 
 
 def _nothing(signal: Signal, grid: Grid) -> Block:

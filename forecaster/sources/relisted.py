@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RelistedSource:
-    """`ContainerSource`, and a `Source` but for its inventory, over another source."""
+    """`ContainerSource` and `PanicSource`, and a `Source` but for its inventory, over another source."""
 
     def __init__(self, source: PrometheusSource) -> None:
         self.source = source
@@ -23,6 +23,10 @@ class RelistedSource:
     def latest(self, signal: Signal, at: datetime) -> Block:
         """As the source has it."""
         return self.source.latest(signal, at)
+
+    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
+        """As the source has it."""
+        return self.source.within(signal, at, window)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """As the source has it."""

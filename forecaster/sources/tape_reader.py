@@ -13,7 +13,16 @@ import numpy as np
 from forecaster.domain.window import Block, Inventory, PodSamples, StartedPod
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable
-from forecaster.sources.tape import FRAME_SIZES, TAPE_FLOAT, TAPE_MAGIC, Head, Inventoried, ToldContainers, span_head
+from forecaster.sources.tape import (
+    FRAME_SIZES,
+    TAPE_FLOAT,
+    TAPE_MAGIC,
+    Head,
+    Inventoried,
+    ToldContainers,
+    panic_head,
+    span_head,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.signal import Signal
 
+PANIC = "panic"
 OF_CONTAINERS = frozenset({"containers", "container_usage"})
 """Kinds of answers that a service asks for when it has time."""
 
@@ -109,8 +119,12 @@ class TapeReader:
     def _answer(self, question: Head) -> tuple[Head, bytes]:
         """The answer to a question; decisions, and answers about containers that are not asked for, are passed by."""
         head, body = self._next()
-        while head.kind == "decided" or (head.kind in OF_CONTAINERS and question.kind not in OF_CONTAINERS):
+        while head.kind in {"decided", PANIC} - {question.kind} or (
+            head.kind in OF_CONTAINERS and question.kind not in OF_CONTAINERS
+        ):
             self._keep(head, body)
+            if head.kind == PANIC and not head.failure:
+                self._next()
             if head.kind == "container_usage":
                 deque(self._blocks(), maxlen=0)
             head, body = self._next()
@@ -142,6 +156,12 @@ class TapeReader:
 class ContainerTapeReader(TapeReader):
     """A tape of a service that read containers, too."""
 
+    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
+        """As it was said."""
+        self._asked_then(PANIC)
+        self._answer(panic_head(signal, at, window))
+        return _block(*self._next())
+
     def containers(self, at: datetime) -> ContainerFacts:
         """As it was said."""
         self._asked_then("containers")
@@ -157,11 +177,11 @@ class ContainerTapeReader(TapeReader):
             yield _container_block(head, body)
 
     def _asked_then(self, kind: str) -> None:
-        """Refuse a question that the service had no time for."""
+        """Refuse a question that the service did not ask, or had no time for."""
         while (waiting := self._peek()) is not None and waiting[0].kind == "decided":
             self._keep(*self._next())
         if waiting is None or waiting[0].kind != kind:
-            raise SourceUnavailable("the recorded service had no time to ask in this cycle")
+            raise SourceUnavailable(f"the recorded service did not ask for {kind} in this cycle")
 
 
 def open_tape(path: Path) -> TapeReader:

@@ -86,15 +86,18 @@ def test_fewer_pods_are_those_that_were_wanted_long_enough(
     assert saved(ring_of(course), *counts, NOW.timestamp()).tolist() == [max(paid, default=0)]
 
 
-@given(st.integers(0, 500), st.integers(0, 200), st.none() | st.floats(0.05, 10))
-def test_a_radius_holds_on_both_sides(count: int, current: int, surge: float | None) -> None:
+@given(st.integers(0, 500), st.integers(0, 200), st.none() | st.floats(0.05, 10), st.integers(0, 500))
+def test_a_radius_holds_on_both_sides_and_reaches_what_is_measured(
+    count: int, current: int, surge: float | None, reactive: int
+) -> None:
     share = np.array([np.nan if surge is None else surge])
-    near = int(within_radius(np.array([count]), np.array([current]), share)[0])
+    near = int(within_radius(np.array([count]), np.array([current]), share, np.array([reactive]))[0])
     if surge is None:
         assert near == count
     else:
         radius = max(FEW, int(np.ceil(surge * current)))
-        assert near == min(max(count, current - radius), current + radius)
+        lowest, highest = min(current - radius, reactive), max(current + radius, reactive)
+        assert near == min(max(count, lowest), highest)
 
 
 @given(st.lists(st.integers(-300, 600), min_size=1, max_size=30), st.integers(0, 900))

@@ -15,19 +15,18 @@ FEW = 4
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:
-    """No further from the current replicas than the radius, but as far as the measured demand asks."""
+    """No further from the current replicas than the radius, but as far as the measured demand asks, up or down."""
     if not at.seen.policy.bounds_surge:
         return count
-    near, reactive = within_radius(count, at.seen.current, at.seen.policy.surge), at.desired.reactive
-    raised, lowered = np.maximum(near, reactive), np.minimum(near, reactive)
-    return np.where(count > reactive, raised, np.where(count < reactive, lowered, count))
+    return within_radius(count, at.seen.current, at.seen.policy.surge, at.desired.reactive)
 
 
-def within_radius(count: Counts, current: Counts, surge: Floats) -> Counts:
-    """The count [row], no further from `current` than `surge` of it or `FEW` pods; a NaN is no bound."""
+def within_radius(count: Counts, current: Counts, surge: Floats, reactive: Counts) -> Counts:
+    """The count [row], between what lies `surge` of `current` or `FEW` pods around it and `reactive`; NaN: no bound."""
     free = np.isnan(surge)
     radius = np.maximum(FEW, np.ceil(np.where(free, 0.0, surge) * current)).astype(np.int64)
-    return np.where(free, count, np.minimum(np.maximum(count, current - radius), current + radius))
+    lowest, highest = np.minimum(current - radius, reactive), np.maximum(current + radius, reactive)
+    return np.where(free, count, np.minimum(np.maximum(count, lowest), highest))
 
 
 def sentence(step: Step) -> str:

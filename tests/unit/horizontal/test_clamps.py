@@ -43,7 +43,17 @@ class TestSurge:
         assert one.wanted_replicas == 50
 
     def test_four_pods_are_always_allowed(self) -> None:
-        assert within_radius(np.array([9]), np.array([2]), np.array([0.05])) == 6
+        counts = np.array([9]), np.array([2]), np.array([0.05]), np.array([2])
+        assert within_radius(*counts) == 6
+
+    def test_a_forecast_that_keeps_some_of_what_measured_demand_gives_back_is_not_held_at_the_radius(self) -> None:
+        one = decided(outlooks(cpu=2.0, cpu_ahead=3.0), of=workload(replicas=20), under=policy(surge=0.5))
+        assert one.wanted_replicas == 6
+
+    def test_a_forecast_below_a_burst_does_not_hold_the_count_below_both(self) -> None:
+        seen = outlooks(cpu=40.0, cpu_ahead=35.0)
+        one = decided(seen, of=workload(replicas=20), under=policy(surge=0.1, scale_in_by_forecast=True))
+        assert one.wanted_replicas == 70
 
 
 class TestChurn:
