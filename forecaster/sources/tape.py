@@ -188,6 +188,17 @@ class TapedSource:
         self._tape.write(*_block_frame(found, signal))
         return found
 
+    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
+        """As the source says."""
+        if not isinstance(self._source, PanicSource):
+            raise SourceRefused(NO_PANIC)
+        head = panic_head(signal, at, window)
+        with self._told(head):
+            found = self._source.within(signal, at, window)
+        self._tape.write(head)
+        self._tape.write(*_block_frame(found, signal))
+        return found
+
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """As the source says; blocks that came before a failure are on the tape, and so is the failure."""
         self._tape.write(span_head("history", signal, start, end, step))
@@ -212,17 +223,6 @@ class TapedContainerSource(TapedSource):
     def __init__(self, source: ContainerSource, tape: Tape) -> None:
         super().__init__(source, tape)  # type: ignore[arg-type]
         self._containers = source
-
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """As the source says."""
-        if not isinstance(self._source, PanicSource):
-            raise SourceRefused(NO_PANIC)
-        head = panic_head(signal, at, window)
-        with self._told(head):
-            found = self._source.within(signal, at, window)
-        self._tape.write(head)
-        self._tape.write(*_block_frame(found, signal))
-        return found
 
     def containers(self, at: datetime) -> ContainerFacts:
         """As the source says."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
 
 PANIC = "panic"
+PASSED_BY = frozenset({"decided", PANIC})
+"""Kinds of frames that may stand where another answer is looked for."""
 OF_CONTAINERS = frozenset({"containers", "container_usage"})
 """Kinds of answers that a service asks for when it has time."""
 
@@ -96,6 +98,12 @@ class TapeReader:
         self._answer(Head(kind="latest", signal=str(signal), at=at))
         return _block(*self._next())
 
+    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
+        """As it was said."""
+        self._asked_then(PANIC)
+        self._answer(panic_head(signal, at, window))
+        return _block(*self._next())
+
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """As it was said."""
         self._answer(span_head("history", signal, start, end, step))
@@ -115,16 +123,16 @@ class TapeReader:
     def _keep(self, head: Head, body: bytes) -> None:
         if head.kind == "decided":
             self._decided = body
+        elif head.kind == PANIC and not head.failure:
+            self._next()
 
     def _answer(self, question: Head) -> tuple[Head, bytes]:
         """The answer to a question; decisions, and answers about containers that are not asked for, are passed by."""
         head, body = self._next()
-        while head.kind in {"decided", PANIC} - {question.kind} or (
+        while head.kind in PASSED_BY - {question.kind} or (
             head.kind in OF_CONTAINERS and question.kind not in OF_CONTAINERS
         ):
             self._keep(head, body)
-            if head.kind == PANIC and not head.failure:
-                self._next()
             if head.kind == "container_usage":
                 deque(self._blocks(), maxlen=0)
             head, body = self._next()
@@ -135,6 +143,13 @@ class TapeReader:
             )
         _raise_again(head)
         return head, body
+
+    def _asked_then(self, kind: str) -> None:
+        """Refuse a question that the service did not ask, or had no time for."""
+        while (waiting := self._peek()) is not None and waiting[0].kind in PASSED_BY - {kind}:
+            self._keep(*self._next())
+        if waiting is None or waiting[0].kind != kind:
+            raise SourceUnavailable(f"the recorded service did not ask for {kind} in this cycle")
 
     def _next(self) -> tuple[Head, bytes]:
         found, self._waiting = self._peek(), None
@@ -156,12 +171,6 @@ class TapeReader:
 class ContainerTapeReader(TapeReader):
     """A tape of a service that read containers, too."""
 
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """As it was said."""
-        self._asked_then(PANIC)
-        self._answer(panic_head(signal, at, window))
-        return _block(*self._next())
-
     def containers(self, at: datetime) -> ContainerFacts:
         """As it was said."""
         self._asked_then("containers")
@@ -175,13 +184,6 @@ class ContainerTapeReader(TapeReader):
         self._answer(span_head("container_usage", signal, start, end, step))
         for head, body in self._blocks():
             yield _container_block(head, body)
-
-    def _asked_then(self, kind: str) -> None:
-        """Refuse a question that the service did not ask, or had no time for."""
-        while (waiting := self._peek()) is not None and waiting[0].kind == "decided":
-            self._keep(*self._next())
-        if waiting is None or waiting[0].kind != kind:
-            raise SourceUnavailable(f"the recorded service did not ask for {kind} in this cycle")
 
 
 def open_tape(path: Path) -> TapeReader:

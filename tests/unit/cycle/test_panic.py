@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import CPU, Signal
-from forecaster.domain.window import Block, PodSamples
-from forecaster.errors import SourceError, SourceUnavailable
+from forecaster.domain.signal import CPU
+from forecaster.errors import SourceUnavailable
 from forecaster.horizontal.explain import explanation
 from tests.support.builders import after
-from tests.support.fakes import CycleOnFakes, FakeSource, load, named, steady
+from tests.support.fakes import BurstSource, CycleOnFakes, load, named, steady
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation
 
@@ -30,28 +25,6 @@ HALF_A_MINUTE = timedelta(seconds=30)
 def policies(window: timedelta | None = HALF_A_MINUTE, **horizontal: object) -> Policies:
     stated = HorizontalPolicy.model_validate({"gate": False, "panic_window": window, **horizontal})
     return Policies(Policy(mode="publish", horizontal=stated))
-
-
-@dataclass
-class BurstSource(FakeSource):
-    """Knows what was used over a shorter window, too."""
-
-    burst: dict[Signal, float] = field(default_factory=dict)
-    """In place of the demand; for a signal that is absent it is the usual one."""
-    pods: float = 4.0
-    """That have samples in the shorter window."""
-    fails: SourceError | None = None
-    windows: list[tuple[Signal, timedelta]] = field(default_factory=list)
-
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        self.windows.append((signal, window))
-        if self.fails:
-            raise self.fails
-        usual = replace(self.latest(signal, at), step=window, rated=True)
-        values = np.full_like(usual.values, self.burst.get(signal, np.nan))
-        values = np.where(np.isnan(values), usual.values, values)
-        ones = np.ones_like(values)
-        return replace(usual, values=values, made_of=PodSamples(self.pods * ones, 3 * ones, values, 0 * ones))
 
 
 @dataclass
