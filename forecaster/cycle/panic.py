@@ -10,6 +10,7 @@ import numpy as np
 
 from forecaster.cycle.completeness import Completeness
 from forecaster.demand.completeness import COMPLETE, PASSING, acting
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.window import MINUTE
 from forecaster.errors import SourceError
 from forecaster.ports import NO_PANIC, PanicSource
@@ -42,18 +43,24 @@ class PanicDemand:
     def ask(self, source: Source, history: Histories, rows: Rows, now: datetime) -> None:
         """Ask for every window of these rows; what is not answered is not known."""
         self.known, self.failures, windows = {}, [], rows.standing.panic_windows
-        if windows and not isinstance(source, PanicSource):
+        if not windows:
+            return
+        if not isinstance(source, PanicSource):
             self.failures.append(NO_PANIC)
             return
-        workloads = {one.id: one for one in rows.workloads} if windows else {}
-        for window, signals in windows.items():
-            for signal in signals:
-                try:
-                    block = source.within(signal, now, window)  # type: ignore[attr-defined]  # it was looked at above
-                except SourceError as error:
-                    self.failures.append(f"panic window of {signal}: {error}")
-                    continue
-                self.known[window, signal] = _complete(self.usual[window], block, history, workloads, now)
+        workloads = {one.id: one for one in rows.workloads}
+        for window in windows:
+            self.usual[window].begin(now)
+        for window, signal in ((window, signal) for window, signals in windows.items() for signal in signals):
+            try:
+                block = source.within(signal, now, window)
+            except SourceError as error:
+                self.failures.append(f"panic window of {signal}: {error}")
+                continue
+            known = self.known[window, signal] = _complete(self.usual[window], block, history, workloads, now)
+            if block.rated and not known:
+                said = f"panic window of {signal}: no pod has two samples within {duration_text(window)}"
+                self.failures.append(said)
 
     def columns(self, signal: Signal, rows: Rows) -> Floats:
         """[row] the latest demand over the window that the policy of each row states; NaN where it is not known."""

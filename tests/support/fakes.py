@@ -126,12 +126,16 @@ class BurstSource(FakeSource):
     pods: float = 4.0
     """That have samples in the shorter window."""
     fails: SourceError | None = None
+    empty: bool = False
+    """Whether no pod has two samples in it."""
     windows: list[tuple[Signal, timedelta]] = field(default_factory=list)
 
     def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
         self.windows.append((signal, window))
         if self.fails:
             raise self.fails
+        if self.empty:
+            return Block(signal, (), at, window, np.empty((0, 1)), rated=True)
         usual = replace(self.latest(signal, at), step=window, rated=True)
         values = np.full_like(usual.values, self.burst.get(signal, np.nan))
         values = np.where(np.isnan(values), usual.values, values)

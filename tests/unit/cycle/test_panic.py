@@ -85,6 +85,14 @@ def test_a_shorter_window_that_is_not_answered_is_one_line_and_measured_demand_d
     assert outcome.report.failures == ("panic window of cpu: Prometheus is away",)
 
 
+def test_a_window_without_two_scrapes_is_said() -> None:
+    stage = Stage()
+    stage.source.empty = True
+    web, outcome = stage.minute()
+    assert web.wanted_replicas == 4
+    assert outcome.report.failures == ("panic window of cpu: no pod has two samples within 30s",)
+
+
 def test_without_measured_demand_the_shorter_window_says_nothing() -> None:
     stage = Stage()
     stage.source.mute = {CPU: after(3)}
