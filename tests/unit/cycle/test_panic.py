@@ -12,6 +12,7 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU
 from forecaster.errors import SourceUnavailable
 from forecaster.horizontal.explain import explanation
+from forecaster.publish.rows import offered_cycle
 from tests.support.builders import after
 from tests.support.fakes import BurstSource, CycleOnFakes, load, named, steady
 
@@ -55,8 +56,11 @@ def test_a_burst_in_the_shorter_window_raises_the_count_and_what_is_published_an
     assert web.wanted_replicas == 10
     assert web.signals[0].measured == 5.0
     assert "measured over its panic window, the last 30s" in "\n".join(explanation(web))
-    assert stage.stage.publisher.published[-1][1] == tuple(outcome.recommendations)
     assert outcome.report.failures == ()
+    offer = offered_cycle(after(3), outcome.recommendations, [stage.policies.of(web.id)]).offer(0)
+    assert offer is not None
+    assert offer.replicas is not None
+    assert (offer.demands[0].value, offer.replicas.value) == (5.0, 10.0)
 
 
 def test_a_shorter_window_that_shows_less_lowers_nothing() -> None:
