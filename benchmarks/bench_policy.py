@@ -10,36 +10,34 @@ from __future__ import annotations
 
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.bench_sweep import STATED, TARGETS, calibrated
+from benchmarks.bench_together import Columns, Known, Said, Sweep
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.backtest import PolicyBacktest, backtests
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.horizontal.codes import KNOWN, NO_SAMPLE
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.gate import Evidence, judged
-from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.learned import LATEST, advised, load, median_of
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
-from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
-from forecaster.replay.evidence import evidence_of
+from forecaster.horizontal.terms import terms_of
+from forecaster.replay.evidence import PastEvidence, evidence_of
 from models import Panel, StepWindow, create
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
     from forecaster.horizontal.learned import LearnedKind
-    from forecaster.replay.evidence import PastEvidence, Setting
+    from forecaster.replay.evidence import Setting
 
     Floats = NDArray[np.float64]
 
@@ -59,22 +57,6 @@ MOST_CHURN = 5
 ID = WorkloadId("bench", "Deployment", "series")
 
 
-class Known(NamedTuple):
-    """What is known at a tick, in the unit of the targets: NaN where it is not."""
-
-    measured: float
-    peaks: tuple[float, ...] = (np.nan,) * len(LEVELS)
-
-
-class Columns(NamedTuple):
-    """One policy as a row."""
-
-    rules: Rules
-    policy: PolicyColumns
-    targets: TargetColumns
-    quantile: float
-
-
 class BenchPolicy:
     """One point of the sweep; what does not depend on the point is shared by all of them."""
 
@@ -86,14 +68,17 @@ class BenchPolicy:
     def start(self, world: dict[str, Any]) -> None:
         self.world = world
         self.series = world["cache"].setdefault("series", Series(world, gated=self.gated))
+        self.sweep = world["cache"].setdefault("sweep", Sweep(world))
+        self.row = self.sweep.join(self)
         self.setting: Setting | None = None
         hpa_target = Target("demand", TargetType.AVERAGE_VALUE, world["target"] * POD)
         hpa = Autoscaler("hpa", world["min_replicas"], world["max_replicas"], (hpa_target,))
         self.workload = Workload(ID, 1, 1, Resources(), hpa)
-        self.alone = self._columns(HPA_ALONE)
-        self.state = State.new(1)
-        self.medians: list[Floats] = []
+        self.alone = self._said(HPA_ALONE, acting=False)
         self.advisor = load(self.learned) if self.learned else None
+        self.state = State.new(1) if self.advisor else None
+        """Of its own; None as long as it is decided with the others."""
+        self.medians: list[Floats] = []
 
     def _sized(self, setting: Setting) -> HorizontalPolicy:
         return HorizontalPolicy(
@@ -110,15 +95,24 @@ class BenchPolicy:
             outage_hold=timedelta(minutes=30),
         )
 
-    def _columns(self, policy: HorizontalPolicy) -> Columns:
-        terms = [terms_of(self.workload, policy, LEVELS)]
-        return Columns(terms[0].rules, policy_columns(terms), target_columns(terms), stated_quantile(policy))
+    def _said(self, policy: HorizontalPolicy, *, acting: bool) -> Said:
+        return Said(terms_of(self.workload, policy, LEVELS), stated_quantile(policy), acting)
 
     def desired(self, history: Floats, ready: int, pending: int, now: int) -> int:
         if not self.series.same(history, now):
             self.series = copy(self.series)
-        known, acts = self.series.known_at(history, now), self._acts()
-        inputs = self._inputs(known, self.columns if acts else self.alone, ready, pending, acting=acts)
+        known = self.series.known_at(history, now)
+        if self.state is None and self.series is self.world["cache"]["series"]:
+            count = self.sweep.count(self.row, (ready, pending), history, now, known)
+            if count is not None:
+                return count
+        return self._by_itself(known, ready, pending, now)
+
+    def _by_itself(self, known: Known, ready: int, pending: int, now: int) -> int:
+        if self.state is None:
+            self.state = self.sweep.remembered(self.row, now)
+        pods = np.array([ready + pending]), np.array([ready])
+        inputs = Columns.of([self.says()]).inputs(np.array([known.measured]), np.array(known.peaks)[:, None], *pods)
         if self.advisor is not None:
             before = self.medians[-LATEST] if len(self.medians) >= LATEST else np.array([np.nan])
             self.medians.append(median_of(inputs))
@@ -126,35 +120,14 @@ class BenchPolicy:
         decisions, self.state = decide(inputs, self.state, float(now))
         return int(decisions.replicas[0])
 
-    def _acts(self) -> bool:
-        """Whether the forecast acts; without it the HPA keeps its own window."""
+    def says(self) -> Said:
+        """By the forecast where it acts; without it the HPA keeps its own window."""
         setting = self.series.settings[self.world["target"]]
         if setting is None or (self.gated and not self.series.acting):
-            return False
+            return self.alone
         if setting is not self.setting:
-            self.setting, self.columns = setting, self._columns(self._sized(setting))
-        return True
-
-    def _inputs(self, known: Known, columns: Columns, ready: int, pending: int, *, acting: bool) -> Inputs:
-        peaks = np.array(known.peaks)[:, None]
-        level = np.interp(columns.quantile, LEVELS, peaks[:, 0])
-        return Inputs(
-            rules=columns.rules,
-            policy=columns.policy,
-            targets=columns.targets,
-            current=np.array([ready + pending]),
-            ready=np.array([ready]),
-            measured=np.array([[known.measured]]),
-            unseen=np.array([[NO_SAMPLE if np.isnan(known.measured) else KNOWN]], np.int8),
-            age=np.array([[np.nan]]),
-            peak=np.array([[level]]),
-            low=peaks[:1],
-            quantiles=[peaks],
-            acting=np.array([acting]),
-            event_floor=np.zeros(1, np.int64),
-            frozen=np.zeros(1, np.bool_),
-            unreadable=np.zeros(1, np.bool_),
-        )
+            self.setting, self.sized = setting, self._said(self._sized(setting), acting=True)
+        return self.sized
 
 
 HPA_ALONE = HorizontalPolicy(gate=True, requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
@@ -168,8 +141,9 @@ class Series:
         self.width = max(1, world["native_seconds"] // TICK)
         self.start_up = world["startup_seconds"] // TICK
         self.reach = (world["startup_seconds"] + world["sync_seconds"]) // TICK + MORE
-        self.model = create("adaptive")
-        self.at, self.fitted_at, self.judged_at = None, None, None
+        self.model = Forecasts()
+        self.at: int | None = None
+        self.judged_at: int | None = None
         self.said: dict[tuple[int, int], tuple[float, ...]] = {}
         self.gated, self.gates = gated, Gates.new(1, (REQUESTS,))
         self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=timedelta(minutes=WINDOW))
@@ -191,9 +165,8 @@ class Series:
         return self.known
 
     def _look(self, history: Floats, now: int) -> Known:
-        if self.gated and (self.judged_at is None or now - self.judged_at >= JUDGED_EVERY):
-            self.judged_at = now
-            self.gates = self._judged(history, now)
+        if self.due(now) and (days := self.days(history, now)) is not None:
+            judge([self], [days], now)
         age = next((age for age in range(min(MAX_AGE, len(history))) if not np.isnan(history[-1 - age])), None)
         if age is None:
             return Known(np.nan)
@@ -211,34 +184,60 @@ class Series:
         if steps < 1:
             return (measured,) * len(LEVELS)
         at = now + rest * TICK
-        if self.width == 1 or (at, steps) not in self.said:
-            self.said[at, steps] = self._forecast(bins, at, steps)
+        if (at, steps) not in self.said:
+            (self.said[at, steps],) = self.model.peaks((bins * self.unit)[None], at, self.width, steps)
         return self.said[at, steps]
 
-    def _forecast(self, bins: Floats, end: int, steps: int) -> tuple[float, ...]:
-        panel = panel_of(bins * self.unit, end, self.width)
+    def due(self, now: int) -> bool:
+        """Whether the gate looks back now, from which on it does not for a day."""
+        due = self.gated and (self.judged_at is None or now - self.judged_at >= JUDGED_EVERY)
+        self.judged_at = now if due else self.judged_at
+        return due
+
+    def days(self, history: Floats, now: int) -> PolicyBacktest | None:
+        """The latest days, in pods."""
+        bins, rest = in_bins(history, now, self.width)
+        return backtests(bins[None] * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)
+
+
+class Forecasts:
+    """By one model, of series that are forecast together."""
+
+    def __init__(self) -> None:
+        self.model = create("adaptive")
+        self.fitted_at: int | None = None
+
+    def peaks(self, bins: Floats, end: int, width: int, steps: int) -> list[tuple[float, ...]]:
+        """[series] quantiles of the largest of the coming steps, for bins [series, bin] of `width` ticks to `end`."""
+        panel = panel_of(bins, end, width)
         if self.fitted_at is None or end - self.fitted_at >= REFIT:
             self.fitted, self.fitted_at = self.model.fit(panel), end
         else:
             self.fitted = self.fitted.update(panel)
         peak = self.fitted.forecast_peak(StepWindow(1, steps), LEVELS)
-        return tuple(peak.values[0].tolist()) if len(peak.values) else (np.nan,) * len(LEVELS)
+        rows = peak.provenance.rows(panel.keys)
+        return [tuple(peak.values[row].tolist()) if row >= 0 else (np.nan,) * len(LEVELS) for row in rows]
 
-    def _judged(self, history: Floats, now: int) -> Gates:
-        """By the latest days, and by the newer half of them: what does better in both is let in at once."""
-        gates, days = self.gates, self._days(history, now)
-        if days is None:
-            return gates
-        if self.settings is STATED:
-            self.settings = calibrated(days, LEVELS, self.rules, self.start_up)
-        for past in evidence_of(days, LEVELS, [self.rules], np.array([self.start_up])):
-            gates = judged(gates, on_one_target(past), float(now))
-        return gates
 
-    def _days(self, history: Floats, now: int) -> PolicyBacktest | None:
-        """The latest days, in pods."""
-        bins, rest = in_bins(history, now, self.width)
-        return backtests(bins[None] * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)
+def judge(series: Sequence[Series], days: Sequence[PolicyBacktest], now: int) -> None:
+    """By days of equal number, and by the newer half of them: what does better in both is let in at once.
+
+    The series have the same start-up.
+    """
+    rules, start_ups = [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
+    together = PolicyBacktest(*map(np.concatenate, zip(*days, strict=True)))
+    if any(one.settings is STATED for one in series):
+        for one, settings in zip(series, calibrated(together, LEVELS, rules, start_ups), strict=True):
+            one.settings = settings if one.settings is STATED else one.settings
+    for past in evidence_of(together, LEVELS, rules, start_ups):
+        for row, one in enumerate(series):
+            one.gates = judged(one.gates, on_one_target(of_row(past, row)), float(now))
+
+
+def of_row(past: PastEvidence, row: int) -> PastEvidence:
+    """Of one series."""
+    parts = (type(one)(*(each[row : row + 1] for each in one)) for one in (past.model, past.seasonal))
+    return PastEvidence(past.days, past.reactive[row : row + 1], *parts)
 
 
 def on_one_target(past: PastEvidence) -> Evidence:
@@ -265,5 +264,5 @@ def in_bins(history: Floats, now: int, width: int) -> tuple[Floats, int]:
 
 def panel_of(values: Floats, end: int, width: int) -> Panel:
     step = timedelta(minutes=width)
-    start = datetime.fromtimestamp(end, UTC) - len(values) * step
-    return Panel.cleaned(values[None], start, step, ("series",))
+    start = datetime.fromtimestamp(end, UTC) - values.shape[1] * step
+    return Panel.cleaned(values, start, step, [f"series{row or ''}" for row in range(len(values))])

@@ -14,7 +14,9 @@ import numpy as np
 from forecaster.replay.evidence import Setting, Strategies, bills
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.forecasting.backtest import PolicyBacktest
@@ -34,10 +36,13 @@ SWEEP = Strategies(
 
 
 def calibrated(
-    days: PolicyBacktest, levels: tuple[float, ...], policy: HorizontalPolicy, start_up: int
-) -> Mapping[float, Setting | None]:
-    """For each target the setting that spends what the HPA does with it; None where our policy cannot be as lean."""
-    spent = bills(days, levels, SWEEP, [policy], np.array([start_up]))[0].spent[:, 0]
+    days: PolicyBacktest, levels: tuple[float, ...], policies: Sequence[HorizontalPolicy], start_ups: NDArray[np.int64]
+) -> list[Mapping[float, Setting | None]]:
+    """[series] for each target the setting that spends what the HPA does with it; None where ours cannot be as lean."""
+    return [_settings(spent) for spent in bills(days, levels, SWEEP, policies, start_ups)[0].spent.T]
+
+
+def _settings(spent: NDArray[np.float64]) -> Mapping[float, Setting | None]:
     budget, ours = spent[: len(TARGETS)], np.maximum.accumulate(spent[len(TARGETS) :])
     place = np.interp(budget, ours, np.arange(len(ALL)))
     price, share = (np.exp(np.interp(place, np.arange(len(ALL)), np.log(one))) for one in zip(*ALL, strict=True))
