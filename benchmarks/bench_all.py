@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmarks.bench_policy import BenchPolicy, Forecasts, Known, Series, in_bins, judge
+from benchmarks.bench_policy import BenchPolicy, Forecasts, Known, Series, judge
 from benchmarks.bench_together import Sweep
 from benchmarks.record import record
 from forecaster.forecasting.peaks import LEVELS
@@ -74,18 +74,12 @@ class Group:
     def look(self, tick: int) -> None:
         """Has every series know what it would forecast by itself."""
         first = self.played[0].series
-        (_, rest), now = self._bins(tick, self.played[0]), self.played[0].now(tick)
-        steps = -(-(first.reach - rest) // first.width)
-        if steps < 1 or (now + rest * TICK, steps) in first.said:
+        window = first.window(self.played[0].now(tick))
+        if window.steps < 1 or window in first.said:
             return
-        bins = np.stack([self._bins(tick, one)[0] * one.series.unit for one in self.played])
-        found = self.forecasts.peaks(bins, now + rest * TICK, first.width, steps)
-        for one, peaks in zip(self.played, found, strict=True):
-            one.series.said[one.now(tick) + rest * TICK, steps] = peaks
-
-    @staticmethod
-    def _bins(tick: int, one: Played) -> tuple[Floats, int]:
-        return in_bins(one.history(tick), one.now(tick), one.series.width)
+        bins = np.stack([one.series.bins(one.history(tick), one.now(tick)) for one in self.played])
+        for one, peaks in zip(self.played, self.forecasts.peaks(bins, window, first.width), strict=True):
+            one.series.said[one.series.window(one.now(tick))] = peaks
 
 
 class Counts(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -133,6 +133,13 @@ class BenchPolicy:
 HPA_ALONE = HorizontalPolicy(gate=True, requests_metric="demand", scale_down_stabilization=timedelta(minutes=4))
 
 
+class Window(NamedTuple):
+    """The steps that come after an epoch second, where the newest bin ends."""
+
+    after: int
+    steps: int
+
+
 class Series:
     """What is known of the replayed series at a tick: the latest demand, the coming peak, and where the gate stands."""
 
@@ -144,7 +151,7 @@ class Series:
         self.model = Forecasts()
         self.at: int | None = None
         self.judged_at: int | None = None
-        self.said: dict[tuple[int, int], tuple[float, ...]] = {}
+        self.said: dict[Window, tuple[float, ...]] = {}
         self.gated, self.gates = gated, Gates.new(1, (REQUESTS,))
         self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=timedelta(minutes=WINDOW))
         self.settings: Mapping[float, Setting | None] = STATED
@@ -175,18 +182,25 @@ class Series:
 
     def _peaks(self, history: Floats, now: int, measured: float) -> tuple[float, ...]:
         """Quantiles of the coming peak; NaN where there is too little history."""
-        bins, rest = in_bins(history, now, self.width)
-        steps = -(-(self.reach - rest) // self.width)
         if self.gates.forecaster[0] == SEASONAL:
             day = 86400 // TICK
             window = history[len(history) - day : len(history) - day + self.reach]
             return (float(np.nanmax(window, initial=0.0)) * self.unit,) * len(LEVELS)
-        if steps < 1:
+        window = self.window(now)
+        if window.steps < 1:
             return (measured,) * len(LEVELS)
-        at = now + rest * TICK
-        if (at, steps) not in self.said:
-            (self.said[at, steps],) = self.model.peaks((bins * self.unit)[None], at, self.width, steps)
-        return self.said[at, steps]
+        if window not in self.said:
+            (self.said[window],) = self.model.peaks(self.bins(history, now)[None], window, self.width)
+        return self.said[window]
+
+    def window(self, now: int) -> Window:
+        """What is forecast at a tick."""
+        rest = to_come(now, self.width)
+        return Window(now + rest * TICK, -(-(self.reach - rest) // self.width))
+
+    def bins(self, history: Floats, now: int) -> Floats:
+        """The history at its own step, in the unit of the targets."""
+        return in_bins(history, now, self.width) * self.unit
 
     def due(self, now: int) -> bool:
         """Whether the gate looks back now, from which on it does not for a day."""
@@ -196,8 +210,8 @@ class Series:
 
     def days(self, history: Floats, now: int) -> PolicyBacktest | None:
         """The latest days, in pods."""
-        bins, rest = in_bins(history, now, self.width)
-        return backtests(bins[None] * self.unit / POD, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)
+        bins, rest = self.bins(history, now)[None] / POD, to_come(now, self.width)
+        return backtests(bins, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)
 
 
 class Forecasts:
@@ -207,14 +221,14 @@ class Forecasts:
         self.model = create("adaptive")
         self.fitted_at: int | None = None
 
-    def peaks(self, bins: Floats, end: int, width: int, steps: int) -> list[tuple[float, ...]]:
-        """[series] quantiles of the largest of the coming steps, for bins [series, bin] of `width` ticks to `end`."""
-        panel = panel_of(bins, end, width)
-        if self.fitted_at is None or end - self.fitted_at >= REFIT:
-            self.fitted, self.fitted_at = self.model.fit(panel), end
+    def peaks(self, bins: Floats, window: Window, width: int) -> list[tuple[float, ...]]:
+        """[series] quantiles of the largest value in a window after bins [series, bin] of `width` ticks."""
+        panel = panel_of(bins, window.after, width)
+        if self.fitted_at is None or window.after - self.fitted_at >= REFIT:
+            self.fitted, self.fitted_at = self.model.fit(panel), window.after
         else:
             self.fitted = self.fitted.update(panel)
-        peak = self.fitted.forecast_peak(StepWindow(1, steps), LEVELS)
+        peak = self.fitted.forecast_peak(StepWindow(1, window.steps), LEVELS)
         rows = peak.provenance.rows(panel.keys)
         return [tuple(peak.values[row].tolist()) if row >= 0 else (np.nan,) * len(LEVELS) for row in rows]
 
@@ -247,11 +261,16 @@ def on_one_target(past: PastEvidence) -> Evidence:
     return Evidence(days, past.reactive[None], *parts, signal=nothing)
 
 
-def in_bins(history: Floats, now: int, width: int) -> tuple[Floats, int]:
-    """The series at its own step, NaN where nothing was measured, and how many ticks of the newest bin are to come."""
+def to_come(now: int, width: int) -> int:
+    """Ticks of the newest bin that are not over."""
+    return width - 1 - (now - TICK) // TICK % width
+
+
+def in_bins(history: Floats, now: int, width: int) -> Floats:
+    """The series at its own step, NaN where nothing was measured."""
     if width == 1:
-        return np.asarray(history, float), 0
-    known = (now - TICK) // TICK % width + 1
+        return np.asarray(history, float)
+    known = width - to_come(now, width)
     usable = (len(history) - known) // width * width
     older = history[len(history) - known - usable : len(history) - known].reshape(-1, width)
     newest = history[-known:]
@@ -259,7 +278,7 @@ def in_bins(history: Floats, now: int, width: int) -> tuple[Floats, int]:
     sums = np.nansum(older, axis=1)
     means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
     last = np.nan if np.isnan(newest).all() else float(np.nanmean(newest))
-    return np.append(means, last), width - known
+    return np.append(means, last)
 
 
 def panel_of(values: Floats, end: int, width: int) -> Panel:

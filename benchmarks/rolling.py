@@ -3,7 +3,7 @@
 Each recorded series is forecast an hour ahead from every hour of its last 40 %, with a fit every six hours as in the
 service, and an update every hour in between. From the same fits speak two: one that follows what comes true, and one
 whose weights wait for the next fit. Said for both: loss against seasonal naive's scale, coverage, coverage by the
-hours since a shift of level, and per family the coverage of the median with its standard error.
+hours since a shift of level, and per family the coverage of each level with its standard error.
 
 The standard error draws days with all series of a family together: what they do on one day they often do in common.
 """
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 HITS, LOST = [f"cov{round(100 * level)}" for level in LEVELS], slice(0, 3)
+SHARES = (*HITS, "under50")
 BORN_AT, DAYS, HOURS_BETWEEN_FITS = 0.6, 14, 6
 SINCE = ((1, 3), (3, 6), (6, 12), (12, 24))
 # A shift: six hours this much off the six before, and off the same hours a day (and, less, a week) ago, from one hour
@@ -133,8 +134,8 @@ def summaries(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     overall["loss"] = np.exp(np.log(series.loss / series.n + 1e-12).groupby("way").mean())
     hours = {f"{a} to {b} h": rows[(rows.since >= a) & (rows.since < b)] for a, b in SINCE}
     after = pd.concat({name: _pooled(some) for name, some in hours.items()}, names=["after a shift"])
-    medians = rows[rows.way == "follows"].groupby("family").apply(_median)
-    return {"All hours": overall, "After a shift of level": after, "The median, following": medians}
+    families = rows[rows.way == "follows"].groupby("family").apply(_covered)
+    return {"All hours": overall, "After a shift of level": after, "By family, following": families}
 
 
 def _pooled(rows: pd.DataFrame) -> pd.DataFrame:
@@ -143,20 +144,21 @@ def _pooled(rows: pd.DataFrame) -> pd.DataFrame:
     return found.assign(loss=sums.loss / sums.n, hours=rows.groupby("way").size())
 
 
-def _median(rows: pd.DataFrame) -> pd.Series:
-    """Share at or below the median, mean over series, its standard error over days, and the share below it.
+def _covered(rows: pd.DataFrame) -> pd.Series:
+    """Share at or below each level, mean over series, its standard error over days, and the share below the median.
 
     A series that is often 0, or another value that is its median, lies on its median as often, and not above it.
     """
-    hits, under, known = (
-        rows.pivot_table(name, "series", "day", "sum", fill_value=0).to_numpy() for name in ("cov50", "under50", "n")
-    )
-    rng, days = np.random.default_rng(0), hits.shape[1]
+    by_day = {name: rows.pivot_table(name, "series", "day", "sum", fill_value=0).to_numpy() for name in (*SHARES, "n")}
+    known = by_day["n"]
+    rng, days = np.random.default_rng(0), known.shape[1]
     drawn = rng.multinomial(days, np.full(days, 1 / days), DRAWS).T
-    with np.errstate(invalid="ignore"):
-        means = np.nanmean((hits @ drawn) / (known @ drawn), axis=0)
-    at_or_below, below = ((some.sum(axis=1) / known.sum(axis=1)).mean() for some in (hits, under))
-    return pd.Series({"days": f"{days}", "cov50": at_or_below, "error": means.std(), "below": below})
+    found: dict[str, object] = {"series": f"{len(known)}", "days": f"{days}"}
+    for name in SHARES:
+        found[name] = (by_day[name].sum(axis=1) / known.sum(axis=1)).mean()
+        with np.errstate(invalid="ignore"):
+            found[f"{name} ±"] = np.nanmean((by_day[name] @ drawn) / (known @ drawn), axis=0).std()
+    return pd.Series(found)
 
 
 if __name__ == "__main__":
