@@ -1,10 +1,13 @@
 """What others spend on a workload, on the same data and machine, beside ours; what is not installed is said.
 
     python -m benchmarks.compare_cost [--statsforecast PYTHON] [--holt-winters PYTHON SCRIPT] [--vpa]
+    python -m benchmarks.compare_cost --krr PYTHON CHECKOUT
 
 - `--statsforecast`: a Python that has it. AutoETS and AutoARIMA by the hour: their seasons end at 24, or take minutes.
 - `--holt-winters`: a Python with statsmodels and dataclasses-json, and `algorithms/holt_winters/holt_winters.py` of the
   predictive-horizontal-pod-autoscaler, which starts it as a process for each model and run.
+- `--krr`: a Python with what KRR needs, and its checkout: its simple strategy asks a real Prometheus, binaries as for
+  benchmarks/fill.py, four questions a workload about two weeks by the minute; CPU of both is told.
 - `--vpa`: the histograms of the VPA's recommender, from its Go module; needs Go.
 
 Ours: the default model by five minutes, fitted and asked for all series at once, as the service does, one thread. CPU
@@ -18,20 +21,23 @@ import json
 import resource
 import subprocess
 import tempfile
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.fill import Family, binaries_or_exit, fill_blocks
 from benchmarks.fleet import NOON, Fleet
+from benchmarks.procfs import cpu_seconds
 from benchmarks.record import record
 from forecaster.domain.signal import CPU
 from models import Panel, StepWindow, create
+from tests.support.prometheus import RealPrometheus, head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +48,8 @@ STEP, DAY, DAYS, HOUR = timedelta(minutes=5), 288, 14, 12
 LEVELS = (0.5, 0.9)
 FEW = 5
 """Series for what takes long: the models of statsforecast, a process each for Holt-Winters."""
+SCANNED, PODS, A_DAY = 10, 3, 86_400.0
+"""Workloads that KRR looks at, and pods of each."""
 FITS = 72
 """Cycles between two fits of ours."""
 
@@ -88,6 +96,47 @@ def holt_winters(series: Floats, python: str, script: str) -> Iterator[Cost]:
     yield Cost(name, 1000 * seconds / FEW, "every run of a model")
 
 
+def krr(python: str, source: str, folder: Path) -> Iterator[Cost]:
+    """A scan of some workloads, two weeks before now: it cannot ask about another time."""
+    binaries, until = binaries_or_exit(), datetime.now(UTC).replace(second=0, microsecond=0)
+    names = [("shop", f"service-{i}", [f"service-{i}-{pod}" for pod in range(PODS)]) for i in range(SCANNED)]
+    (folder / "names.json").write_text(json.dumps(names), encoding="utf-8")
+    since = until - timedelta(days=DAYS)
+    fill_blocks(folder / "krr", [*usage(names, since, until)], (since, until), binaries)
+    with RealPrometheus(binaries, folder / "krr") as server:
+        before, script = cpu_seconds(server.pid), str(OTHERS / "krr_cost.py")
+        command = [python, script, source, server.url, str(folder / "names.json")]
+        told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        answering = (cpu_seconds(server.pid) - before) / SCANNED
+    if told["known"] != SCANNED:
+        raise SystemExit(f"KRR: {told['known']} of {SCANNED} workloads have a recommendation")
+    yield Cost(f"KRR: two resources of {PODS} pods, its own process", 1000 * told["seconds"], "every scan")
+    yield Cost("KRR: what Prometheus spends on its four questions", 1000 * answering, "every scan")
+
+
+def usage(names: Sequence[tuple[str, str, list[str]]], since: datetime, until: datetime) -> Iterator[Family]:
+    """A day's wave of CPU, as the counter of it, and of memory."""
+    pods = [
+        {"namespace": space, "pod": pod, "container": "app", "job": "kubelet"}
+        for space, _, all_ in names
+        for pod in all_
+    ]
+    mean = np.linspace(0.2, 0.8, len(pods))[:, None]
+
+    def counted(seconds: Floats) -> Floats:
+        wave = np.cos(2 * np.pi * seconds / A_DAY) * A_DAY / (4 * np.pi)
+        return np.asarray(mean * (seconds - since.timestamp() + A_DAY - wave))
+
+    def held(seconds: Floats) -> Floats:
+        return np.rint(mean * 2**30 * (1.5 + 0.5 * np.sin(2 * np.pi * seconds / A_DAY)))
+
+    for name, values in (
+        ("container_cpu_usage_seconds_total", counted),
+        ("container_memory_working_set_bytes", held),
+    ):
+        yield Family([head(name, one) for one in pods], values, since, until, 60.0)
+
+
 def vpa(series: Floats) -> Iterator[Cost]:
     """Its own histograms, as a program of ours in Go calls them."""
     lines = "\n".join(" ".join(f"{value:.4f}" for value in values) for values in series)
@@ -115,6 +164,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--statsforecast", metavar="PYTHON")
     parser.add_argument("--holt-winters", nargs=2, metavar=("PYTHON", "SCRIPT"))
+    parser.add_argument("--krr", nargs=2, metavar=("PYTHON", "CHECKOUT"))
     parser.add_argument("--vpa", action="store_true")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
@@ -125,6 +175,7 @@ def main() -> None:
         for name, asked, run in (
             ("statsforecast", given.statsforecast, lambda: statsforecast(series, given.statsforecast, Path(folder))),
             ("predictive HPA", given.holt_winters, lambda: holt_winters(series, *given.holt_winters)),
+            ("KRR", given.krr, lambda: krr(*given.krr, Path(folder))),
             ("VPA recommender", given.vpa, lambda: vpa(series)),
         ):
             if asked:
