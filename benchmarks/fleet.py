@@ -49,13 +49,22 @@ class Fleet:
 
     def demand(self, signal: Signal, seconds: Floats) -> Floats:
         """[workload, instant]: total demand, or ready pods, at instants in seconds since the epoch."""
-        pods = np.array([one.ready_replicas for one in self.workloads], np.float64)[:, None]
+        pods = self._pods
         if signal == PODS:
             return np.broadcast_to(pods, (self.size, len(seconds)))
-        mean, swing, phase = self._shape(signal)
+        mean, swing, phase = self._shapes[signal]
         daily = 1 + swing * np.sin(2 * np.pi * (seconds[None] - phase) / DAY)
         quiet = np.where(((seconds // DAY).astype(int) + 3) % 7 >= 5, 0.7, 1.0)
         return np.asarray(pods * mean * daily * quiet * np.exp(NOISE * self._noise(signal, seconds)))
+
+    @cached_property
+    def _pods(self) -> Floats:
+        """[workload, 1]: ready pods."""
+        return np.array([one.ready_replicas for one in self.workloads], np.float64)[:, None]
+
+    @cached_property
+    def _shapes(self) -> dict[Signal, tuple[Floats, Floats, Floats]]:
+        return {signal: self._shape(signal) for signal in DEMAND}
 
     def _shape(self, signal: Signal) -> tuple[Floats, Floats, Floats]:
         rng = np.random.default_rng(DEMAND.index(signal))
