@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 MOST_CYCLES = 55
 """The filled hour after NOON holds no more."""
+COLUMNS = 100
+"""Of an answer about the past, whatever the number of workloads."""
 UNTIL_OFFERED = ("targets", "observations", "demand", "forecasts", "decisions", "offers")
 """The steps after which all that is decided is published."""
 
@@ -311,7 +313,7 @@ def main() -> None:
     fleet = Fleet(given.workloads)
     with ExitStack() as parts:
         if given.source == "memory":
-            source, overheard = FleetSource(fleet), None
+            source, overheard = FleetSource(fleet, COLUMNS * given.workloads), None
             settings = settings_of(given, "http://localhost")
         else:
             binaries = binaries_or_exit()
