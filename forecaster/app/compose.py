@@ -289,17 +289,33 @@ def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple
 
     Of an instant that is past, and where the API server is not to be asked, there is nothing.
     """
-    kubeconfig = watched_kubeconfig(settings)
     past = current().timestamp() - at.timestamp() > PAST_SECONDS
-    if past or settings.kubernetes.live == "off" or not (kubeconfig or is_pod()):
+    client = None if past else vpa_client(settings)
+    if client is None:
         return {}, ""
-    client = ApiClient(client_config_source(kubeconfig), connections=1)
     try:
-        found = neighbours_of(client, (VPAS,))
+        return listed_vpas(client)
     except ApiError as error:
         return {}, f"VPAs are not known: {error}"
     finally:
         client.close()
+
+
+def vpa_client(settings: Settings) -> ApiClient | None:
+    """What lists VPAs; None where the API server is not to be asked."""
+    kubeconfig = watched_kubeconfig(settings)
+    if settings.kubernetes.live == "off" or not (kubeconfig or is_pod()):
+        return None
+    return ApiClient(client_config_source(kubeconfig), connections=1)
+
+
+def listed_vpas(client: ApiClient) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
+    """What VPAs recommend, by workload, and why that is not known. Nothing where there are none.
+
+    Raises:
+        UnreachableError: the API server does not answer.
+    """
+    found = neighbours_of(client, (VPAS,))
     return found.sizes(), found.not_known(VPAS)
 
 

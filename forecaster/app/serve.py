@@ -36,6 +36,7 @@ from forecaster.app.service import Service
 from forecaster.app.sharding.compose import sharded_cycle
 from forecaster.app.tape_replay import beginning, on_tape
 from forecaster.app.telemetry import CountedLedger, Metrics
+from forecaster.app.vpas import seen_vpas
 from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.window import last_multiple
@@ -251,6 +252,7 @@ def build_service(
     told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
     nodes = table.nodes = NodesText(None if kept.shards else node_pools(settings))
+    table.vpas = seen_vpas(settings, clock, parts)
     fenced = FencedPublisher(publisher, election.holds) if election else publisher
     effects = Effects(fenced, taped.ledger, writers.actuators)
     cycle = (

@@ -28,7 +28,7 @@ def document_names(incomplete: str) -> list[str]:
 def models(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="All that one of them says of itself.", autocompletion=model_names),
+        typer.Argument(metavar="NAME", help="All that one of them says of itself.", autocompletion=model_names),
     ] = None,
     output: OutputForm = Output.TABLE,
 ) -> None:
@@ -56,9 +56,7 @@ def _lines(text: str) -> list[str]:
 def schema(
     command: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[COMMAND]...", help="Whose document; without it, a list.", autocompletion=document_names
-        ),
+        typer.Argument(metavar="COMMAND", help="Whose document; without it, a list.", autocompletion=document_names),
     ] = None,
 ) -> None:
     """Print the JSON Schema of what a command prints with -o json."""

@@ -73,7 +73,7 @@ def explain(
     manifests: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Manifests, or - for standard input: streams, lists, Helm's output; HPAs, and ScaledObjects of KEDA.",
         ),
     ] = None,
@@ -101,18 +101,18 @@ def explain(
 
     controller = controller_with(scale_to_zero=scale_to_zero)
     found = streamed([*(manifests or []), *([hpa] if hpa else [])], controller)
-    beside = specs_of(other or [], controller)
+    beside, said = specs_of(other or [], controller), []
     for one in found:
         if len(found) > 1 or one.note:
-            print_text(f"{one.title}:")
+            said.append(f"{one.title}:")
         others = [each.spec for each in found if each is not one and each.spec.namespace == one.spec.namespace]
         others += beside
         if pods is None and replicas is None and not (usage or request or metrics):
-            lines = aims_and_cautions(one.spec, controller, others, frozenset(vertical or ()))
+            said += aims_and_cautions(one.spec, controller, others, frozenset(vertical or ()))
         else:
             seen, now = look(one.spec, pods, metrics, replicas, usage or [], request or [], at)
-            lines = explained(one.spec, seen, now, controller, others, frozenset(vertical or ()))
-        print_text(*lines)
+            said += explained(one.spec, seen, now, controller, others, frozenset(vertical or ()))
+    print_text(*said)
 
 
 @app.command(epilog=SIMULATE_EPILOG)

@@ -65,14 +65,14 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]
             manifest = hpa_of_scaled_object(document) if scaled else document
             spec = read_manifest(manifest, scale_to_zero=controller.gates.scale_to_zero)
             if isinstance(spec, RefusedManifest):
-                faults += [f"{path}: {fault}" for fault in spec.faults]
+                faults += [f"{_named(path)}: {fault}" for fault in spec.faults]
             else:
                 found.append(StreamedHpa(spec, f"ScaledObject {document['metadata'].get('name')}" if scaled else ""))
     if faults:
         raise InputError("the API server would refuse this\n  " + "\n  ".join(faults))
     if not found:
         others = f"; there are {', '.join(sorted(kinds))}" if kinds else ""
-        raise InputError(f"{', '.join(map(str, paths))}: no {KIND} and no ScaledObject is in it{others}")
+        raise InputError(f"{', '.join(map(_named, paths))}: no {KIND} and no ScaledObject is in it{others}")
     return found
 
 
@@ -214,7 +214,13 @@ def _documents(path: Path) -> list[Any]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is no YAML: {error}") from error
+        said = str(error).replace('in "<unicode string>", ', "in ")
+        raise InputError(f"{_named(path)} is no YAML: {said}") from error
+
+
+def _named(path: Path) -> str:
+    """What a file is called in a sentence."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _manifests(text: str) -> str:

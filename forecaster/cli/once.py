@@ -15,13 +15,13 @@ from forecaster.cli.options import (
     PrometheusUrl,
     chosen,
     finished,
-    known_workloads,
     matching,
     narrowed,
+    refuse_namespaces,
     settings_of,
     tell_idle_overrides,
 )
-from forecaster.errors import SourceError, UnknownName
+from forecaster.errors import SourceError
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -64,27 +64,13 @@ def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[Work
     """
     ids = [one.id for one in outcome.recommendations]
     if not ids and pattern == "*":
-        told_namespace(settings, outcome)
+        if not outcome.report.failures:
+            refuse_namespaces(settings, outcome.report.at)
         return set()
     try:
         return chosen(ids, pattern, settings, outcome.report.at)
     except SourceError:
         return set()
-
-
-def told_namespace(settings: Settings, outcome: Outcome) -> None:
-    """Nothing was found: that may be for the namespaces that were asked for.
-
-    Raises:
-        UnknownName: there are others.
-    """
-    asked, every = settings.queries.namespaces, type(settings.queries).model_fields["namespaces"].default
-    if asked == every or outcome.report.failures:
-        return
-    wider = settings.model_copy(update={"queries": settings.queries.model_copy(update={"namespaces": every})})
-    known = {id_.namespace for id_ in known_workloads(wider, outcome.report.at)}
-    if known:
-        raise UnknownName("namespace", asked.replace("|", ","), known)
 
 
 def cycle_run(
@@ -153,7 +139,7 @@ def top(
         cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
         outcome = cycle.run(now)
     cycle.watch = None
-    with LiveTable(rows) as picture:
+    with LiveTable(rows, lasts=not once_only) as picture:
         while True:
             picture.show(outcome, workloads_of(outcome, workload, settings), cycle.history)
             if once_only:

@@ -57,7 +57,7 @@ Instant = Annotated[
 Pattern = Annotated[
     str,
     typer.Argument(
-        metavar="[NAMESPACE/NAME]", help="Only these workloads; shell patterns.", autocompletion=workload_names
+        metavar="NAMESPACE/NAME", help="Only these workloads; shell patterns.", autocompletion=workload_names
     ),
 ]
 Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the demo.")]
@@ -141,15 +141,34 @@ def chosen(
     """The workloads of a pattern.
 
     Raises:
-        UnknownName: there is none, and nothing failed that would explain it; near names are those of `ids`, or of all
-            that the Prometheus of the settings knows where only this pattern was asked for.
+        UnknownName: there is none, or none in these namespaces, and nothing failed that would explain it; near names
+            are those of `ids`, or of all that the Prometheus of the settings knows where only this was asked for.
     """
     from forecaster.errors import UnknownName
 
     found = matching(ids, pattern)
     if not found:
-        raise UnknownName("workload", pattern, map(str, known_workloads(settings, at) if settings else ids))
+        known = known_workloads(settings, at) if settings else ids
+        if settings and not known:
+            refuse_namespaces(settings, at)
+        raise UnknownName("workload", pattern, map(str, known))
     return found
+
+
+def refuse_namespaces(settings: Settings, at: datetime | None = None) -> None:
+    """Nothing was found: that may be for the namespaces that were asked for.
+
+    Raises:
+        UnknownName: there are others.
+    """
+    from forecaster.errors import UnknownName
+
+    asked, every = settings.queries.namespaces, type(settings.queries).model_fields["namespaces"].default
+    if asked == every:
+        return
+    wider = settings.model_copy(update={"queries": settings.queries.model_copy(update={"namespaces": every})})
+    if known := {id_.namespace for id_ in known_workloads(wider, at)}:
+        raise UnknownName("namespace", asked.replace("|", ","), known)
 
 
 def known_workloads(settings: Settings, at: datetime | None = None, *, patient: bool = True) -> list[WorkloadId]:

@@ -100,6 +100,7 @@ def recommend(
 ) -> None:
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
     from forecaster.cli.look import look_at, with_vpas
+    from forecaster.cli.once import workloads_of
     from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of, writable_folder
     from forecaster.report.advice import print_advice, write_overlay
     from forecaster.report.progress import shown_progress
@@ -123,6 +124,7 @@ def recommend(
         together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
     seen.tell_faults()
     if not advices:
+        workloads_of(seen.outcome, given.workload, settings)  # says so where another name was meant
         tell("No workload was found. `forecaster doctor` says which series are missing.")
         raise typer.Exit(1)
     ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)

@@ -130,7 +130,7 @@ def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
 
 
 def _matching(ids: Iterable[WorkloadId], pattern: str, settings: Settings) -> Collection[WorkloadId]:
-    return chosen(ids, pattern, None if pattern == "*" else settings)
+    return chosen(ids, pattern, settings)
 
 
 def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signal]], Workload]:

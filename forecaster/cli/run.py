@@ -23,7 +23,7 @@ from forecaster.cli.streams import tell
 if TYPE_CHECKING:
     from forecaster.actuators.release import Released
 
-OBJECTS = typer.Argument(metavar="[NAMESPACE/NAME]", help="Only these HPAs and workloads; shell patterns.")
+OBJECTS = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads; shell patterns.")
 
 
 def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:

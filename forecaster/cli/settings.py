@@ -26,7 +26,7 @@ def setting_names(incomplete: str) -> list[str]:
 def settings(
     key: Annotated[
         str | None,
-        typer.Argument(metavar="[KEY]", help="Explain this one: policy.horizontal.", autocompletion=setting_names),
+        typer.Argument(metavar="KEY", help="Explain this one: policy.horizontal.", autocompletion=setting_names),
     ] = None,
     config: ConfigFile = None,
     prometheus: PrometheusUrl = None,

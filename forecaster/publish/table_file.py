@@ -20,6 +20,7 @@ from forecaster.publish.numbers import BY_CLAMP, BY_TARGET
 from forecaster.publish.rows import encoded_readers
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
 from forecaster.publish.views import recommendation_view, resources_view
+from forecaster.publish.vpas import VPAS, SeenVpas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -88,6 +89,7 @@ class TableFile:
         self._prices = prices
         self.nodes: Callable[[], bytes] = bytes
         """Node pools ahead of time as JSON; nothing where they are not known."""
+        self.vpas: Callable[[], SeenVpas] = SeenVpas
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._texts = TextBook()
         self._counts = CountBook()
@@ -118,7 +120,15 @@ class TableFile:
         yield from text_columns("history", self._history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
         yield "nodes", Column.of("B", 0, self.nodes())
+        yield from self._beside()
         yield "health", Column.of("B", 0, self._health.encoded(self._history))
+
+    def _beside(self) -> Iterator[tuple[str, Column]]:
+        """VPAs of the cluster; nothing where they are not looked for."""
+        seen = self.vpas()
+        if seen.sight:
+            yield VPAS, Column.of("B", 0, seen.sight)
+            yield from text_columns(VPAS, [seen.of(id_) for id_ in self._order.sorted])
 
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
         """Records as numbers and words; as a whole where a cycle hands over single ones."""

@@ -207,10 +207,14 @@ def _flat(view: RecommendationView) -> dict[str, object]:
 
 
 class LiveTable:
-    """Recommendations on a terminal, those that change most first; where there is no terminal one below the other."""
+    """Recommendations on a terminal, those that change most first; where there is no terminal one below the other.
 
-    def __init__(self, rows: int | None = None) -> None:
+    A terminal has as many as fit, a pipe all of them; `lasts` is whether more pictures follow.
+    """
+
+    def __init__(self, rows: int | None = None, *, lasts: bool = True) -> None:
         self._rows = rows
+        self._lasts = lasts
         self._live = Live(console=Console(), auto_refresh=False, screen=False)
 
     def __enter__(self) -> Self:
@@ -223,14 +227,20 @@ class LiveTable:
     def show(self, outcome: Outcome, chosen: set[WorkloadId], history: Histories | None = None) -> None:
         """The present outcome."""
         ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=_urgency)
-        most = self._rows or max(1, self._live.console.height - 4)
+        most = self._rows or self._room() or len(ours)
         table = table_of(ours[:most], terminal_width(), history) if ours else Text("No workload was found.")
+        more = [Text(f"{len(ours) - most} more; `forecaster once` lists all", style="dim")] if len(ours) > most else []
         failures = [Text(f"! {line}", no_wrap=True, overflow="ellipsis") for line in outcome.report.failures[:2]]
-        picture = Group(Text(headline(outcome, ours), style="bold"), table, *failures)
+        end = "; Ctrl-C ends it" if self._lasts else ""
+        picture = Group(Text(headline(outcome, ours) + end, style="bold"), table, *more, *failures)
         if self._live.console.is_terminal:
             self._live.update(picture, refresh=True)
         else:
             self._live.console.print(picture, soft_wrap=True)
+
+    def _room(self) -> int:
+        """Rows beside the other lines of the terminal; 0 where there is none."""
+        return max(1, self._live.console.height - 5) if self._live.console.is_terminal else 0
 
 
 def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:
@@ -238,7 +248,7 @@ def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:
     counts = Counter(verdict_of(one.replicas_now, _recommended(one)) for one in ours)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
     shown = counted(len(ours), "workload")
-    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {shown}, {told or 'nothing to show'}; Ctrl-C ends it"
+    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {shown}, {told or 'nothing to show'}"
 
 
 def _urgency(one: Recommendation) -> tuple[float, WorkloadId]:

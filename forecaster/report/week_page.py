@@ -22,6 +22,7 @@ from forecaster.report.week_table import (
     HEADS,
     LOSS_HEADS,
     SIZE_HEADS,
+    WORSE_MEANS,
     adopted_rows,
     heads_of,
     loss_rows,
@@ -77,7 +78,8 @@ def _decided(one: WeekOutcome) -> list[str]:
 def _each(one: WeekOutcome) -> str:
     rows = rows_of(one)
     kept = [i for i in range(len(HEADS)) if one.prices or i not in MONEY]
-    return table([[row[i] for i in kept] for row in rows], [heads_of(one)[i] for i in kept], bold={len(rows) - 1})
+    made = table([[row[i] for i in kept] for row in rows], [heads_of(one)[i] for i in kept], bold={len(rows) - 1})
+    return made + (paragraph(WORSE_MEANS, "soft") if worse_of(one.comparison, OURS) else "")
 
 
 def _sizes(one: WeekOutcome) -> list[str]:

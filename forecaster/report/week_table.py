@@ -41,6 +41,7 @@ ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA 
 NAMES = (HPA.name, NAIVE, OURS)
 ALL = "all"
 WORSE = "worse"
+WORSE_MEANS = "worse: the HPA alone, at a lower target, leaves less short for the pod-hours that ours took."
 
 
 def heads_of(one: WeekOutcome) -> tuple[str, ...]:
@@ -127,6 +128,7 @@ def _print(one: WeekOutcome, *, wide: bool) -> None:
     print_text(*told(one))
     if one.comparison.workloads:
         print_table(_columns(heads_of(one), rows_of(one), RANKS if one.prices else WITHOUT_MONEY), wide=wide)
+        print_text(*([WORSE_MEANS] if worse_of(one.comparison, OURS) else []))
     if one.sizes:
         print_text("", "Requests and limits of one pod, as their owners state them and ours:")
         print_table(_columns(SIZE_HEADS, size_rows(one), SIZE_RANKS), wide=wide)

@@ -24,6 +24,7 @@ from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import decoded_paths
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
+from forecaster.publish.vpas import VpasOfWorkload, vpas_of_workload
 from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import WritingView, asked_pause
@@ -33,7 +34,7 @@ from forecaster.serving.what_if import changes_of, past_of
 from forecaster.serving.workloads import OutlookView, outlook_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import timedelta
     from weakref import ReferenceType
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from forecaster.serving.pause import Writing
     from forecaster.serving.weekly_report import WeeklyReport
     from forecaster.serving.what_if import WhatIfProcess
+
+    Handler = Callable[[Request], Awaitable[Response]]
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -78,6 +81,13 @@ class Now(TableAge, frozen=True, kw_only=True):
     """When the newest weekly report was written; null where there is none."""
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """In the place of any of these answers, as long as no cycle has been decided."""
+
+    waiting: str
+    """Why, in a sentence."""
+
+
 class DrawnSeries(msgspec.Struct, frozen=True):
     """Half a day of a workload: float32 [name, point] in base64, little-endian, NaN where unknown."""
 
@@ -97,6 +107,8 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     decisions: tuple[DecisionChange, ...]
     accuracy: tuple[AccuracyView, ...]
     series: DrawnSeries | None
+    beside: VpasOfWorkload
+    """VPAs of the cluster, which are shown whatever their mode is."""
     what_if: bool
     """Whether other settings can be tried."""
     what_if_refused: str
@@ -168,17 +180,25 @@ class Dashboard:
         return [
             Route("/", self.page),
             Route("/static/{file}", self.static),
-            Route("/dashboard/now", self.now),
-            Route("/dashboard/fleet", self.fleet),
-            Route("/dashboard/sentences", self.sentences),
-            Route("/dashboard/health", self.health),
-            Route("/dashboard/nodes", self.nodes),
-            Route("/dashboard/workloads/{namespace}/{kind}/{name}", self.workload),
+            Route("/dashboard/now", self._once_published(self.now)),
+            Route("/dashboard/fleet", self._once_published(self.fleet)),
+            Route("/dashboard/sentences", self._once_published(self.sentences)),
+            Route("/dashboard/health", self._once_published(self.health)),
+            Route("/dashboard/nodes", self._once_published(self.nodes)),
+            Route("/dashboard/workloads/{namespace}/{kind}/{name}", self._once_published(self.workload)),
             Route("/dashboard/what-if/{namespace}/{kind}/{name}", self.what_if),
             Route("/dashboard/writing", self.show_writing),
             Route("/dashboard/pause", self.pause, methods=["PUT"]),
             Route("/dashboard/past/{namespace}/{kind}/{name}", self.past),
         ]
+
+    def _once_published(self, handler: Handler) -> Handler:
+        """A handler that is asked only where there is a table; a page that waits for the first one is no fault."""
+
+        async def answered(request: Request) -> Response:
+            return await handler(request) if self._reader.table else _json(Waiting(_sentence(self._reader.fault)))
+
+        return answered
 
     async def page(self, request: Request) -> Response:
         """The one page."""
@@ -259,6 +279,7 @@ class Dashboard:
                 decisions=past.decisions,
                 accuracy=past.accuracy,
                 series=_series(self.pictures.table, entry.namespace, entry.name, entry.kind),
+                beside=vpas_of_workload(table, entry),
                 what_if=not self._cannot_replay(),
                 what_if_refused=self._cannot_replay(),
             )
@@ -336,6 +357,10 @@ def _rows(text: str, most: int) -> list[int]:
     if len(rows) < len(numbers) or max(rows) >= most:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "rows names no rows of the table", "Use e.g. rows=0,1,2.")
     return rows
+
+
+def _sentence(fault: str) -> str:
+    return f"Nothing is decided yet: {fault}. The page fills itself after the first cycle."
 
 
 def _instant(at: datetime) -> str:

@@ -174,6 +174,20 @@ def test_the_theme_stays_as_it_was_chosen(browser: Any, few: str) -> None:
         assert before != after == page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
+@pytest.mark.parametrize(
+    ("path", "drawn"),
+    [("", ".row .why"), (PAGES[1], "#chain li"), ("#/nodes", "#nodes-said"), ("#/health", "#sources")],
+)
+def test_a_page_that_is_opened_before_the_first_cycle_says_so_and_fills_itself(
+    browser: Any, tmp_path: Path, path: str, drawn: str
+) -> None:
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        page.goto(address + path)
+        page.wait_for_selector("main >> text=Nothing is decided yet")
+        publisher(files(tmp_path / "table", FEW)).publish(NOON, FEW)
+        page.wait_for_selector(drawn, state="attached", timeout=POLLED_MS)
+
+
 def test_a_new_table_comes_by_itself(browser: Any, tmp_path: Path) -> None:
     publish = publisher(files(tmp_path / "table", FEW)).publish
     publish(NOON, FEW)

@@ -23,6 +23,7 @@ export async function get(path) {
   const value = answer.status === 304 ? before.value : await answer.json();
   if (of !== visit) throw new Left();
   if (answer.status === 304) return value;
+  if (value.waiting) throw new Refused(value.waiting);
   if (!answer.ok) throw new Refused([value.detail, value.remedy].filter(Boolean).join(". ") || answer.statusText, answer.status);
   const etag = answer.headers.get("ETag");
   if (etag) { known.clear(); known.set(path, { etag, value }); }

@@ -13,6 +13,7 @@ import * as workload from "./workload.js";
 const PAGES = { "": fleet, accuracy, health, nodes, workloads: workload };
 const POLL_MS = 5000;
 let page = null;
+let refused = false;
 let table = null;
 let before;
 
@@ -49,9 +50,11 @@ async function open() {
 async function shown(fill) {
   try {
     await fill();
+    refused = false;
   } catch (error) {
     if (error instanceof Left) return;
     if (!(error instanceof Refused)) throw error;
+    refused = true;
     byId("main").replaceChildren(element("p", { class: "empty" }, error.message));
   }
 }
@@ -63,7 +66,7 @@ async function look() {
     tellAge(now);
     const another = now.published_at !== table?.published_at || now.drawn_at !== table?.drawn_at;
     table = now;
-    if (another && page) await shown(() => page.renew());
+    if (another && page) await (refused ? open() : shown(() => page.renew()));
   } catch (error) {
     if (error instanceof Left) return;
     if (!(error instanceof Refused)) throw error;

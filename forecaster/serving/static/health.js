@@ -5,6 +5,8 @@ import { byId, colour, element, show, table, total } from "./dom.js";
 import { DASH, clock, count, counted, duration, instant, words } from "./format.js";
 
 const SURE_MS = 4000;
+const STEPS_SHOWN = 4;
+const OTHERS = "other steps";
 let health = {};
 let now = {};
 let writing = {};
@@ -89,23 +91,41 @@ async function confirmed(button) {
 
 const causes = (parts) => Object.entries(parts).map(([cause, n]) => `${count(n)} ${cause}`).join(", ") || "all complete";
 
-/** A bar a cycle, made of its steps; the tallest step of each is named. */
+/** A bar a cycle, made of its costliest steps and the others, and what each shade is. */
 function bars(cycles, seconds, interval) {
   const top = Math.max(...cycles.map(seconds), 0.001);
-  const names = [...new Set(cycles.flatMap((cycle) => Object.keys(cycle.steps)))];
-  const shade = (i) => 0.35 + 0.65 * (1 - i / Math.max(names.length - 1, 1));
+  const named = costliest(cycles);
+  const parts = [...named, OTHERS];
+  const shade = (i) => 1 - 0.72 * (i / (parts.length - 1));
+  const of = (cycle) => named.map((name) => cycle.steps[name] ?? 0);
+  const rest = (cycle) => seconds(cycle) - of(cycle).reduce((sum, one) => sum + one, 0);
   const chart = element("div", { class: "bars", role: "img", "aria-label": `Seconds of the last ${cycles.length} cycles, ${top.toFixed(2)} at most` });
   for (const cycle of [...cycles].reverse()) {
     const bar = element("div", { title: `${clock(Date.parse(cycle.at))} UTC: ${Object.entries(cycle.steps).map(([name, s]) => `${name} ${s.toFixed(3)} s`).join(", ")}` });
-    names.forEach((name, i) => {
-      const part = element("i");
-      part.style.height = `${((cycle.steps[name] ?? 0) / top) * 100}%`;
-      part.style.background = colour(cycle.failures.length ? "shortage" : "demand");
-      part.style.opacity = shade(i);
+    [...of(cycle), rest(cycle)].forEach((s, i) => {
+      const part = painted("i", cycle.failures.length ? "shortage" : "demand", shade(i));
+      part.style.height = `${(s / top) * 100}%`;
       bar.append(part);
     });
     chart.append(bar);
   }
+  const marks = parts.map((name, i) => [name, "demand", shade(i)]);
+  if (cycles.some((one) => one.failures.length)) marks.push(["a cycle with failures", "shortage", 1]);
+  const legend = element("ul", { class: "legend" }, ...marks.map(([name, of, shade]) => element("li", {}, painted("span", of, shade, "mark step"), name)));
   const costly = cycles.length ? Object.entries(cycles[0].steps).sort(([, a], [, b]) => b - a).slice(0, 5).map(([name, s]) => `${name} ${s.toFixed(2)} s`).join(" · ") : "";
-  byId("cycles").replaceChildren(chart, element("p", { class: "lead" }, cycles.length ? `The last one: ${costly}. The tallest bar is ${top.toFixed(2)} s of ${duration(interval)}.` : "No cycle has ended yet."));
+  byId("cycles").replaceChildren(chart, cycles.length ? legend : "", element("p", { class: "lead" }, cycles.length ? `The last one: ${costly}. The tallest bar is ${top.toFixed(2)} s of ${duration(interval)}.` : "No cycle has ended yet."));
+}
+
+function painted(tag, of, shade, kind) {
+  const one = element(tag, { class: kind });
+  one.style.background = colour(of);
+  one.style.opacity = shade;
+  return one;
+}
+
+/** Steps by what they cost in all of these cycles. */
+function costliest(cycles) {
+  const sums = new Map();
+  for (const cycle of cycles) for (const [name, s] of Object.entries(cycle.steps)) sums.set(name, (sums.get(name) ?? 0) + s);
+  return [...sums].sort(([, a], [, b]) => b - a).slice(0, STEPS_SHOWN).map(([name]) => name);
 }

@@ -30,6 +30,7 @@ export async function renew(fresh = false) {
   chain();
   byId("lines").textContent = page.lines.join("\n");
   sizes();
+  vpas();
   past();
   whatIf.offer(address, page.what_if, page.what_if_refused);
   lookBack();
@@ -166,6 +167,22 @@ function sizes() {
   const cell = (of, name) => of ? amount(of[name], name.startsWith("cpu") ? "cores" : "bytes") : DASH;
   const rows = named.flatMap((one) => ["cpu_request_cores", "cpu_limit_cores", "memory_request_bytes", "memory_limit_bytes"].map((name) => [one.name || "pod", words(name.split("_").slice(0, 2).join("-")), cell(one.now, name), cell(one.recommended, name)]));
   byId("sizes").replaceChildren(table([["Container"], ["Amount"], ["Now", "right"], ["Recommended", "right"]], rows, ""), element("p", { class: "lead" }, `${words(resources.reason)}: ${resources.message}`));
+}
+
+/** What VPAs of the cluster recommend, by container: beside ours, or why it is not known. */
+function vpas() {
+  const { vpas: found, unknown, read_at: at } = page.beside;
+  byId("vpas").replaceChildren(...found.map((one) => vpa(one, at)), unknown ? element("p", { class: "lead" }, `What a VPA recommends is not known: ${unknown}.`) : "");
+}
+
+function vpa(one, at) {
+  const head = element("h3", {}, `VPA ${one.name}`);
+  const mode = `updateMode ${one.update_mode}, as of ${instant(Date.parse(at))} UTC`;
+  if (!one.containers.length) return element("div", { class: "vpa" }, head, element("p", { class: "lead" }, `${mode}. It recommends nothing yet${one.message ? `: ${one.message}` : ""}.`));
+  const rows = one.containers.flatMap(({ container, ...of }) => [["cpu_request_cores", "cores"], ["memory_request_bytes", "bytes"]].map(([name, unit]) =>
+    [container, words(name.split("_").slice(0, 2).join("-")), ...["target", "lower_bound", "upper_bound"].map((bound) => amount(of[bound][name], unit))]));
+  return element("div", { class: "vpa" }, head, element("p", { class: "lead" }, `${mode}.`),
+    table([["Container"], ["Amount"], ["Target", "right"], ["Lower bound", "right"], ["Upper bound", "right"]], rows, ""));
 }
 
 function past() {

@@ -121,6 +121,13 @@ class TestHelp:
         assert shown.exit_code == 0
         assert "Usage:" in shown.output
 
+    @pytest.mark.parametrize("command", [("once",), ("models",), ("schema",), ("settings",), ("hpa", "explain")])
+    def test_an_argument_that_may_be_left_out_is_in_brackets_once(
+        self, terminal: Terminal, command: Sequence[str]
+    ) -> None:
+        usage = terminal.types_exactly(*command, "-h").out.splitlines()[0]
+        assert ("[" in usage.partition("[OPTIONS]")[2], "[[" in usage) == (True, False)
+
     def test_is_what_a_bare_command_shows(self) -> None:
         assert "Usage:" in CliRunner().invoke(app, []).output
 
@@ -185,11 +192,22 @@ class TestOnce:
         assert (told.code, told.out) == (1, "")
         assert answer in told.err
 
+    def test_recommend_names_it_too(self, terminal: Terminal) -> None:
+        told = terminal.types("recommend", "shop/catr")
+        assert (told.code, told.out) == (1, "")
+        assert "no workload matches 'shop/catr'; did you mean shop/cart?" in told.err
+
     def test_a_namespace_without_workloads_is_an_error(self, terminal: Terminal) -> None:
         assert terminal.types("once", "-n", "nowhere").code == 1
 
     def test_a_misspelt_namespace_is_answered_with_the_nearest(self, terminal: Terminal) -> None:
         told = terminal.types("once", "-n", "shpo")
+        assert (told.code, told.out) == (1, "")
+        assert "no namespace matches 'shpo'; did you mean shop?" in told.err
+
+    def test_replay_of_a_misspelt_namespace_is_answered_too(self, terminal: Terminal) -> None:
+        given = ("--prometheus", terminal.url, "--config", str(terminal.config), "--until", NOON.isoformat())
+        told = terminal.types_exactly("replay", "--from-prometheus", "-n", "shpo", *given)
         assert (told.code, told.out) == (1, "")
         assert "no namespace matches 'shpo'; did you mean shop?" in told.err
 

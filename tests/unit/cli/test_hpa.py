@@ -229,3 +229,12 @@ class TestStreams:
 
     def test_a_stream_without_any_says_what_there_is(self) -> None:
         assert "there are Service" in str(typed(SERVICE).exception)
+
+    def test_a_quantity_that_is_none_is_told_before_anything_is_said(self) -> None:
+        told = typed(f"{HPA}---{SCALED}", "--usage", "cpu=5,2", "--replicas", "4")
+        assert (told.stdout, str(told.exception)) == ("", "--usage cpu=5,2: write 5.2")
+
+    def test_text_that_is_no_manifest_is_called_standard_input(self) -> None:
+        refused = str(typed("kind: [").exception)
+        assert refused.startswith("standard input is no YAML: ")
+        assert "<unicode string>" not in refused

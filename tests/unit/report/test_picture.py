@@ -22,8 +22,9 @@ def test_what_changes_most_is_on_top_and_the_rest_waits(capsys: pytest.CaptureFi
     assert headline(outcome, made).startswith("2026-03-01 12:00 UTC: 4 workloads, 1 up, 1 down, 1 keep, 1 hold")
     with LiveTable(rows=3) as picture:
         picture.show(outcome, {one.id for one in made})
-    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("shop/")]
-    assert shown == ["shop/more", "shop/fewer", "shop/held"]
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in told if line.startswith("shop/")] == ["shop/more", "shop/fewer", "shop/held"]
+    assert told[-1] == "1 more; `forecaster once` lists all"
 
 
 def test_without_a_terminal_pictures_follow_each_other(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,3 +34,12 @@ def test_without_a_terminal_pictures_follow_each_other(capsys: pytest.CaptureFix
         for _ in range(2):
             picture.show(outcome, {one.id for one in made})
         assert capsys.readouterr().out.count("shop/web") == 2
+
+
+def test_a_pipe_has_all_of_them_and_is_not_told_how_to_end_what_has_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    made = [recommendation(workload_id(f"web-{number}")) for number in range(60)]
+    outcome = Outcome(Inventory(NOON, ()), made, CycleReport(at=NOON))
+    with LiveTable(lasts=False) as picture:
+        picture.show(outcome, {one.id for one in made})
+    told = capsys.readouterr().out
+    assert (told.count("shop/web-"), "more;" in told, "Ctrl-C" in told) == (60, False, False)

@@ -252,7 +252,10 @@ def test_without_a_dashboard_nothing_is_at_the_root(tmp_path: Path) -> None:
 def test_before_the_first_table_the_page_is_there_and_its_answers_say_what_is_missing(tmp_path: Path) -> None:
     client = client_of(tmp_path / "table")
     assert client.get("/").status_code == 200
-    assert client.get("/dashboard/now").status_code == 503
+    for asked in ("now", "fleet", "health", "nodes", "workloads/shop/Deployment/api"):
+        answer = client.get(f"/dashboard/{asked}")
+        assert (answer.status_code, list(answer.json())) == (200, ["waiting"])
+        assert "no table has been published" in answer.json()["waiting"]
 
 
 def test_secrets_are_not_among_the_settings() -> None:

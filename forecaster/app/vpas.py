@@ -1,0 +1,66 @@
+"""VpaLook: what VPAs of the cluster recommend, listed now and then in a thread of its own, for the dashboard."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from forecaster.app.compose import listed_vpas, vpa_client
+from forecaster.kube.client import ApiError
+from forecaster.publish.vpas import SeenVpas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import ExitStack
+    from datetime import datetime
+
+    from forecaster.config.settings import Settings
+    from forecaster.kube.client import ApiClient
+
+EVERY = timedelta(minutes=5)
+"""VPAs renew their recommendations by the minute and hardly change them; a list of 10,000 is some 20 MB."""
+
+
+class VpaLook:
+    """The newest list. No cycle waits for the API server: it publishes what was listed last."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = EVERY) -> None:
+        self.seen = SeenVpas()
+        self._client, self._clock, self._every = client, clock, every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="vpas", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; a request that is under way is not waited for."""
+        self._stop.set()
+        self._client.close()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.seen = self._listed()
+            self._stop.wait(self._every.total_seconds())
+
+    def _listed(self) -> SeenVpas:
+        """Of VPAs that cannot be listed nothing older is shown."""
+        now = self._clock()
+        try:
+            found, unknown = listed_vpas(self._client)
+        except ApiError as error:
+            found, unknown = {}, f"VPAs are not known: {error}"
+        return SeenVpas(now, found, unknown)
+
+
+def seen_vpas(settings: Settings, clock: Callable[[], datetime], parts: ExitStack) -> Callable[[], SeenVpas]:
+    """What was listed last, for a dashboard beside a cluster; `parts` ends the looking."""
+    client = vpa_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
+    if client is None:
+        return SeenVpas
+    look = VpaLook(client, clock)
+    look.start()
+    parts.callback(look.close)
+    return lambda: look.seen

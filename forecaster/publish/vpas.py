@@ -1,0 +1,97 @@
+"""SeenVpas: what VPAs of the cluster recommend, carried to the page of a workload beside our own sizes. No numpy."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.publish.reader import PublishedTable, TableEntry
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+
+VPAS = "vpas"
+"""The column with what is known of all, and the text column of the workloads that have some."""
+
+
+class VpaRequests(msgspec.Struct, frozen=True, gc=False):
+    """Of one container, in cores and bytes; null where it is not told."""
+
+    cpu_request_cores: float | None
+    memory_request_bytes: float | None
+
+
+class VpaContainer(msgspec.Struct, frozen=True):
+    """What a VPA recommends for one container."""
+
+    container: str
+    target: VpaRequests
+    lower_bound: VpaRequests
+    upper_bound: VpaRequests
+
+
+class VpaView(msgspec.Struct, frozen=True):
+    """A VPA; without a recommendation it has no containers, and the message is what it says of that."""
+
+    name: str
+    update_mode: str
+    containers: tuple[VpaContainer, ...]
+    message: str
+
+
+class VpasSight(msgspec.Struct, frozen=True):
+    """When VPAs were listed; or why they are not known, in a sentence."""
+
+    read_at: datetime | None = None
+    unknown: str = ""
+
+
+class VpasOfWorkload(VpasSight, frozen=True, kw_only=True):
+    """Those of one workload."""
+
+    vpas: tuple[VpaView, ...] = ()
+
+
+_encoder = msgspec.json.Encoder()
+_sight = msgspec.json.Decoder(VpasSight)
+_views = msgspec.json.Decoder(tuple[VpaView, ...])
+
+
+class SeenVpas:
+    """VPAs as they were listed once, encoded once."""
+
+    def __init__(
+        self, read_at: datetime | None = None, found: Mapping[WorkloadId, tuple[VpaSizes, ...]] = {}, unknown: str = ""
+    ) -> None:
+        self.sight = b"" if read_at is None and not unknown else _encoder.encode(VpasSight(read_at, unknown))
+        """Nothing before the first look, and where VPAs are not looked for."""
+        self._of = {id_: _encoder.encode([_view(one) for one in vpas]) for id_, vpas in found.items()}
+
+    def of(self, id_: WorkloadId) -> bytes:
+        """Those of a workload; nothing where it has none."""
+        return self._of.get(id_, b"")
+
+
+def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:
+    """What the table tells of the VPAs of a workload."""
+    sight = table.whole(VPAS)
+    if not sight:
+        return VpasOfWorkload()
+    known, text = _sight.decode(sight), table.text(VPAS, entry.row)
+    return VpasOfWorkload(known.read_at, known.unknown, vpas=_views.decode(text) if text else ())
+
+
+def _view(one: VpaSizes) -> VpaView:
+    containers = (
+        VpaContainer(of.container, _requests(of.target), _requests(of.lower), _requests(of.upper))
+        for of in one.containers
+    )
+    return VpaView(one.name, one.mode, tuple(containers), one.why)
+
+
+def _requests(one: Resources) -> VpaRequests:
+    return VpaRequests(one.cpu_request, one.memory_request)
