@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -184,46 +185,103 @@ def actuators(
     """
     if not (settings.floor.enabled or settings.scale.enabled or settings.resize.enabled):
         return None
-    acting, policies = settings.acting, settings.policies
+    shared = _shared(settings, log, parts, live, election, source)
+    found: dict[str, Acting] = {}
+    refusing: list[LeavesAlone] = [*shared.writers.values()]
+    if settings.floor.enabled:
+        found["floor"] = shared.floor()
+    if settings.scale.enabled:
+        found["scale"] = shared.scale()
+    if settings.resize.enabled:
+        found["resize"] = shared.resize()
+        if settings.resize.initial and table:
+            found["initial"] = initial = shared.initial(new_pods_path(table))
+            refusing.append(initial)
+    found["warnings"] = HpaWarnings(shared.client, misread, shared.election, settings.acting)
+    return Actuators(shared.election, found, refusing, shared.beside.begin)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedParts:
+    """What the modes have in common; each method is one of them."""
+
+    settings: Settings
+    election: Election
+    here: LiveCluster | None
+    """What is watched of the cluster that is written to."""
+    client: ApiClient
+    reader: ApiClient
+    hpas: Autoscalers
+    pods: Resizes
+    beside: CycleNeighbours
+    health: WorkloadHealth
+    rooms: Callable[[], Rooms]
+    writers: Mapping[str, Writer]
+
+    def floor(self) -> FloorActuator:
+        """`minReplicas` of HPAs."""
+        settings, writer = self.settings, self.writers["floor"]
+        return FloorActuator(self.hpas, writer, settings.policies, settings.floor, self.beside, self.health, self.rooms)
+
+    def scale(self) -> ScaleActuator:
+        """Counts of workloads without an HPA."""
+        settings, writer = self.settings, self.writers["scale"]
+        scales = Scales(self.client, scalable_kinds(settings), dry_run=settings.acting.dry_run, reader=self.reader)
+        return ScaleActuator(
+            scales, self.hpas.listed, writer, settings.policies, settings.scale, self.beside, self.health, self.rooms
+        )
+
+    def resize(self) -> ResizeActuator:
+        """Sizes of running pods."""
+        settings, running = self.settings, self.here.running if self.here else _not_watched
+        writer = self.writers["resize"]
+        return ResizeActuator(self.pods, running, writer, settings.policies, settings.resize, self.beside, self.health)
+
+    def initial(self, path: Path) -> InitialActuator:
+        """Sizes of pods that are made, told to the webhook in a file."""
+        settings, election = self.settings, self.election
+        election.tell_pause = PauseMark(path).put
+        daemons = self.here.daemons if self.here else dict
+        interval, acting, policies = settings.cycle.interval, settings.acting, settings.policies
+        return InitialActuator(self.pods, path, interval, election, acting, policies, self.beside, daemons)
+
+
+def _shared(
+    settings: Settings,
+    log: AuditLog,
+    parts: ExitStack,
+    live: LiveCluster | None,
+    election: Election | None,
+    source: Source | None,
+) -> SharedParts:
+    """Clients, which `parts` close, and what reads and writes through them."""
+    acting = settings.acting
     here = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
     rights = client_config_source(acting.kubeconfig)
     client, reader = ApiClient(rights, timeout=REQUEST_SECONDS).configured(), ApiClient(rights, connections=1)
     parts.callback(client.close)
     parts.callback(reader.close)
     election = election or election_of(settings, parts)
-    hpas = Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here))
     followed = Followed(ApiClient(rights, connections=CONNECTIONS))
     parts.callback(followed.close)
     beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else dict)
-    health = WorkloadHealth(here, source, policies, log)
     around, templates = Resizes(reader, _itself, followed=followed).around, Templates(reader, scalable_kinds(settings))
-    rooms = partial(Rooms, around, templates.of)
-    found: dict[str, Acting] = {}
-    writers = {
-        name: Writer(name, election, acting, log, beside=partial(beside.since, concern=of))
-        for name, of in CONCERNS.items()
-    }
-    refusing: list[LeavesAlone] = [*writers.values()]
-    if settings.floor.enabled:
-        found["floor"] = FloorActuator(hpas, writers["floor"], policies, settings.floor, beside, health, rooms)
-    if settings.scale.enabled:
-        scales = Scales(client, scalable_kinds(settings), dry_run=acting.dry_run, reader=reader)
-        found["scale"] = ScaleActuator(
-            scales, hpas.listed, writers["scale"], policies, settings.scale, beside, health, rooms
-        )
-    if settings.resize.enabled:
-        above, running = (here.above, here.running) if here else (_itself, _not_watched)
-        pods = Resizes(client, above, dry_run=acting.dry_run, reader=reader, followed=followed)
-        found["resize"] = ResizeActuator(pods, running, writers["resize"], policies, settings.resize, beside, health)
-        if settings.resize.initial and table:
-            path = new_pods_path(table)
-            election.tell_pause = PauseMark(path).put
-            found["initial"] = initial = InitialActuator(
-                pods, path, settings.cycle.interval, election, acting, policies, beside, here.daemons if here else dict
-            )
-            refusing.append(initial)
-    found["warnings"] = HpaWarnings(client, misread, election, acting)
-    return Actuators(election, found, refusing, beside.begin)
+    return SharedParts(
+        settings,
+        election,
+        here,
+        client,
+        reader,
+        Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here)),
+        Resizes(client, here.above if here else _itself, dry_run=acting.dry_run, reader=reader, followed=followed),
+        beside,
+        WorkloadHealth(here, source, settings.policies, log),
+        partial(Rooms, around, templates.of),
+        {
+            name: Writer(name, election, acting, log, beside=partial(beside.since, concern=of))
+            for name, of in CONCERNS.items()
+        },
+    )
 
 
 def neighbour_paths(settings: Settings) -> tuple[str, ...]:

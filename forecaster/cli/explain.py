@@ -68,15 +68,8 @@ def explain(
     with shown_progress("explain") as shown:
         cycle, outcome = cycle_run(settings, at, workload, shown, paths)
         ours = workloads_of(outcome, workload, settings)
-        explanations = Explanations(
-            cycle,
-            outcome,
-            _prover(cluster),
-            _vpas(cluster, settings, outcome),
-            _together(cycle, outcome, cluster) if joint else {},
-            cycle.what_if(changes, outcome.report.at) if changes else None,
-            changed or (),
-        )
+        otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
+        explanations = Explanations.of(cycle, outcome, cluster, settings, otherwise, changed or (), joint=joint)
     explanations.give(sorted(ours), output, html, paths)
     finished(shown)
 
@@ -92,6 +85,23 @@ class Explanations:
     together: Mapping[WorkloadId, list[str]]
     otherwise: Sequence[Recommendation] | None
     changed: Sequence[str]
+
+    @classmethod
+    def of(
+        cls,
+        cycle: Cycle,
+        outcome: Outcome,
+        cluster: Cluster | None,
+        settings: Settings,
+        otherwise: Sequence[Recommendation] | None,
+        changed: Sequence[str],
+        *,
+        joint: bool,
+    ) -> Explanations:
+        """With what the cluster and its VPAs say, and, where that is asked, count and size together."""
+        together = _together(cycle, outcome, cluster) if joint else {}
+        vpas = _vpas(cluster, settings, outcome)
+        return cls(cycle, outcome, _prover(cluster), vpas, together, otherwise, changed)
 
     def give(self, ids: Sequence[WorkloadId], output: DocumentOutput, html: Path | None, paths: Paths | None) -> None:
         """Failures first; printed, or written as a page. Exits with 1 where no workload is meant."""
