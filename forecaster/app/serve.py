@@ -255,11 +255,8 @@ def build_service(
     table.vpas = seen_vpas(settings, clock, parts)
     fenced = FencedPublisher(publisher, election.holds) if election else publisher
     effects = Effects(fenced, taped.ledger, writers.actuators)
-    cycle = (
-        sharded_cycle(settings, taped.source, effects, kept.shards, parts)
-        if kept.shards
-        else whole_cycle(settings, taped.source, effects, kept, nodes, paths)
-    )
+    given = settings, taped.source, effects
+    cycle = sharded_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
