@@ -28,7 +28,6 @@ def test_a_span_of_the_bundled_load_as_json_and_as_a_page(tmp_path: Path) -> Non
     assert found["summary"][0].startswith("Our policy was worse than the HPA alone")
     assert found["decided"] is None
     assert "What forecaster was worth" in page.read_text()
-    assert "leaves less short for the pod-hours that ours took" in page.read_text()
 
 
 def test_a_span_has_a_beginning_and_a_length_and_a_namespace() -> None:
