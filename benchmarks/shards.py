@@ -201,10 +201,12 @@ def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
     columns = {name: column[..., rows] for name, column in template.numbers.columns.items()}
     place = {row: number for number, row in enumerate(template.texts.rows)}
     news = [row for row in range(count) if row % SHARD in place]
+    # Each row has texts of its own, as those of different workloads are: one object for all would need no memory.
+    words, resources = ([*map(pickle.dumps, one)] for one in (template.texts.words, template.texts.resources))
     texts = ShardTexts(
         news,
-        [template.texts.words[place[row % SHARD]] for row in news],
-        [template.texts.resources[place[row % SHARD]] for row in news],
+        [pickle.loads(words[place[row % SHARD]]) for row in news],  # noqa: S301  our own
+        [pickle.loads(resources[place[row % SHARD]]) for row in news],  # noqa: S301  our own
     )
     learned = template.learned
     observed = learned.observed * (count // SHARD) or learned.observed[: len(learned.observed) * count // SHARD]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import copyreg
 import logging
-import math
 import os
 import signal
 import time
-from collections import Counter
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
+from forecaster.app.sharding.places import assigned
 from forecaster.app.sharding.shard import HERE, ShardResult
 from forecaster.errors import StoreError
 
@@ -28,7 +27,7 @@ except ModuleNotFoundError as missing:
     raise StoreError("sharding: Dask is missing; install kube-forecaster[dask]") from missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from forecaster.app.sharding.shard import ShardTask
     from forecaster.config.sharding import ShardingSettings
@@ -78,21 +77,9 @@ async def facts_on_worker(fleet: str, shard: int, id_: WorkloadId) -> bytes:
     return await asyncio.to_thread(HERE.facts, fleet, shard, id_)
 
 
-def assigned(shards: Iterable[int], last: dict[int, str], workers: Sequence[str]) -> dict[int, str]:
-    """A worker for each shard: the one that ran it last, unless that one has more than its part; else the idlest."""
-    wanted, load = list(shards), Counter(dict.fromkeys(workers, 0))
-    most = math.ceil(len(wanted) / len(workers))
-    found: dict[int, str] = {}
-    for shard in wanted:
-        worker = last.get(shard, "")
-        if worker in load and load[worker] < most:
-            found[shard] = worker
-            load[worker] += 1
-    for shard in wanted:
-        if shard not in found:
-            found[shard] = min(workers, key=lambda worker: load[worker])
-            load[found[shard]] += 1
-    return found
+def sizes_of(tasks: Mapping[int, ShardTask]) -> dict[int, int]:
+    """Workloads of each shard."""
+    return {shard: len(task.inventory.workloads) for shard, task in tasks.items()}
 
 
 @dataclass(slots=True)
@@ -146,7 +133,7 @@ class DaskExecutor:
         if not workers:
             return
         try:
-            places = assigned(left, self.last, workers)
+            places = assigned(sizes_of(left), self.last, workers)
             for shard, worker in places.items():
                 known = self.last.get(shard) == worker
                 round_.submit(left[shard].alone() if known else left[shard], worker)
@@ -161,7 +148,7 @@ class DaskExecutor:
         idle = [worker for worker in workers if worker not in slow]
         if idle:
             self.avoided |= dict.fromkeys(slow, AVOIDED)
-            for shard, worker in assigned(left, {}, idle).items():
+            for shard, worker in assigned(sizes_of(left), {}, idle).items():
                 round_.submit(left[shard], worker)
 
     def _connected(self, seconds: float) -> Any:

@@ -17,7 +17,7 @@ from distributed import Client
 
 from forecaster.app.facts import SOCKET, FactsServer
 from forecaster.app.sharding.cycle import ShardedCycle
-from forecaster.app.sharding.dask import LOST, DaskExecutor, assigned, security_of
+from forecaster.app.sharding.dask import LOST, DaskExecutor, security_of
 from forecaster.app.what_if import WhatIfAnswers
 from forecaster.config.sharding import ShardingSettings
 from forecaster.cycle.workload_facts import WorkloadFacts
@@ -232,10 +232,3 @@ def test_what_keeps_shards_from_workers_is_said_of_each_workload(site: Site, tmp
     said = {one.replicas.message for one in outcome.recommendations}
     assert all(f"the scheduler at tcp://127.0.0.1:{port} is away" in one for one in said)
     assert {one.replicas.reason for one in outcome.recommendations} == {"failed"}
-
-
-@pytest.mark.parametrize("last", [{}, {0: "a", 1: "a", 2: "a", 3: "a"}, {0: "gone", 1: "a"}])
-def test_no_worker_has_more_than_its_part(last: dict[int, str]) -> None:
-    found = assigned(range(4), last, ["a", "b"])
-    assert sorted(found.values()) == ["a", "a", "b", "b"]
-    assert {shard for shard, worker in last.items() if found[shard] == worker} >= ({1} if 1 in last else set())

@@ -1,0 +1,31 @@
+"""Shards on workers: none has more than its part, and what was placed stays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.app.sharding.places import assigned
+
+
+@pytest.mark.parametrize("last", [{}, {0: "a", 1: "a", 2: "a", 3: "a"}, {0: "gone", 1: "a"}])
+def test_no_worker_has_more_than_its_part(last: dict[int, str]) -> None:
+    found = assigned(dict.fromkeys(range(4), 500), last, ["a", "b"])
+    assert sorted(found.values()) == ["a", "a", "b", "b"]
+    assert {shard for shard, worker in last.items() if found[shard] == worker} >= ({1} if 1 in last else set())
+
+
+@given(
+    st.dictionaries(st.integers(0, 40), st.integers(1, 20_000), min_size=1),
+    st.dictionaries(st.integers(0, 40), st.sampled_from("abcdx")),
+)
+def test_shards_of_any_size_are_spread_by_their_workloads_and_then_stay(
+    sizes: dict[int, int], last: dict[int, str]
+) -> None:
+    """No worker has more than its part and the largest shard; what was placed stays where it is."""
+    found = assigned(sizes, last, "abcd")
+    load = {worker: sum(sizes[shard] for shard, at in found.items() if at == worker) for worker in "abcd"}
+    assert found.keys() == sizes.keys()
+    assert max(load.values()) <= 1.1 * (sum(sizes.values()) / 4 + max(sizes.values()))
+    assert assigned(sizes, found, "abcd") == found
