@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,13 @@ from forecaster.cli.options import (
     settings_of,
 )
 from forecaster.domain.amounts import counted
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from forecaster.config.settings import Settings
+    from forecaster.report.progress import ShownProgress
+    from forecaster.sources.bundle import Bundle
 
 Out = Annotated[Path, typer.Argument(metavar="OUT.zip", dir_okay=False, help="The file to write.")]
 Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="How much, up to the end.")]
@@ -47,9 +54,7 @@ def export(
     `replay --export`, `tune --export` and the notebooks read it. It holds no address, no secret and no code.
     """
     from forecaster.app import traces
-    from forecaster.app.clock import instant
-    from forecaster.app.export import bundle_of, recorded_changes
-    from forecaster.cli.once import cycle_run
+    from forecaster.app.export import bundle_of
     from forecaster.cli.replay_outputs import check_writable
     from forecaster.report.progress import shown_progress
     from forecaster.sources.bundle import write_bundle
@@ -65,21 +70,33 @@ def export(
             ours = chosen(of_namespaces(ids, namespace), workload)
             bundle = bundle_of(every.take([i for i, id_ in enumerate(ids) if id_ in ours]), settings)
         else:
-            found = traces.measured(
-                settings.prometheus,
-                narrowed(settings, workload).queries,
-                settings.signals,
-                length=min(fine, whole),
-                history=max(whole - fine, settings.cycle.interval * 5),
-                until=instant(at),
-                chosen=partial(chosen, pattern=workload, settings=settings, at=instant(at)),
-            )
-            outcome = cycle_run(settings, found.end.isoformat(), workload, shown)[1]
-            ids = [one.id for one in found.workloads]
-            bundle = bundle_of(found, settings, outcome.recommendations, recorded_changes(settings, ids, found.start))
+            bundle = _measured(settings, workload, at, whole, fine, shown)
         write_bundle(out, bundle)
     typer.echo(
         f"{out}: {counted(len(bundle.workloads), 'workload')}, {', '.join(bundle.manifest.signals)}, "
         f"{counted(len(bundle.decisions), 'decision')}, {out.stat().st_size / 2**20:.1f} MiB"
     )
     finished(shown)
+
+
+def _measured(
+    settings: Settings, workload: str, at: str | None, whole: timedelta, fine: timedelta, shown: ShownProgress
+) -> Bundle:
+    """What Prometheus has of the workloads of a pattern, what is decided about them, and what was."""
+    from forecaster.app import traces
+    from forecaster.app.clock import instant
+    from forecaster.app.export import bundle_of, recorded_changes
+    from forecaster.cli.once import cycle_run
+
+    found = traces.measured(
+        settings.prometheus,
+        narrowed(settings, workload).queries,
+        settings.signals,
+        length=min(fine, whole),
+        history=max(whole - fine, settings.cycle.interval * 5),
+        until=instant(at),
+        chosen=partial(chosen, pattern=workload, settings=settings, at=instant(at)),
+    )
+    outcome = cycle_run(settings, found.end.isoformat(), workload, shown)[1]
+    ids = [one.id for one in found.workloads]
+    return bundle_of(found, settings, outcome.recommendations, recorded_changes(settings, ids, found.start))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from forecaster.cli.replay_inputs import ReplayInputs
     from forecaster.domain.workload import ContainerLosses, WorkloadId
+    from forecaster.replay.comparison import Comparison
     from forecaster.replay.realised import RealisedOutcome
     from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.progress import ShownProgress
@@ -120,6 +121,7 @@ def _looked_back(
         forecasting=inputs.forecasting,
         watch=shown,
     )
+    _end_where_nothing_is_compared(compared, shown)
     shown.began("sizes", 0.8)
     sizes = sizes_of(inputs.traces, inputs.policies, inputs.begin, inputs.until)
     shown.began("decisions", 0.95)
@@ -158,3 +160,18 @@ def _decided(inputs: ReplayInputs) -> RealisedOutcome | None:
         inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
     )
     return found if found.workloads else None
+
+
+def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -> None:
+    """After Ctrl-C a strategy may be missing: then there is no look back, only what is known of the others.
+
+    Raises:
+        typer.Exit: so it is.
+    """
+    from forecaster.report.printed import print_text
+    from forecaster.report.replay_table import sentences
+    from forecaster.report.week_table import NAMES
+
+    if shown.interrupted_in and any(name not in one.curves for one in compared.workloads for name in NAMES):
+        print_text(*sentences(compared))
+        finished(shown)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from typer.testing import CliRunner
 
 from forecaster.cli import app
 from forecaster.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from forecaster.replay.compare import ReplayScope
+    from forecaster.replay.strategies import Strategy
 
 QUICK = ("--from", "2021-10-20T18:00:00Z", "--every", "30", "--no-cache")
 
@@ -38,6 +44,28 @@ def test_a_span_has_a_beginning_and_a_length_and_a_namespace() -> None:
     assert [one["name"] for one in found["workloads"]] == ["search"]
     refused = CliRunner().invoke(app, ["report", *quick, "-n", "shp"], catch_exceptions=True).exception
     assert "no namespace matches 'shp'; did you mean shop?" in str(refused)
+
+
+@pytest.mark.parametrize("whole", [1, 2])
+def test_after_ctrl_c_it_says_what_is_known_of_the_strategies_that_were_done(
+    monkeypatch: pytest.MonkeyPatch, whole: int
+) -> None:
+    module, begun = import_module("forecaster.replay.compare"), list[str]()
+    runs_of = module.runs_of
+
+    def interrupted(scope: ReplayScope, strategies: Sequence[Strategy], *others: Any) -> Iterator[Any]:
+        begun.extend(one.name for one in strategies)
+        if len(begun) > whole:
+            raise KeyboardInterrupt
+        found: Iterator[Any] = runs_of(scope, strategies, *others)
+        return found
+
+    monkeypatch.setattr(module, "runs_of", interrupted)
+    done = CliRunner().invoke(app, ["report", "shop/search", *QUICK, "--to", "2021-10-20T19:00:00Z"])
+    assert done.exit_code == 130, done.exception
+    assert "With the HPA alone" in done.stdout
+    assert ("seasonal naive: " in done.stdout) == (whole == 2)
+    assert "Interrupted in " in done.stderr
 
 
 def test_a_span_that_ends_before_it_begins_is_refused() -> None:

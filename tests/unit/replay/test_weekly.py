@@ -16,7 +16,7 @@ from forecaster.domain.workload import ContainerLosses, Resources
 from forecaster.replay import Assumptions, Prices, Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
 from forecaster.report.week_page import week_page
-from forecaster.report.week_table import adopted_rows, rows_of, size_rows, told
+from forecaster.report.week_table import WORSE_MEANS, adopted_rows, rows_of, size_rows, told
 from forecaster.report.week_view import week_view
 from tests.support.builders import GIB, NOON, minutes, workload
 from tests.support.replays import looked_back, small_comparison
@@ -88,6 +88,7 @@ def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
     assert week_view(worse).summary[0].startswith(first)
     text = week_page(worse, Assumptions(), "made up")
     assert text.index(first) < text.index("<table")
+    assert (WORSE_MEANS in text, WORSE_MEANS in week_page(outcome(), Assumptions(), "made up")) == (True, False)
     assert rows_of(worse)[0][-1] == "worse"
     assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload")
 
