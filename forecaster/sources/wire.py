@@ -168,7 +168,20 @@ _LOOKED_AT = 1 << 16
 
 _UNAVAILABLE = {429, 500, 502, 503, 504}
 _DENIED = {401, 403, 407}
-_TOO_MANY = ("too many samples", "exceeded maximum resolution")
+_TOO_MANY = (
+    "too many samples",
+    "exceeded maximum resolution",
+    # Limits of a tenant of Mimir that a shorter span keeps.
+    "err-mimir-max-chunks-per-query",
+    "err-mimir-max-chunks-bytes-per-query",
+    "err-mimir-max-estimated-chunks-per-query",
+    "err-mimir-max-estimated-memory-consumption-per-query",
+    "err-mimir-max-query-length",
+    "err-mimir-max-total-query-length",
+)
+_NO_TENANT = b"no org id"
+"""How Mimir refuses a request without a tenant."""
+_TENANT = "state the tenant in prometheus.headers, e.g. {X-Scope-OrgID: NAME}"
 
 
 class TooMuch(SourceRefused):
@@ -265,7 +278,8 @@ def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnav
         target = shown_url(response.headers["Location"])
         return SourceRefused(f"{where}: status {status}, redirected to {target}; state the final address as url")
     if status in _DENIED:
-        return Denied(f"{where}: status {status}: {_quoted(response, body)}")
+        remedy = f"; {_TENANT}" if _NO_TENANT in body else ""
+        return Denied(f"{where}: status {status}: {_quoted(response, body)}{remedy}")
     verdict = verdict_of(body)
     if verdict is None:
         kind = SourceUnavailable if status in _UNAVAILABLE else SourceRefused

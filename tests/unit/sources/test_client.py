@@ -132,6 +132,31 @@ def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
     assert "pw" not in str(caught.value)
 
 
+def test_a_missing_tenant_is_told_with_the_setting_that_states_it() -> None:
+    with Server(replying(page(401, "no org id"))) as server, pytest.raises(Denied) as caught:
+        ask(server.url)
+    assert "'no org id'; state the tenant in prometheus.headers, e.g. {X-Scope-OrgID: NAME}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "limit"),
+    [
+        (
+            422,
+            "execution",
+            "the query exceeded the maximum number of chunks (limit: 5 chunks) (err-mimir-max-chunks-per-query)",
+        ),
+        (422, "execution", "size limit (limit: 9 bytes) (err-mimir-max-chunks-bytes-per-query)"),
+        (422, "execution", "(limit: 9 bytes) (err-mimir-max-estimated-memory-consumption-per-query)"),
+        (422, "execution", "(query length: 720h, limit: 1h) (err-mimir-max-query-length)"),
+        (400, "bad_data", "(query length: 720h, limit: 1h) (err-mimir-max-total-query-length)"),
+    ],
+)
+def test_a_limit_of_mimir_that_a_shorter_span_keeps_asks_for_a_shorter_one(status: int, kind: str, limit: str) -> None:
+    with Server(replying(verdict(status, kind, limit))) as server, pytest.raises(TooMuch, match="err-mimir"):
+        ask(server.url)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_identity_is_told_apart(status: int) -> None:
     with Server(replying(page(status, "who are you?"))) as server, pytest.raises(Denied, match="who are you"):
