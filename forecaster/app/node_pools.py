@@ -43,13 +43,15 @@ class NodesText:
     """The newest forecast of nodes as JSON."""
 
     pools: NodePools | None
+    absent: str = "the service does not read nodes; `forecaster nodes` says what it needs"
+    """Why there are no pools, where there are none."""
     _of: NodeForecast | None = None
     _text: bytes = b""
 
     def __call__(self) -> bytes:
         """What is known now."""
         if self.pools is None:
-            return refused("the service does not read nodes; `forecaster nodes` says what it needs")
+            return refused(self.absent)
         latest = self.pools.latest
         if latest is None:
             return refused(self.pools.refused or "nodes are read after the first cycle")

@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
     from forecaster.store.settings import StateSettings
 
+IN_SHARDS = "the histories that nodes are forecast from are with workers; `forecaster nodes` reads them itself"
+"""Why a fleet in shards has no node pools."""
+
 
 def serve(settings: Settings, clock: Callable[[], datetime] = current, files: SettingsFiles | None = None) -> int:
     """Run until SIGTERM or SIGINT; the exit code is 1 when the last cycle did not finish within its grace.
@@ -251,7 +254,7 @@ def build_service(
     watch(metrics, settings, None if kept.shards else kept.history, live, writers)
     told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
     taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
-    nodes = table.nodes = NodesText(None if kept.shards else node_pools(settings))
+    nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
     table.vpas = seen_vpas(settings, clock, parts)
     fenced = FencedPublisher(publisher, election.holds) if election else publisher
     effects = Effects(fenced, taped.ledger, writers.actuators)

@@ -11,6 +11,7 @@ import pytest
 
 from forecaster.app.answering import table_path
 from forecaster.app.facts import FactsServer
+from forecaster.app.serve import known_of
 from forecaster.cycle.workload_facts import encoded_facts
 from tests.browser.conftest import inked, opened, served
 from tests.support.builders import NOON, hpa, workload
@@ -90,3 +91,24 @@ def test_a_page_says_why_it_cannot_look_back(browser: Any, service: str) -> None
         page.goto(service)
         page.wait_for_selector("#outcomes:has-text('it is gone')")
         assert inked(page, "#demand canvas") > 1000
+
+
+def test_the_page_of_a_workload_in_a_shard_is_drawn_of_what_its_worker_tells(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """There is no picture of the fleet then: what was forecast and what came are the worker's."""
+    directory = tmp_path_factory.mktemp("s")
+    web, sharding = workload("web", autoscaler=hpa(lowest=2, highest=20)), {"enabled": True, "shards": 2}
+    with recorded_cluster((web,), cores=4.0) as cluster, composed(cluster, directory, sharding=sharding) as running:
+        tick(running, NOON)
+        facts = FactsServer(known_of(running.cycle), directory)
+        facts.start()
+        with served(table_path(directory), facts=str(facts.path)) as address, opened(browser, address) as page:
+            page.goto(f"{address}#/workloads/shop/Deployment/web")
+            page.wait_for_selector("#demand:has-text('the peak that came')", timeout=3 * FIRST_MS)
+            assert inked(page, "#demand canvas") > 2000
+            page.click("#what-if-open")
+            page.wait_for_selector("#what-if-accounts table", timeout=3 * FIRST_MS)
+            page.goto(f"{address}#/nodes")
+            page.wait_for_selector("#nodes-said:has-text('`forecaster nodes` reads them itself')")
+        facts.close()

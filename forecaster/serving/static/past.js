@@ -37,8 +37,8 @@ export function leads(changed) {
   }));
 }
 
-/** The series of what was forecast then. */
-export function series(found) {
+/** The series of what was forecast then; `alone` with what came of it, where the page has no history of its own. */
+export function series(found, alone = false) {
   const { forecast } = found ?? {};
   if (!forecast) return [];
   const at = (i) => Date.parse(forecast.begin) + i * forecast.step_seconds * 1000;
@@ -46,6 +46,7 @@ export function series(found) {
   return [
     { label: `${before}, 10 to 90 %`, colour: "band", kind: "band", points: forecast.low.map((low, i) => [at(i), low, forecast.high[i]]) },
     { label: `${before}, ${percent(forecast.quantile)}`, colour: "forecast", kind: "line", width: 1, points: forecast.peak.map((value, i) => [at(i), value]) },
+    ...alone ? [{ label: "the peak that came", colour: "demand", kind: "line", points: forecast.actual.map((value, i) => [at(i), value]) }] : [],
   ];
 }
 

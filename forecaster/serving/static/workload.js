@@ -110,7 +110,7 @@ function demand({ now, from, to, steps }) {
   const first = page.recommendation.signals.find((one) => one.target);
   const lead = (page.recommendation.lead_time?.seconds ?? 0) * 1000;
   const said = first?.signal === signal ? (page.series?.peak ?? []).map(([at, value]) => [Math.round((at + lead) / STEP) * STEP, value]) : [];
-  const before = then?.signal === signal ? looked.series(then) : [];
+  const before = then?.signal === signal ? looked.series(then, !page.series) : [];
   const quantiles = steps.map((step) => [Date.parse(step.until), Object.fromEntries(step.quantiles.map((one) => [one.quantile, one.value]))]);
   const ahead = item?.forecast;
   const series = [

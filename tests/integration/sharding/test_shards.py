@@ -102,6 +102,7 @@ def test_shards_offer_what_one_cycle_offers(cluster: Cluster, tmp_path: Path) ->
         assert [cycle_of(some).facts(each.id) for each in FLEET] == [known_of(one.cycle)(each.id) for each in FLEET]
         told = [(each.series, each.verdicts, each.newest_sample_age) for each in (some.report, one.report)]
     assert told[0] == told[1]
+    assert b"`forecaster nodes` reads them itself" in published(tmp_path / "shards").whole("nodes")
     by_shards, by_one = offers(published(tmp_path / "shards")), offers(published(tmp_path / "one"))
     assert len(by_shards) == len(FLEET)
     assert by_shards == by_one
