@@ -140,7 +140,7 @@ def rows_of(scaling: Any, played: Sequence[Played], counts: Counts) -> Iterable[
         yield {**one.job.label, **said, **scaling.measure(one.job, asked, ready)}
 
 
-def rows(bench: Path, start_up: int, options: Sequence[str] = ()) -> pd.DataFrame:
+def scored(bench: Path, start_up: int, options: Sequence[str] = ()) -> pd.DataFrame:
     """One row per series, policy and setting, as the bench keeps them with `--rows`."""
     sys.path.insert(0, str(bench.resolve().parent))
     from bench import cli, scaling  # noqa: PLC0415  lies outside this repository
@@ -185,8 +185,8 @@ def each(found: pd.DataFrame, bench: Path) -> str:
     ours = pairs[pairs.kind == "policy"]
     lines = ["| series | HPA short | policy short | ratio | pod-hours saved |", "| --- | ---: | ---: | ---: | ---: |"]
     for name, one in ours.iterrows():
-        ratio = one.vol / one.ref_vol if one.ref_vol > LEAST else np.nan
-        lines.append(f"| {name} | {one.ref_vol:.3%} | {one.vol:.3%} | {ratio:.2f} | {one.saving:.0%} |")
+        ratio = f"{one.vol / one.ref_vol:.2f}" if one.ref_vol > LEAST else "none short"
+        lines.append(f"| {name} | {one.ref_vol:.3%} | {one.vol:.3%} | {ratio} | {one.saving:.0%} |")
     return "\n".join(lines)
 
 
@@ -199,7 +199,7 @@ def main() -> None:
     asked, options = parser.parse_known_args()
     parts = []
     for minutes in asked.startup_min:
-        found = rows(asked.bench, minutes, options)
+        found = scored(asked.bench, minutes, options)
         if asked.rows:
             asked.rows.mkdir(parents=True, exist_ok=True)
             found.to_csv(asked.rows / f"all-{minutes}.csv.gz", index=False)
