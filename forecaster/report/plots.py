@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forecaster.domain.window import MINUTE
-from forecaster.replay.strategies import HPA
+from forecaster.replay.strategies import HPA, PERFECT
 from models.display import CAPACITY, DEMAND, FORECAST, SHORTAGE
 from models.pictures import (
     INK,
@@ -31,7 +31,14 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Traces
 
 OURS = "policy"
-COLOURS = {"hpa": CAPACITY, "pods": CAPACITY, "needed": DEMAND, OURS: FORECAST, "recommended": FORECAST}
+COLOURS = {
+    "hpa": CAPACITY,
+    "pods": CAPACITY,
+    "needed": DEMAND,
+    OURS: FORECAST,
+    "recommended": FORECAST,
+    PERFECT.name: "#a57c00",
+}
 """What has a colour of its own in every picture."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,11 @@ def test_a_frontier_has_a_line_a_strategy_and_marks_the_targets_of_the_owner(out
     (axes,) = plots.frontier(outcome).axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["the HPA alone", "perfect foresight"]
     assert [len(line.get_xdata()) for line in axes.lines] == [3, 1, 3, 1]
+
+
+def test_what_nothing_can_beat_looks_like_no_strategy_at_any_place(outcome: Comparison) -> None:
+    (axes,) = plots.frontier(replace(outcome, strategies=(HPA, HPA, HPA, PERFECT))).axes
+    assert axes.lines[-1].get_color() != axes.lines[0].get_color()
 
 
 def test_a_trajectory_has_demand_and_pods_of_both(outcome: Comparison) -> None:
