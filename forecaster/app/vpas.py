@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EVERY = timedelta(minutes=5)
 """VPAs renew their recommendations by the minute and hardly change them; a list of 10,000 is some 20 MB."""
+ENDED_SECONDS = 5.0
 
 
 class VpaLook:
@@ -36,9 +37,11 @@ class VpaLook:
         self._thread.start()
 
     def close(self) -> None:
-        """End it; a request that is under way is not waited for."""
+        """End it; a request that is under way is broken off."""
         self._stop.set()
         self._client.close()
+        self._thread.join(ENDED_SECONDS)
+        self._client.close()  # what the last request may have opened meanwhile
 
     def _run(self) -> None:
         while not self._stop.is_set():
