@@ -54,7 +54,7 @@ class VpaLook:
         try:
             found, unknown = listed_vpas(self._client)
         except ApiError as error:
-            found, unknown = {}, f"VPAs are not known: {error}"
+            found, unknown = {}, str(error)
         return SeenVpas(now, found, unknown)
 
 

@@ -96,7 +96,7 @@ def test_those_that_may_not_be_listed_are_not_known(tmp_path: Path) -> None:
 
 def test_without_an_answer_they_are_not_known(tmp_path: Path) -> None:
     told = beside(tmp_path / "table", listed(UnreachableError("it does not answer")))
-    assert told["unknown"] == "VPAs are not known: it does not answer"
+    assert told["unknown"] == "it does not answer"
 
 
 def test_a_cluster_without_vpas_says_nothing(tmp_path: Path) -> None:
