@@ -12,7 +12,7 @@ import msgspec
 
 from forecaster.cycle.workload_facts import WorkloadFacts
 from forecaster.domain.workload import WorkloadId
-from forecaster.errors import StoreError
+from forecaster.errors import StoreError, unexpected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,11 +36,13 @@ class FactsServer:
     """Answers one question a connection, one after the other, in a thread that reads and computes nothing.
 
     A question is a namespace, a kind and a name as JSON; the answer is `WorkloadFacts` as msgpack, nothing where there
-    is no such workload: what `known` gives.
+    is no such workload: what `known` gives. An error that it raises is told and costs the one answer.
     """
 
-    def __init__(self, known: Callable[[WorkloadId], bytes], directory: Path) -> None:
-        self._known = known
+    def __init__(
+        self, known: Callable[[WorkloadId], bytes], directory: Path, failed: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._known, self._failed = known, failed
         self.path = directory / SOCKET
         self._listener: socket.socket | None = None
 
@@ -83,7 +85,12 @@ class FactsServer:
                 asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
 
     def _answer(self, question: bytes) -> bytes:
-        return self._known(msgspec.json.decode(question, type=WorkloadId))
+        asked = msgspec.json.decode(question, type=WorkloadId)
+        try:
+            return self._known(asked)
+        except Exception as error:  # noqa: BLE001  the boundary of a question: those after it are answered
+            self._failed(f"{asked}: {unexpected(error)}")
+            return b""
 
 
 def tell_facts(
@@ -95,7 +102,7 @@ def tell_facts(
     """
     if not (serving.enabled and serving.dashboard):
         return
-    facts = FactsServer(known, directory)
+    facts = FactsServer(known, directory, lambda fault: log.warning("what_if_failed", error=fault))
     try:
         facts.start()
     except StoreError as error:

@@ -102,6 +102,17 @@ def test_a_refusal_is_a_sentence(facts: FactsServer, id_: WorkloadId, changes: d
     assert why in asked(facts, id_, **changes)["refused"]
 
 
+def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answer(tmp_path: Path) -> None:
+    failed: list[str] = []
+    server = FactsServer(lambda id_: b"" if id_ == WEB else bytes(1 // 0), tmp_path, failed.append)
+    server.start()
+    assert asked_facts(str(server.path), WEB._replace(name="cart")) is None
+    assert asked_facts(str(server.path), WEB) is None
+    server.close()
+    (told,) = failed
+    assert told.startswith("shop/cart: ZeroDivisionError")
+
+
 def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
     line = msgspec.json.encode({"id": WEB})
     assert b"does not tell its history" in WhatIfAnswers(str(tmp_path / "nothing")).answer(line)
