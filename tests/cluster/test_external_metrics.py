@@ -74,6 +74,9 @@ class TestRegistered:
     def test_a_wrong_authority_or_name_makes_it_unavailable_and_it_recovers(
         self, serving: ClusterServing, tmp_path: Path
     ) -> None:
+        if int(serving.plane.api.get("/version")["minor"]) < 36:
+            pytest.skip("up to Kubernetes 1.35 the API server's own check of an APIService trusts every certificate")
+
         def reason() -> str:
             return str(serving.plane.api.condition("APIService", NAME, "Available").get("reason"))
 
