@@ -226,7 +226,7 @@ class Settings(Section):
     @field_validator("policy", "overrides")
     @classmethod
     def _modes_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
-        modes = [value.mode] if isinstance(value, Policy) else [one.policy.get("mode") for one in value]
+        modes = [policy.get("mode") for policy in _stated_in(value)]
         for mode in ("floor", "scale"):
             section = info.data.get(mode)
             if mode in modes and section and not section.enabled:
@@ -236,8 +236,8 @@ class Settings(Section):
     @field_validator("policy", "overrides")
     @classmethod
     def _sizes_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
-        own = isinstance(value, Policy)
-        modes = [value.vertical.mode] if own else [stated.vertical_mode(one.policy) for one in value]
+        policies = _stated_in(value)
+        modes = [stated.vertical_mode(policy) for policy in policies]
         resize = info.data.get("resize")
         if "in-place" in modes and resize and not resize.enabled:
             raise ValueError(
@@ -245,8 +245,7 @@ class Settings(Section):
             )
         if "initial" in modes and resize and not resize.initial:
             raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
-        evicts = [value.vertical.evict] if own else [stated.evicts(one.policy) for one in value]
-        if any(evicts) and resize and not resize.initial:
+        if any(map(stated.evicts, policies)) and resize and not resize.initial:
             raise ValueError("vertical.evict needs resize.initial: true: the next pod would have the template's size")
         return value
 
@@ -267,7 +266,7 @@ class Settings(Section):
     @classmethod
     def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
         known = {str(one) for one in BUILT_IN.demand} | set(info.data.get("signals", ()))
-        for policy in [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]:
+        for policy in _stated_in(value):
             for name in stated.signals_named(policy.get("horizontal")):
                 if name not in known:
                     raise ValueError(f"signal {name!r} is not measured; use one of {', '.join(sorted(known))}")
@@ -277,8 +276,7 @@ class Settings(Section):
     @classmethod
     def _errors_are_asked_for(cls, value: Any, info: ValidationInfo) -> Any:
         queries = info.data.get("queries")
-        own = isinstance(value, Policy)
-        for name in [value.rollback.errors] if own else [stated.errors(one.policy) for one in value]:
+        for name in map(stated.errors, _stated_in(value)):
             if queries and isinstance(name, str) and name and name not in queries.errors:
                 known = ", ".join(sorted(queries.errors)) or "none is there"
                 raise ValueError(f"rollback.errors {name!r} is not one of queries.errors ({known})")
@@ -288,7 +286,7 @@ class Settings(Section):
     @classmethod
     def _panic_windows_are_shorter(cls, value: Any, info: ValidationInfo) -> Any:
         queries = info.data.get("queries")
-        for policy in [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]:
+        for policy in _stated_in(value):
             window = stated.panic_window(policy.get("horizontal"))
             if not window or not queries:
                 continue
@@ -309,6 +307,11 @@ class Settings(Section):
         """The policies of all workloads: one object, which takes over what HPAs are annotated with."""
         overrides = tuple((one.match, one.policy) for one in self.overrides)
         return Policies(self.policy, overrides, signals=self.signal_table)
+
+
+def _stated_in(value: Any) -> list[Mapping[str, Any]]:
+    """What the policy for all states, or each of the overrides."""
+    return [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]
 
 
 PREFIX = "FORECASTER__"

@@ -1,4 +1,4 @@
-"""What the policy of an override states, as it was written: only a part of a policy, in types of YAML."""
+"""What policies state, as they were written: that of an override is only a part of one, in types of YAML."""
 
 from __future__ import annotations
 
