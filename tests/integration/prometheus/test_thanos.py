@@ -23,7 +23,8 @@ from forecaster.sources.settings import PrometheusSettings
 from tests.support.exposition import World
 from tests.support.fakes import CycleOnFakes, named
 from tests.support.prometheus import RealPrometheus, fill
-from tests.support.thanos import Querier, Sidecar, find_thanos
+from tests.support.stores import find_store
+from tests.support.thanos import Querier, Sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +113,7 @@ class Fleet:
 
 @pytest.fixture(scope="module")
 def fleet(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    thanos = find_thanos()
+    thanos = find_store("thanos", "THANOS_BIN")
     if thanos is None:
         pytest.skip("no thanos: run FORECASTER_STORES=1 .ci/stores, or set THANOS_BIN to its folder")
     folder = tmp_path_factory.mktemp("thanos")

@@ -19,7 +19,8 @@ from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.cluster_week import MINUTE, SCRAPE_OFFSET, played_week, rounded, scraped
 from tests.support.prometheus import Span
-from tests.support.victoria_metrics import VictoriaMetrics, find_victoria_metrics
+from tests.support.stores import find_store
+from tests.support.victoria_metrics import VictoriaMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def week() -> Week:
 @pytest.fixture(scope="module")
 def source(week: Week, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSource]:
     """Of a server that two replicas of a scraper write to, each with a label of its own."""
-    binary = find_victoria_metrics()
+    binary = find_store("victoria-metrics", "VICTORIA_METRICS_BIN")
     if binary is None:
         pytest.skip("no victoria-metrics: run .ci/stores, or set VICTORIA_METRICS_BIN to its folder")
     with VictoriaMetrics(binary, tmp_path_factory.mktemp("victoria") / "data") as server:
