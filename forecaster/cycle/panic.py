@@ -65,10 +65,8 @@ class PanicDemand:
     def columns(self, signal: Signal, rows: Rows) -> Floats:
         """[row] the latest demand over the window that the policy of each row states; NaN where it is not known."""
         found = np.full(len(rows.ids), np.nan)
-        for row in rows.standing.in_panic:
-            window = rows.rows[row].policy.horizontal.panic_window
-            if window is not None:
-                found[row] = self.known.get((window, signal), {}).get(rows.ids[row], np.nan)
+        for row, window in rows.standing.in_panic.items():
+            found[row] = self.known.get((window, signal), {}).get(rows.ids[row], np.nan)
         return found
 
 
