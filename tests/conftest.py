@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,3 +46,19 @@ def own_log() -> Iterator[None]:
 def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parallel workers state the width of a terminal that they do not have."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in three lines what was skipped and how to have it: a line for each test would hide the failures above."""
+    reasons = Counter(_skip_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if reasons:
+        terminalreporter.section("skipped", sep="-")
+        most = ", ".join(f"{count} ({reason})" for reason, count in reasons.most_common(6))
+        terminalreporter.write_line(f"{reasons.total()} skipped: {most}")
+        terminalreporter.write_line("`./dev test --all` installs or builds what is missing first (12 minutes, once).")
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    """Reason of a skipped test without its remedy."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ").partition(":")[0]

@@ -32,9 +32,15 @@ FIRST = Path(__file__).parents[2] / "data" / "state-0.1.0.tar.gz"
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    # Not `extractall(filter=...)`: Python 3.11 has it from 3.11.4 on only, and Debian 12 comes with 3.11.2.
     with tarfile.open(FIRST) as archive:
-        archive.extractall(tmp_path / "state", filter="data")
-    return tmp_path / "state"
+        for member in archive.getmembers():
+            content = archive.extractfile(member)
+            if content is not None:
+                (folder / Path(member.name).name).write_bytes(content.read())
+    return folder
 
 
 @pytest.fixture(scope="module")
