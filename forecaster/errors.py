@@ -30,7 +30,7 @@ class ForecasterError(Exception):
 
 
 OURS = ("forecaster", "models")
-"""The packages whose lines a report names."""
+"""Packages whose lines a report names."""
 
 
 def unexpected(error: Exception) -> str:
@@ -82,12 +82,12 @@ class SourceRefused(SourceError):
 
 
 class StoreError(ForecasterError):
-    """Something could not be written or read back."""
+    """A file or database that could not be written or read."""
 
 
 MOST_NAMED = 10
 LEAST_ALIKE = 0.6
-"""Of `difflib`: what its `get_close_matches` takes for close."""
+"""Similarity above which a name is suggested (`difflib`): the default of its `get_close_matches`."""
 
 
 class UnknownName(ForecasterError):

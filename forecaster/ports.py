@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """Where inventory and demand come from. Raises `SourceError` when it cannot say."""
+    """Source of the inventory and of demand. Raises `SourceError` when it cannot answer."""
 
     def inventory(self, at: datetime) -> Inventory:
         """Every workload at `at`."""
@@ -54,7 +54,7 @@ class PanicSource(Protocol):
 
 
 class Histories(Protocol):
-    """Where demand is kept between cycles. Raises `StoreError` when the clock goes back."""
+    """Store of demand between cycles. Raises `StoreError` when the clock goes back."""
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -96,7 +96,7 @@ class Changes(NamedTuple):
 
 
 class Ledger(Protocol):
-    """Where decisions and the later errors of forecasts are kept. Raises `StoreError`."""
+    """Store of decisions and the later errors of forecasts. Raises `StoreError`."""
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
         """Keep what changed since the last cycle that was kept; `changes` spares looking at every record."""

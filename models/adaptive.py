@@ -130,7 +130,7 @@ class Adaptive:
     def several_peaks(
         self, history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> list[Floats]:
-        """The same for each of several windows; near and far ones are said by other networks, so each kind apart."""
+        """Return peaks of several windows; near and far windows use other networks, so each kind is computed apart."""
         ridge = dict(zip(windows, self._ridge_peaks(history, learned.experts, windows), strict=True))
         by_reach: dict[tuple[bool, bool], list[StepWindow]] = defaultdict(list)
         for window in windows:

@@ -54,7 +54,7 @@ def check_answers_are_quantiles(model: Model) -> None:
 
 
 def check_fitting_repeats(model: Model) -> None:
-    """The same panel gives the same numbers, to the last bit, and the panel is left alone."""
+    """Check that the same panel gives the same numbers, to the last bit, and that the panel is left alone."""
     panel = ordinary()
     before = panel.values.copy()
     first, second = _numbers(model.fit(panel)), _numbers(model.fit(panel))

@@ -145,7 +145,7 @@ def _figures(values: Floats) -> tuple[str, ...]:
 
 
 def _thinned(values: Floats) -> Floats:
-    """At most POINTS, each the largest of its bins; NaN where a bin has no sample."""
+    """Return at most POINTS values, each the largest of its bins; NaN where a bin has no sample."""
     if len(values) <= POINTS:
         return values
     parts = np.array_split(values, POINTS)

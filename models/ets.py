@@ -43,11 +43,11 @@ class States(NamedTuple):
     season: Floats
 
     def of(self, series: int) -> States:
-        """Of one series, still with an axis for it."""
+        """Return the states of one series, with the series axis kept."""
         return States(self.level[series, None], self.trend[series, None], self.season[:, series, None])
 
     def scaled(self, factor: float) -> States:
-        """In another unit."""
+        """Return the states in another unit."""
         return States(*(part * factor for part in self))
 
 

@@ -44,7 +44,7 @@ class Eventful:
 
     @property
     def name(self) -> str:
-        """Of the model, and that it knows events."""
+        """Return the name of the model with a suffix for events."""
         return f"{self.model.name}-with-events"
 
     def fit(self, panel: Panel) -> EventfulFitted:

@@ -59,12 +59,12 @@ class LearnedExperts(NamedTuple):
     spread: Floats
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> LearnedExperts:
-        """That of some series."""
+        """Return the experts of some series."""
         return LearnedExperts(self.equations.of(rows), self.shifted.of(rows), self.spread[rows])
 
     @classmethod
     def stacked(cls, parts: Sequence[LearnedExperts], step: timedelta) -> LearnedExperts | None:
-        """That of all series, None where they reached back differently far."""
+        """Join the experts of all series, None where their pasts differ in length."""
         equations = Equations.stacked([one.equations for one in parts])
         if equations is None:
             return None
@@ -91,7 +91,7 @@ class Past(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """At past origins, in units of the usual change over a day: what came [series, origin, window], and what was said.
+    """Actual values and forecasts at past origins, [series, origin, window], in units of the usual change over a day.
 
     `said` is [series, origin, window, level, expert].
     """

@@ -53,7 +53,7 @@ class HourOfWeek:
     name: str = "hour-of-week"
 
     def fit(self, panel: Panel) -> FittedRule[None]:
-        """Nothing to learn: quantiles are read from the history when asked."""
+        """Learn nothing: quantiles are read from the history when asked."""
         return FittedRule(self, panel, None, memory=self.days * DAY)
 
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning

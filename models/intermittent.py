@@ -153,6 +153,6 @@ def work_rate(known: Floats, idle: Floats, origins: Bins) -> Floats:
 
 
 def first_work(known: Floats, work: npt.NDArray[np.bool_]) -> Work:
-    """Where smoothing starts: the mean of the first hundred bins."""
+    """Return the initial state of the smoothing: the mean of the first hundred bins."""
     often, much = work[:, :100].mean(axis=1), (known * work)[:, :100].sum(axis=1)
     return Work(often, much / np.maximum(1, work[:, :100].sum(axis=1)))

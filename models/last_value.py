@@ -21,7 +21,7 @@ class LastValue:
     name: str = "last-value"
 
     def fit(self, panel: Panel) -> FittedRule[None]:
-        """Nothing to learn: the changes are read from the history when asked."""
+        """Learn nothing: changes are read from the history when asked."""
         return FittedRule(self, panel, None)
 
     def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning

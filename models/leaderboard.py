@@ -86,7 +86,7 @@ class Leaderboard:
 
     @property
     def backtests(self) -> list[Backtest]:
-        """Of every model, in the order in which they were named."""
+        """Return the backtest of every model, in the order in which they were named."""
         return [entry.backtest for entry in self.entries.values()]
 
     def winner(self) -> Winner:
@@ -172,7 +172,7 @@ class WatchedModel:
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """Return the name of the model."""
         return self.model.name
 
     def fit(self, panel: Panel) -> Fitted:
@@ -217,7 +217,7 @@ class WatchedFitted:
 
 
 def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
-    """By name, a name with settings as it was asked for."""
+    """Return the models by name; a name with settings stays as it was asked for."""
     from . import create  # noqa: PLC0415  the catalogue imports every model; this module is no part of it
 
     named = [(one, create(one)) if isinstance(one, str) else (one.name, one) for one in models]

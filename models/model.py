@@ -31,7 +31,7 @@ class Fitted(Protocol):
     """A model that has learned, with the latest history it was given. A value: `update` gives a new one."""
 
     def update(self, panel: Panel) -> Fitted:
-        """The same knowledge with newer samples of the same series.
+        """Return the fitted model with newer samples of the same series.
 
         The panel may hold only the new bins, or overlap what is known (the newer is right), or be the caller's whole
         window; in that case it is taken over without a copy.
@@ -88,5 +88,5 @@ class Forgets(Protocol):
     """A fitted model that can be kept without samples: they come with each question."""
 
     def without_history(self) -> Fitted:
-        """The same knowledge and no samples; give it a whole window before the next question."""
+        """Return the fitted model without samples; give it a whole window before the next question."""
         ...

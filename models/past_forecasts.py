@@ -26,7 +26,7 @@ DRAWS = 1000
 """Draws of origins for an error bar; its ends move by a twentieth of its width with another seed."""
 SEED = 7
 OUTER = (0.05, 0.95)
-"""Of the draws: nine times in ten the figure of other origins of the same days lies within."""
+"""Quantiles of the draws: nine times in ten the figure of other origins of the same days lies within."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +47,7 @@ class Backtest:
 
     @property
     def origins(self) -> tuple[datetime, ...]:
-        """Where it was asked."""
+        """Return the origins of the forecasts."""
         return tuple(one.origin for one in self.forecasts)
 
     @property

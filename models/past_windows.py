@@ -63,7 +63,7 @@ def _around(seen: SeenSituation, windows: Sequence[StepWindow], back: npt.NDArra
 
 
 def _median(values: Floats) -> Floats:
-    """Of the last axis, of odd length; a sort of seven values is quicker than a partition."""
+    """Return the median of the last axis, of odd length; a sort of seven values is quicker than a partition."""
     return np.sort(values, axis=-1)[..., [values.shape[-1] // 2]]
 
 

@@ -166,7 +166,7 @@ def model_look(place: int) -> dict[str, Any]:
 
 
 def plot_calibration(tests: Sequence[Backtest]) -> Figure:
-    """By how much the share at or below each quantile is off its level, with error bars; zero is right."""
+    """Plot by how much the share at or below each quantile is off its level, with error bars; zero is right."""
     figure, (axes,) = figure_of(height=3.4)
     places = np.arange(len(tests[0].levels))
     for i, test in enumerate(tests):

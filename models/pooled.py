@@ -117,11 +117,11 @@ class Pooled(ABC):
         return out
 
     def stacked(self, learned: Sequence[Regression | None], step: timedelta) -> Regression | None:  # noqa: ARG002  the signature of a rule
-        """The one regression of all, None where they differ."""
+        """Return the one regression of all, None where they differ."""
         return learned[0] if all(one is learned[0] for one in learned) else None
 
     def part(self, learned: Regression | None, rows: slice | npt.NDArray[np.intp]) -> Regression | None:  # noqa: ARG002  the same for all
-        """The same for some of the series."""
+        """Return the regression for some of the series."""
         return learned
 
 

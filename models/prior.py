@@ -63,7 +63,7 @@ class Prior:
     name: str = "prior"
 
     def fit(self, panel: Panel) -> FittedRule[None]:
-        """Nothing to learn."""
+        """Learn nothing."""
         return FittedRule(self, panel, None)
 
     def reach(self, history: Panel) -> int:

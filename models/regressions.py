@@ -58,7 +58,7 @@ class Boosted:
 
     @classmethod
     def learn(cls, columns: Floats, targets: Floats) -> Boosted:
-        """Of columns [row, column] and targets [row]."""
+        """Fit columns [row, column] to targets [row]."""
         from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415  takes a second to import
 
         trees = int(np.clip(len(targets) // ROWS_PER_TREE, LEAST_TREES, MOST_TREES))
@@ -98,7 +98,7 @@ class Linear:
 
     @classmethod
     def learn(cls, columns: Floats, targets: Floats) -> Linear:
-        """Of columns [row, column] and targets [row]."""
+        """Fit columns [row, column] to targets [row]."""
         standard = Standard(columns.mean(axis=0), columns.std(axis=0) + 1e-3)
         known = standard(columns)
         middle = _least_squares(known, targets)

@@ -61,7 +61,7 @@ class Regressors:
         return self.day > 1 and self.length >= self.least + self.day
 
     def within(self, panel: Panel) -> Regressors:
-        """The same columns for a panel of another length."""
+        """Return the columns for a panel of another length."""
         return replace(self, length=panel.length)
 
     def answerable(self, panel: Panel) -> bool:
@@ -129,7 +129,7 @@ class Unit(NamedTuple):
             return ((values - self._over(self.centre, values)) / self._over(self.scale, values)).astype(np.float32)
 
     def past(self, values: Floats) -> Floats:
-        """As `standardised`; a series that was much long ago and next to nothing in the latest week is all 0."""
+        """Standardise the past; a series that was large long ago and near zero in the latest week is all 0."""
         scaled = self.standardised(values)
         scaled[~(np.abs(scaled) < LARGEST_FEATURE).all(axis=1)] = 0
         return scaled
@@ -139,7 +139,7 @@ class Unit(NamedTuple):
         return np.asarray(standardised * self._over(self.scale, standardised) + self._over(self.centre, standardised))
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Unit:
-        """Those of some series."""
+        """Return the units of some series."""
         return Unit(self.centre[rows], self.scale[rows])
 
     @staticmethod

@@ -103,7 +103,7 @@ class Residuals(NamedTuple):
 
 @dataclass(frozen=True)
 class Places:
-    """Where to look back: positions of the latest bin of past origins, and how many steps ahead of each of them."""
+    """Positions of the latest bin at past origins, and how many steps ahead of each of them."""
 
     origins: Bins
     anchors: Bins
@@ -164,7 +164,7 @@ def resampled(errors: Floats) -> Floats:
 
 
 def blind(series: int) -> Residuals:
-    """Of a panel too short to look back."""
+    """Return no residuals, for a panel too short to look back."""
     errors = np.zeros((series, 1, 1))
     return Residuals(np.ones(1, np.intp), errors, error_table(errors))
 

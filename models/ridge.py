@@ -50,13 +50,13 @@ class Equations(NamedTuple):
     peak_errors: Floats
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Equations:
-        """Those of some series."""
+        """Return the equations of some series."""
         arrays = (self.coefficients, self.errors, self.peak_errors)
         return Equations(self.regressors, self.unit.of(rows), *(array[rows] for array in arrays))
 
     @classmethod
     def stacked(cls, parts: Sequence[Equations]) -> Equations | None:
-        """Those of all series, None where the columns do not mean the same."""
+        """Join the equations of all series, None where the columns do not mean the same."""
         if any(one.regressors != parts[0].regressors for one in parts):
             return None
         centre, scale = (np.concatenate(each) for each in zip(*(one.unit for one in parts), strict=True))
@@ -114,7 +114,7 @@ class Ridge:
     def several_peaks(
         self, history: Panel, learned: Equations, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> list[Floats]:
-        """The same for each of several windows; history is looked at once."""
+        """Return peaks of several windows; the history is read once."""
         near = [window for window in windows if window.last <= self.horizon]
         if not near or not learned.regressors.answerable(history):
             return [np.full((len(history), len(levels)), np.nan) for _ in windows]

@@ -79,7 +79,7 @@ class Follows(Protocol):
 
 @runtime_checkable
 class KnowsParts(Protocol):
-    """A rule whose knowledge of several panels can be laid one below the other, and cut apart again by series."""
+    """A rule whose learned state of several panels can be joined by series, and cut apart again."""
 
     def stacked(self, learned: Sequence[Any], step: timedelta) -> Any | None:
         """Knowledge of all series of panels of one step, None where it was learned in different ways."""
@@ -117,7 +117,7 @@ class FreeColumns(NamedTuple):
 
 
 def continued(known: Panel, newer: Panel, room: FreeColumns | None) -> tuple[Panel, FreeColumns | None]:
-    """As `known.append(newer)`, but without a copy while there is room; and the room behind what was made.
+    """Return `known.append(newer)` without a copy while there is free space; and the space that is left.
 
     Raises:
         PanelError: as in `Panel.append`.

@@ -49,12 +49,12 @@ class Shifts(NamedTuple):
     factor: Floats
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Shifts:
-        """Those of some series."""
+        """Return the shifts of some series."""
         return Shifts(self.start, self.bin[rows], self.factor[rows])
 
     @classmethod
     def stacked(cls, parts: Sequence[Shifts], step: timedelta) -> Shifts:
-        """Those of all series, counted from the first start."""
+        """Join the shifts of all series, counted from the first start."""
         start = min(one.start for one in parts)
         bins = [one.bin + (one.start - start) // step for one in parts]
         return cls(start, np.concatenate(bins), np.concatenate([one.factor for one in parts]))

@@ -51,7 +51,7 @@ class SeenSituation(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """By width the mean change over a bin, an hour and a day, each [series, origin]."""
+    """Mean change over a bin, an hour and a day by width, each [series, origin]."""
 
     steps: Mapping[int, Floats]
     hourly: Mapping[int, Floats]

@@ -19,7 +19,7 @@ TABLE_LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 0.
 
 @cache
 def normal_score(level: float) -> float:
-    """Where a normal distribution has this quantile; straight lines between scores bend quantiles the right way."""
+    """Return the normal score of a quantile level, between which quantiles are interpolated."""
     return NormalDist().inv_cdf(level)
 
 

@@ -38,7 +38,7 @@ class Trailing(Protocol):
         ...
 
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
-        """By width the mean of |y(t) - y(t - lag)|, taken as 0 where there was nothing `lag` bins before."""
+        """Return by width the mean of |y(t) - y(t - lag)|, taken as 0 where there was nothing `lag` bins before."""
         ...
 
     def variances(self, widths: Sequence[int]) -> Floats:
@@ -59,12 +59,12 @@ class Trailing(Protocol):
 
 
 def trailing(values: Floats, origins: Origins) -> Trailing:
-    """Of gapless values [series, time] at origins, the positions of their latest bins."""
+    """Return trailing means of gapless values [series, time] at origins, the positions of their latest bins."""
     return AtLatest(values[:, : int(origins[0]) + 1]) if len(origins) == 1 else AtOrigins(values, origins)
 
 
 class AtOrigins:
-    """At many origins. Means that were asked for once are known: several features begin with the same ones."""
+    """Trailing means at many origins, cached: several features begin with the same ones."""
 
     def __init__(self, values: Floats, origins: Origins) -> None:
         self._values, self._origins = values, origins
@@ -112,7 +112,7 @@ class AtOrigins:
 
 
 class AtLatest:
-    """At one origin, the latest bin of the values. Products with equal shares are the quickest way to add up rows."""
+    """Trailing means at one origin, the latest bin. Products with equal shares are the quickest sum of rows."""
 
     def __init__(self, values: Floats) -> None:
         self._values = values

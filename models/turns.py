@@ -30,7 +30,7 @@ NEW = TURN // 2
 
 
 class Turns(NamedTuple):
-    """When each series has its turn.
+    """Slots of the week in which each series has its turn.
 
     Attributes:
         start: instant from which bins are counted.
@@ -44,18 +44,18 @@ class Turns(NamedTuple):
 
     @classmethod
     def of_keys(cls, keys: Sequence[str], fitted_at: datetime) -> Turns:
-        """Those of series that were fitted together."""
+        """Return the turns of series that were fitted together."""
         return cls(fitted_at, np.zeros(len(keys), np.intp), turns_of(keys))
 
     @classmethod
     def stacked(cls, parts: Sequence[Turns], step: timedelta) -> Turns:
-        """Those of all series, counted from the first start."""
+        """Join the turns of all series, counted from the first start."""
         start = min(one.start for one in parts)
         fitted = [one.fitted + (one.start - start) // step for one in parts]
         return cls(start, np.concatenate(fitted), np.concatenate([one.bin for one in parts]))
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Turns:
-        """Those of some series."""
+        """Return the turns of some series."""
         return Turns(self.start, self.fitted[rows], self.bin[rows])
 
     def due(self, number: int) -> npt.NDArray[np.intp]:

@@ -49,7 +49,7 @@ class FloorActuator:
     rules: FloorSettings
     neighbours: NeighboursAt
     health: HealthAt = unseen
-    """By which a change is taken back."""
+    """Reads the health of a workload, by which a change is taken back."""
     rooms: Callable[[], Rooms] = no_quotas
     """What quotas leave, looked at anew in each cycle."""
     offered: OfferedCycle | None = None
@@ -80,7 +80,7 @@ class FloorActuator:
         return self.policies.stated(id_).mode == "floor"
 
     def _beside_others(self, live: list[LiveAutoscaler], now: datetime) -> list[LiveAutoscaler]:
-        """With the ScaledObject that scales the same workload; where they are not known, its HPA names its maker."""
+        """Return the HPAs with the ScaledObject of the same workload; if these are unknown, an HPA names its maker."""
         if not any(one.marked or self._floored(one.target) for one in live):
             return live
         found = self.neighbours(now)
@@ -89,7 +89,7 @@ class FloorActuator:
     def _with_health(
         self, live: list[LiveAutoscaler], offers: Mapping[WorkloadId, FloorOffer], now: datetime
     ) -> list[LiveAutoscaler]:
-        """With the health of the targets whose floor is watched, or may be raised."""
+        """Return the HPAs with the health of each target that is under observation after a change, or may be raised."""
         since = {
             one.target: looked_since(one.watch, now, self.rules)
             for one in live

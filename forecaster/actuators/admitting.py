@@ -52,7 +52,7 @@ class AdmissionRules(Protocol):
         """Pods with a size of ours that are watched, or were rolled back; with `settled` the others, too."""
 
     def rules(self) -> NamespaceRules:
-        """Of every namespace."""
+        """Return the admission rules of every namespace."""
 
     def nodes(self) -> list[Document]:
         """All of them."""
@@ -69,7 +69,7 @@ class InitialActuator:
     acting: ActingSettings
     policies: Policies
     neighbours: NeighboursAt
-    """Of the cluster; to what a VPA sizes nothing is given."""
+    """Reads other autoscalers in the cluster; a workload that a VPA sizes gets no size from us."""
     daemons: Callable[[], Mapping[str, Sequence[Resources]]]
     """What pods of DaemonSets request, by node."""
     offered: OfferedCycle | None = None

@@ -114,7 +114,7 @@ class Autoscalers:
         return [listed_autoscaler(one) for one in pages]
 
     def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
-        """The same one as it is now. Raises ApiError."""
+        """Read the HPA again from the API server. Raises ApiError."""
         return listed_autoscaler(self._client.get(path_of(one), HorizontalPodAutoscaler))
 
     def write(self, write: Write) -> None:

@@ -23,7 +23,7 @@ OF_THE_CLUSTER = "default"
 """The namespace of Events about objects that have none."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COUNT_DIGITS = 10
-"""Of the largest count that the API server takes. Longer texts are no count, and some no number for Python."""
+"""Digits of the largest count that the API server accepts. A longer text may not even be a number for Python."""
 
 
 class InvolvedObject(Wire, frozen=True):
@@ -74,7 +74,7 @@ def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, a
 
 
 def event_of(write: ClusterWrite, involved: InvolvedObject, kind: EventKind, moved: str, at: datetime) -> EventObject:
-    """That of a change."""
+    """Return the Kubernetes Event of a change."""
     about = f"{involved.uid} {write.subject.version} {write.change}"
     return event(involved, about, kind, moved + write.reason[:MESSAGE_MAX], at)
 

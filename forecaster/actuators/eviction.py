@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STUCK = frozenset({ResizeStatus.DEFERRED, ResizeStatus.INFEASIBLE})
 AGAIN = timedelta(minutes=10)
-"""From one try to the next, where a budget kept the pod."""
+"""Time between two attempts to evict a pod that a PodDisruptionBudget kept."""
 MOST = 5
 """Pods that one cycle evicts."""
 
@@ -37,13 +37,13 @@ class EvictionTerms:
     """What an eviction depends on beside the pod."""
 
     allowed: Callable[[WorkloadId], bool] = _never
-    """By its policy."""
+    """Whether the policy of a workload allows evictions."""
     ready: Mapping[WorkloadId, int] = field(default_factory=dict)
     """Ready pods of a workload."""
     tried: Mapping[tuple[str, ...], datetime] = field(default_factory=dict)
-    """When a pod was tried to be evicted last."""
+    """Instant of the last attempt to evict each pod."""
     sized: Container[WorkloadId] = frozenset()
-    """Workloads whose requests a VPA writes, or may: its size would be the successor's."""
+    """Workloads whose requests a VPA may write: it would size the successor of an evicted pod."""
 
     def concern(self, one: ResizablePod) -> bool:
         """Whether this pod may have to go."""

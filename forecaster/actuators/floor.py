@@ -228,7 +228,7 @@ def _watch(one: LiveAutoscaler, change: Change, now: datetime, rules: FloorSetti
 
 
 def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bool:
-    """In the second half of its time; also where it ends later than it should, by another clock or setting."""
+    """Whether a floor is in the second half of its time, or ends later than settings and clock allow."""
     return not rules.expires_after / 2 <= floor.expires - now <= rules.expires_after + timedelta(minutes=1)
 
 

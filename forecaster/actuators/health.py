@@ -46,11 +46,11 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 
 UNKNOWN = Health()
 HealthAt: TypeAlias = "Callable[[Mapping[WorkloadId, datetime], datetime], Mapping[WorkloadId, Health]]"
-"""That of some workloads now, restarts counted since an instant each. It raises nothing: unread is unknown."""
+"""Return the health of workloads now, restarts counted since an instant each. Never raises: unread is unknown."""
 
 
 def unseen(_since: Mapping[WorkloadId, datetime], _now: datetime) -> Mapping[WorkloadId, Health]:
-    """Where nothing looks, nothing is known."""
+    """Return no health: nothing is read here."""
     return {}
 
 
@@ -73,7 +73,7 @@ def errors_worse(before: float | None, now: float | None, limit: float | None, w
 
 
 def _pods_worse(before: Health, now: Health, worse_by: float) -> str:
-    """Of the pods that both counts have, those that do not serve or that restarted: more than before."""
+    """Say how many more pods than before are unready or restarted, among those in both counts; empty if none."""
     if before.wanted is None or now.wanted is None:
         return ""
     kept = min(before.wanted, now.wanted)

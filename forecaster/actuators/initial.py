@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 WHY_MAX = 1000
 TEMPLATE_HASHES = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
-"""Labels whose value ends the name of a ReplicaSet, and what such a ReplicaSet is made by."""
+"""Pod label whose value ends the name of a ReplicaSet → kind of the object that made this ReplicaSet."""
 
 
 class AdmissionOutcome(StrEnum):
@@ -44,9 +44,9 @@ class AdmissionOutcome(StrEnum):
 
     SIZED = "sized"
     FITS = "fits"
-    """It has the size already."""
+    """The pod has the size already."""
     NOT_OFFERED = "not-offered"
-    """Its workload has another mode, is held, backs off, or is not known."""
+    """The workload has another mode, is held, backs off, or is not known."""
     NOT_KNOWN = "not-known"
     """No cycle says anything: its file is absent, old, or cannot be read."""
     PAUSED = "paused"
@@ -65,7 +65,7 @@ class AdmittedPod:
     outcome: AdmissionOutcome
     why: str = ""
     sizes: Sizes = field(default_factory=dict)
-    """Of the containers that change."""
+    """Sizes of the containers that change."""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -129,6 +129,6 @@ def _offered(known: NewPods, id_: WorkloadId) -> NewPodSize | None:
 
 
 def _placed(document: Document, namespace: str) -> Document:
-    """With namespace and name, which a new pod need not have yet."""
+    """Return the pod with namespace and name, which a new pod need not have yet."""
     meta = document.get("metadata") or {}
     return {**document, "metadata": {"name": meta.get("generateName", ""), **meta, "namespace": namespace}}

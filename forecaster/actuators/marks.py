@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 ATTEMPTS = 5
-"""Of removing marks, a few milliseconds apart."""
+"""Attempts to remove our annotations, a few milliseconds apart."""
 
 
 class RawMeta(Wire, frozen=True):
@@ -36,13 +36,13 @@ class Merged(Wire, frozen=True):
 
 
 def unmarked(one: RawObject, labels: Iterable[str], annotations: Iterable[str], *, version: str = "") -> Merged:
-    """Without our marks and our claim on fields, over a version: the next one who applies them meets no conflict."""
+    """Return the patch that removes our annotations and our field ownership, guarded by resourceVersion."""
     kept = disclaimed(one, version=version).metadata
     return Merged(kept | {"labels": dict.fromkeys(labels), "annotations": dict.fromkeys(annotations)})
 
 
 def disclaimed(one: RawObject, *, version: str = "") -> Merged:
-    """Without our claim on fields, over a version."""
+    """Return the patch that removes our ownership from managedFields, guarded by resourceVersion."""
     others = [each for each in one.metadata.managed_fields if each.get("manager") != MANAGER]
     return Merged(
         {

@@ -14,9 +14,9 @@ class Seen(NamedTuple):
 
     uid: str
     since: datetime
-    """When it was first looked at."""
+    """Instant of the first look."""
     known_at: datetime
-    """When the offer last knew a count, or this replica first looked."""
+    """Instant when the offer last knew a count, or when this replica first looked."""
     asked: tuple[tuple[datetime, int], ...] = ()
     """Counts that were offered lately."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MISREAD = EventKind("MetricMisread", warns=True)
 AGAIN = timedelta(hours=1)
-"""As long as the API server keeps an Event by default."""
+"""Time between two Events about the same fault: as long as the API server keeps an Event by default."""
 MOST = 20
 """Events of a cycle; the others follow in the next ones."""
 
@@ -37,7 +37,7 @@ class HpaWarnings:
     fence: Fence
     acting: ActingSettings
     told: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    """When each was told last, by the HPA's uid and what is wrong."""
+    """Instant of the last Event by (uid of the HPA, fault)."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Offers have no part in it."""
@@ -54,7 +54,7 @@ class HpaWarnings:
 
 
 def warning_of(one: Misread, at: datetime) -> EventObject:
-    """It is about the HPA, the fault and the hour: two replicas make one Event of it."""
+    """Return the Event about an HPA, a fault and an hour: two replicas make one Event of it."""
     hpa, hour = one.hpa, at.timestamp() // AGAIN.total_seconds()
     involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
     return event(involved, f"{hpa.uid} {one.why} {hour:.0f}", MISREAD, one.why[:MESSAGE_MAX], at)

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from forecaster.kube.followed import Followed
 
 NeighboursAt: TypeAlias = "Callable[[datetime], Neighbours]"
-"""Those at the instant of a cycle. Raises ApiError where nothing answers."""
+"""Return the other autoscalers at the instant of a cycle. Raises ApiError where nothing answers."""
 
 
 class Concern(NamedTuple):
-    """Of which neighbours a write has to know."""
+    """Other autoscalers that a write must respect."""
 
     paths: frozenset[str]
-    """Their collections."""
+    """API paths of their collections."""
     resource: str = ""
-    """Whose requests a VPA must not write; of any where it is empty."""
+    """Resource whose requests a VPA must not write; empty for any resource."""
 
 
 def _not_watched() -> Mapping[WorkloadId, frozenset[Key]]:
@@ -37,7 +37,7 @@ def _not_watched() -> Mapping[WorkloadId, frozenset[Key]]:
 
 
 class CycleNeighbours:
-    """Those in some collections of one cluster, `NeighboursAt`."""
+    """Other autoscalers in some collections of one cluster, read once a cycle (`NeighboursAt`)."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class CycleNeighbours:
         return "; ".join(found)
 
     def _now(self, id_: WorkloadId, looked: Neighbours) -> Neighbours:
-        """Those of one workload as they are watched, or as they were at the look."""
+        """Return the other autoscalers of one workload as they are watched, or as the last list had them."""
         scaled, vpas = (self._followed.objects(path) if self._followed else None for path in (SCALED_OBJECTS, VPAS))
         return Neighbours(
             scaled_objects=[one for one in (looked.scaled_objects if scaled is None else scaled) if one.target == id_],

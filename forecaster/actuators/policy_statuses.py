@@ -61,7 +61,7 @@ class PolicyStatuses(Protocol):
 
 
 class LivePolicyStatuses:
-    """That of an API server."""
+    """Statuses of policies, written through an API server."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client

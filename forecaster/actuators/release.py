@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.writes import WrittenCluster
 
 ATTEMPTS = 3
-"""Where an object is written by its controller meanwhile."""
+"""Attempts to write an object that its controller writes meanwhile."""
 W = TypeVar("W", bound=ClusterWrite)
 
 

@@ -39,13 +39,13 @@ Sizes: TypeAlias = "Mapping[str, Requirements]"
 
 
 class Resized(NamedTuple):
-    """What is written down of a pod whose size is ours."""
+    """Annotation of a pod that we resized: what it had before, and when."""
 
     before: Sizes
-    """By its owner's template."""
+    """Sizes by the template of the pod's owner."""
     at: datetime
     restarts: int
-    """Of all containers, before."""
+    """Restarts of all containers before the change."""
     new: bool = False
     """Whether it was made with this size."""
     errors: float | None = None
@@ -136,12 +136,12 @@ class ResizeWrite:
         return f"{self.pod}: size {sizes_text(self.sizes)}"
 
     def facts(self) -> dict[str, object]:
-        """For the audit line."""
+        """Return the fields of the audit line."""
         was = {name: self.pod.sizes[name] for name in self.sizes}
         return {"size": sizes_text(self.sizes), "was": sizes_text(was), "workload": str(self.pod.workload)}
 
     def on(self, fresh: ResizablePod) -> ResizeWrite | None:
-        """The same change of the pod as it is now; None where what it was decided by has changed."""
+        """Return this change for the pod as it is now; None if what it was decided by has changed."""
         same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
         decided = (self.pod.uid, self.pod.sizes, self.pod.status, self.pod.ready, self.pod.restarts, False)
         noted = any(fresh.resized == one for one in (None, self.pod.resized, self.resized))
@@ -177,7 +177,7 @@ def resize_plan(
     rules: ResizeSettings,
     evictions: EvictionTerms = NO_EVICTIONS,
 ) -> ResizePlan:
-    """The writes of one cycle, and the refusals.
+    """Return the resizes of one cycle, and the refusals.
 
     `watched` are pods with our label, `candidates` at most one of each workload whose size is not
     the one that is `wanted`; `allowed` says whether a policy lets sizes of ours be.
@@ -263,7 +263,7 @@ def _stuck(
     rules: ResizeSettings,
     evictions: EvictionTerms,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
-    """What is done with a pod whose node does not grant its size, and which may be evicted for it."""
+    """Decide about a pod whose node does not grant its size, and which pod may be evicted for it."""
     if why := waits(one, watched, now, rules.evict_after, evictions):
         yield WriteRefusal(one, RefusalReason.DEFERRED, f"{one}: its node does not grant the size; {why}. {one.said}")
     else:
@@ -359,7 +359,7 @@ def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:
 
 
 def _changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
-    """Containers whose size is another one. What is set stays set: a resize removes nothing."""
+    """Return the containers whose size differs. A value that is set stays set: a resize removes nothing."""
     found = {name: _over(now[name], size) for name, size in wanted.items() if name in now}
     return {name: size for name, size in found.items() if size != now[name]}
 

@@ -75,7 +75,7 @@ class PodList(Wire, frozen=True):
 
 
 class RuleMeta(WatchedMeta, frozen=True):
-    """Of it."""
+    """Metadata of a LimitRange or ResourceQuota."""
 
     labels: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class Resizes:
         self._server: Server | None = None
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
-        """Those with a mark of ours that are watched; with `settled` the others, too. Raises ApiError."""
+        """Return the watched pods with our annotation; with `settled` also settled ones. Raises ApiError."""
         label = LABEL if settled else f"{LABEL} in ({WATCHED},{BACKED_OFF})"
         found = listed(self._reader, "/api/v1/pods", PodList, limit=PAGE, marked=label)
         return [self._read(one) for one in found]
@@ -162,7 +162,7 @@ class Resizes:
             raise
 
     def again(self, one: ResizablePod) -> ResizablePod:
-        """The same one as it is now. Raises ApiError."""
+        """Read the pod again from the API server. Raises ApiError."""
         return self._read(self._client.get(_path(one.namespace, one.name), dict))
 
     def around(self, namespace: str) -> Surroundings:
@@ -217,7 +217,7 @@ class Resizes:
             create_event(self._client, resize_event(write, at))
 
     def _evict(self, one: ResizablePod) -> None:
-        """As the pod's PodDisruptionBudgets let it; one that keeps the pod is no sign of a busy API server."""
+        """Evict a pod through its PodDisruptionBudgets; a budget that keeps the pod is no sign of a busy API server."""
         body = Eviction({"name": one.name, "namespace": one.namespace}, {"preconditions": {"uid": one.uid}})
         try:
             self._client.create(f"{_path(one.namespace, one.name)}/eviction?{self._query()}", body, dict)
@@ -265,7 +265,7 @@ class Resizes:
 
 
 def _rule(one: RuleObject) -> Document:
-    """Without what is not needed of it: the images of a node, say, are most of it."""
+    """Return the fields of an object that sizing needs: the images of a node, say, are most of it."""
     meta = one.metadata
     status = {name: of for name, of in one.status.items() if name in STATUS}
     named = {"name": meta.name, "namespace": meta.namespace, "labels": meta.labels}

@@ -37,7 +37,7 @@ class PodsToResize(WrittenCluster[ResizeWrite], Protocol):
     """The pods of a cluster. Each method raises ApiError."""
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
-        """Those with a mark of ours that are watched; with `settled` the others, too."""
+        """Return the watched pods with our annotation; with `settled` also those that need no watching."""
 
     def of(self, namespace: str, name: str) -> ResizablePod | None:
         """One of them; None where it is gone."""
@@ -57,12 +57,12 @@ class ResizeActuator:
     policies: Policies
     rules: ResizeSettings
     neighbours: NeighboursAt
-    """Of the cluster; what a VPA sizes is left alone."""
+    """Reads other autoscalers in the cluster; a workload that a VPA sizes is left alone."""
     health: HealthAt = unseen
-    """By whose errors a size is taken back, beside its pod."""
+    """Reads the health of a workload, by which a size is taken back beside the state of its pod."""
     offered: OfferedCycle | None = None
     tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
-    """When pods were tried to be evicted lately."""
+    """Instant of the last attempt to evict each pod."""
     sized: frozenset[WorkloadId] | None = None
     """Workloads of which a policy let sizes be at the last look; None before the first one."""
     left: bool = False
@@ -75,7 +75,7 @@ class ResizeActuator:
         self.offered = cycle
 
     def act(self, now: datetime) -> Effected:
-        """Look at pods that are watched and at one of each workload whose size is another one.
+        """Resize the pods that are under observation, and one pod of each workload whose size differs.
 
         Raises:
             ApiError: the pods cannot be read.
@@ -98,7 +98,7 @@ class ResizeActuator:
         return self.policies.stated(id_).vertical.mode == "in-place"
 
     def _left_behind(self, now: datetime) -> list[ResizablePod]:
-        """Settled pods whose mode has changed; looked for after a change of any mode, and at the first look.
+        """Return settled pods whose mode has changed; looked for after a change of any mode, and in the first cycle.
 
         One that was made with its size keeps it: its owner may never have run it with another one.
         """
@@ -132,7 +132,7 @@ class ResizeActuator:
     def _candidates(
         self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
     ) -> list[ResizablePod] | None:
-        """One pod of each workload whose pods have another size, as it is now; None where pods are not watched."""
+        """Return one pod of each workload whose pods have another size; None where pods are not watched."""
         due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in wanted.items() if id_ not in busy}
         running = self.running(due) if due else iter(())
         if running is None:
@@ -149,7 +149,7 @@ class ResizeActuator:
         return self._with_health(pods, now)
 
     def _with_health(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
-        """With the errors of their workloads and their pods, of pods that are watched or may be resized."""
+        """Return the pods with the errors of their workloads, for observed pods and those that may be resized."""
         seen = self.health({one.workload: now for one in pods}, now) if pods else {}
         found = []
         for one in pods:

@@ -108,18 +108,18 @@ def rolled_back(watch: Watch, why: str, now: datetime, rules: LimitSettings) -> 
 
 
 def rolled_back_reason(found: RolledBack, now: datetime) -> str:
-    """Of the write."""
+    """Say why a write is refused after a rollback."""
     return f"worse off since the last change: {found.why}; held for {duration_text(found.until - now)}"
 
 
 def looked_since(watch: Watch, now: datetime, rules: LimitSettings) -> datetime:
-    """From when restarts count: since the change that is watched, and no longer before now than one is watched."""
+    """Instant from which restarts count: the observed change, but no longer ago than changes are observed."""
     before = now - rules.watch_for
     return max(watch.since, before) if isinstance(watch, Watched) else before
 
 
 def watch_text(watch: Watched | RolledBack) -> str:
-    """As its annotation has it."""
+    """Encode the observation as text of its annotation."""
     return msgspec.json.encode(watch).decode()
 
 

@@ -33,7 +33,7 @@ TemplateOf: TypeAlias = "Callable[[WorkloadId], Pod | None]"
 
 
 class Room(NamedTuple):
-    """Of the pods that were asked about, those that fit."""
+    """How many of the pods that were asked for fit."""
 
     pods: int
     why: str = ""
@@ -100,12 +100,12 @@ TakeRoom: TypeAlias = "Callable[[WorkloadId, int], Room]"
 
 
 def no_quotas() -> Rooms:
-    """Where none are looked at."""
+    """Return no quotas, where none are read."""
     return Rooms(lambda _: Surroundings(NEWEST), lambda _: None)
 
 
 def unbounded(_: WorkloadId, more: int) -> Room:
-    """Where no quotas are looked at."""
+    """Return capacity for all pods asked for, where no quotas are read."""
     return Room(more)
 
 

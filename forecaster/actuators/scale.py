@@ -63,15 +63,15 @@ class LiveScale:
     fault: str = ""
     """Why the owner's count is not known."""
     watch: Watch = None
-    """Its last change, or a roll back."""
+    """Its last change, or a rollback."""
     health: Health = UNKNOWN
-    """As it was looked up for this cycle."""
+    """Health as read for this cycle."""
     pods: int = 0
     """That there are, by its status."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Its identity."""
+        """Return the identity of the object."""
         return tuple(self.id)
 
     @property
@@ -134,11 +134,11 @@ class ScaleWrite:
         return f"{self.workload}: replicas {self.replicas}"
 
     def facts(self) -> dict[str, object]:
-        """For the audit line."""
+        """Return the fields of the audit line."""
         return {"count": self.replicas, "was": self.workload.replicas, "before": self.before}
 
     def on(self, fresh: LiveScale) -> ScaleWrite | None:
-        """The same change of the object as it is now; None where what it was decided by has changed.
+        """Return this change for the object as it is now; None if what it was decided by has changed.
 
         The owner's count may lie there by now: it is written down first, and a controller may write in between.
         """
@@ -177,7 +177,7 @@ def remembered(
 def to_look_at(
     offers: Mapping[WorkloadId, CountOffer], memory: Memory, now: datetime, rules: ScaleSettings
 ) -> Iterator[WorkloadId]:
-    """The workloads whose count may have to change, by what the cycle saw; those that need the most first."""
+    """Yield the workloads whose count may have to change, those that need the most first."""
     due = [(id_, _asked(offer, offer.current, memory[tuple(id_)], now, rules)) for id_, offer in offers.items()]
     moving = [(id_, count, offers[id_].current) for id_, count in due if count is not None]
     return (id_ for id_, _, _ in sorted(moving, key=lambda each: (-each[1] / max(1, each[2]), each[0])))
@@ -295,7 +295,7 @@ def _taken_back(
 
 
 def _while_held(one: LiveScale, offer: CountOffer, why: str) -> ScaleWrite | WriteRefusal:
-    """Only measured demand raises: no forecast has its say, and nothing is lowered."""
+    """Return the raise that measured demand needs while the count is held, or a refusal: nothing is lowered."""
     if offer.reactive is None or offer.reactive <= one.replicas:
         return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {why}")
     owner = one.replicas if one.before is None else one.before

@@ -131,7 +131,7 @@ class Scales:
         self._dry_run = "&dryRun=All" if dry_run else ""
 
     def marked(self) -> list[LiveScale]:
-        """Those with a mark of ours. Raises ApiError."""
+        """Return the scale targets that carry our annotation. Raises ApiError."""
         return [
             live_scale(one, kind.kind)
             for kind in self._kinds.values()
@@ -150,7 +150,7 @@ class Scales:
             raise
 
     def again(self, one: LiveScale) -> LiveScale:
-        """The same one as it is now. Raises ApiError."""
+        """Read the scale target again from the API server. Raises ApiError."""
         return live_scale(self._client.get(self._path(one.id), Object), one.id.kind)
 
     def write(self, write: ScaleWrite) -> None:

@@ -42,7 +42,7 @@ class LiveScales(WrittenCluster[ScaleWrite], Protocol):
     """The workloads of a cluster. Each method raises ApiError."""
 
     def marked(self) -> list[LiveScale]:
-        """Those with a mark of ours."""
+        """Return the scale targets that carry our annotation."""
 
     def of(self, id_: WorkloadId) -> LiveScale | None:
         """One of them; None where it is gone."""
@@ -59,9 +59,9 @@ class ScaleActuator:
     policies: Policies
     rules: ScaleSettings
     neighbours: NeighboursAt
-    """Of the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
+    """Reads other autoscalers in the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
     health: HealthAt = unseen
-    """By which a change is taken back."""
+    """Reads the health of a workload, by which a change is taken back."""
     rooms: Callable[[], Rooms] = no_quotas
     """What quotas leave, looked at anew in each cycle."""
     offered: OfferedCycle | None = None
@@ -72,7 +72,7 @@ class ScaleActuator:
         self.offered = cycle
 
     def act(self, now: datetime) -> Effected:
-        """Look at the workloads whose count may have to change and at those with marks, and write what has to.
+        """Write the counts that have to change, of workloads in mode scale and of those that carry our annotation.
 
         Raises:
             ApiError: the workloads or the HPAs cannot be read.

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from forecaster.publish.rows import OfferedCycle
 
 LOOK_SECONDS = 0.5
-"""Of a cycle for making statuses: what is left is looked at in the next one."""
+"""Seconds of a cycle for making statuses; what is left waits for the next cycle."""
 MOST_WRITES = 500
-"""In a cycle; what is left waits for the next one."""
+"""Writes of statuses in a cycle; what is left waits for the next cycle."""
 REFRESHED_SECONDS = 600.0
 """After which texts and amounts are written although nothing else has changed."""
 STILL = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
@@ -80,7 +80,7 @@ class Statuses(Protocol):
 
 
 class LiveStatuses:
-    """That of an API server."""
+    """Statuses of workload policies, written through an API server."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -126,11 +126,11 @@ class StatusWriter:
     refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None
     """Why a workload was left as it is in the last cycle although its policy would have it changed: word, sentence."""
     seconds: Callable[[], float] = time.monotonic
-    """For durations only."""
+    """Monotonic clock, for durations."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Writes by what became of them."""
     _known: dict[str, tuple[object, float]] = field(default_factory=dict)
-    """By uid, what the status that is there was made of, and when."""
+    """By uid: what the present status was made of, and when."""
     _waiting: list[StatusWrite] = field(default_factory=list)
     _wake: threading.Event = field(default_factory=threading.Event)
     _closed: bool = False

@@ -35,7 +35,7 @@ class TemplateOwners(Wire, frozen=True):
 
 
 class Templates:
-    """Of the kinds that are given, with the right to list them."""
+    """Pod templates of the given kinds, which we may list."""
 
     def __init__(self, client: ApiClient, kinds: Iterable[ScalableKind]) -> None:
         self._client = client

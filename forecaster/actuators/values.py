@@ -47,7 +47,7 @@ class LiveAutoscaler:
     """What else scales its target, in words, as it was looked up for this cycle; empty where nothing does."""
     deleted: bool = False
     mode: Mode | None = None
-    """By its annotation."""
+    """Mode stated by its annotation."""
     misread: str = ""
     """Why that is not a mode."""
     floor: WrittenFloor | None = None
@@ -57,9 +57,9 @@ class LiveAutoscaler:
     fault: str = ""
     """Why the owner's value is not known."""
     watch: Watch = None
-    """Its last change, or a roll back."""
+    """Its last change, or a rollback."""
     health: Health = UNKNOWN
-    """Of its target, as it was looked up for this cycle."""
+    """Health of its target, as read for this cycle."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -118,7 +118,7 @@ class Write:
         return f"{self.autoscaler}: minReplicas {self.min_replicas}"
 
     def facts(self) -> dict[str, object]:
-        """For the audit line."""
+        """Return the fields of the audit line."""
         return {
             "count": self.min_replicas,
             "was": self.autoscaler.min_replicas,
@@ -127,7 +127,7 @@ class Write:
         }
 
     def on(self, fresh: LiveAutoscaler) -> Write | None:
-        """The same change of the object as it is now; None where what it was decided by has changed."""
+        """Return this change for the object as it is now; None if what it was decided by has changed."""
         decided = self.autoscaler
         here = replace(fresh, beside=decided.beside, health=decided.health)
         alike = replace(here, version=decided.version, replicas=decided.replicas)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MANAGER = "forecaster"
 """The field manager of everything that is written."""
 BUDGET_SECONDS = 20.0
-"""Of a cycle for the writes of one actuator; what is left then waits for the next one."""
+"""Seconds of a cycle for the writes of one actuator; what is left waits for the next cycle."""
 SHOWN = 5
 """Refusals of a cycle that are written out in the log; a gauge counts all."""
 
@@ -37,7 +37,7 @@ class Change(StrEnum):
     RAISE = "raise"
     LOWER = "lower"
     RENEW = "renew"
-    """The same floor until a later expiry."""
+    """Keep the floor until a later expiry."""
     RESTORE = "restore"
     """The owner's value again, and nothing of ours left."""
     YIELD = "yield"
@@ -46,7 +46,7 @@ class Change(StrEnum):
     """Marks of ours without a value of ours are removed."""
     RESIZE = "resize"
     EVICT = "evict"
-    """A pod goes whose node cannot grant its size."""
+    """Evict a pod whose node cannot grant its size."""
     SETTLE = "settle"
     """What was resized has kept well and is no longer watched."""
     ROLL_BACK = "roll-back"
@@ -134,10 +134,10 @@ class ClusterWrite(Protocol):
         """Why."""
 
     def facts(self) -> dict[str, object]:
-        """For the audit line."""
+        """Return the fields of the audit line."""
 
     def on(self, fresh: Any) -> Self | None:
-        """The same change of the object as it is now; None where what it was decided by has changed."""
+        """Return this change for the object as it is now; None if what it was decided by has changed."""
 
 
 class Fence(Protocol):
@@ -147,14 +147,14 @@ class Fence(Protocol):
     paused: bool
 
     def valid(self) -> bool:
-        """At this moment."""
+        """Whether this replica may write now."""
 
     def leading(self) -> bool:
         """Whether it leads, paused or not."""
 
 
 class AuditLog(Protocol):
-    """Where writes are noted."""
+    """Log of writes."""
 
     def info(self, event: str, **facts: object) -> object:
         """One line."""
@@ -171,7 +171,7 @@ class WrittenCluster(Protocol[W_contra]):
     """The objects of one actuator. Each method raises ApiError."""
 
     def again(self, subject: Any) -> Any:
-        """The same object as it is now."""
+        """Read the object again from the API server."""
 
     def write(self, write: W_contra) -> None:
         """Carry out one change of the version that it was decided on."""
@@ -184,7 +184,7 @@ class CarriedOut(NamedTuple):
     """What became of the writes of a cycle."""
 
     outcomes: Counter[tuple[str, str]]
-    """By change and outcome."""
+    """Writes by (change, outcome)."""
     failures: list[str]
 
 
@@ -201,13 +201,13 @@ class Writer:
     acting: ActingSettings
     log: AuditLog
     seconds: Callable[[], float] = time.monotonic
-    """For durations only."""
+    """Monotonic clock, for durations."""
     beside: Callable[[WorkloadId], str] = _nothing
     """What scales or sizes a workload since this cycle looked, in words; nothing is written then."""
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """What was refused at the last look, by object: said when it changes."""
     lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
-    """By workload, refusals that last."""
+    """Refusals that last, by workload."""
 
     def effected(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 REPORT = "report.html"
-"""In the directory of the state, unless the settings name another file."""
+"""Name of the weekly report in the state directory, unless the settings name another file."""
 
 
 def start_answering(

@@ -155,7 +155,7 @@ class ServingProcess:
         self._table = table
         self._program = program
         self.address = address
-        """Where it answers; once started, with the port that the system chose."""
+        """Address of the listener; once started, with the port that the system chose."""
         self.secure_address = secure_address
         """The address of the listener with TLS, where the options ask for it."""
         self._options = options or ServingOptions()
@@ -220,7 +220,7 @@ def _serving_options(table: Path, descriptors: Mapping[str, int], options: Servi
 
 
 class ScalerOptions(NamedTuple):
-    """Where the scaler listens, and which clients may ask it."""
+    """Address of the KEDA scaler, and the clients that may ask it."""
 
     address: Address
     certificate: Path | None = None

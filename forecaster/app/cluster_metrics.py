@@ -28,7 +28,7 @@ class StatusMetrics(Collector):
         self._outcomes = outcomes
 
     def collect(self) -> Iterator[Metric]:
-        """Of this process."""
+        """Yield the metrics of this process."""
         found = CounterMetricFamily(
             "forecaster_status_writes", "Statuses of PredictiveAutoscalers by outcome.", labels=["outcome"]
         )
@@ -62,13 +62,13 @@ class LiveMetrics(Collector):
 
 
 class CertificateMetrics(Collector):
-    """When the certificate of the secure port ends; absent while its file cannot be read."""
+    """End of the secure port's certificate as a metric; absent while its file cannot be read."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def collect(self) -> Iterator[Metric]:
-        """As the file is now."""
+        """Yield the metric of the file as it is now."""
         name, text = "forecaster_certificate_end_timestamp_seconds", "When the certificate of the secure port ends."
         try:
             yield GaugeMetricFamily(name, text, end_of(self._file.read_text(encoding="utf-8")).timestamp())
@@ -116,7 +116,7 @@ class EffectMetrics:
         )
 
     def record(self, effected: Mapping[str, Effected]) -> None:
-        """As of one more cycle."""
+        """Count the writes of one more cycle."""
         self._leading.set(any(one.leading for one in effected.values()))
         for gauge in self._states.values():
             gauge.clear()

@@ -63,13 +63,13 @@ class Nowhere:
     """Publisher and ledger of a command that only prints."""
 
     def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
-        """Nothing is published."""
+        """Publish nothing."""
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Nothing is kept."""
+        """Store nothing."""
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
-        """Nothing is kept."""
+        """Store nothing."""
 
 
 def single_cycle(
@@ -204,7 +204,7 @@ def policy_status_writer(
 
 
 def _run_beside(writer: StatusWriter | PolicyStatusWriter, client: ApiClient, name: str, parts: ExitStack) -> None:
-    """In a thread of its own, which `parts` ends."""
+    """Run the writer in a thread of its own, which `parts` ends."""
     thread = threading.Thread(target=writer.run, name=name, daemon=True)
     thread.start()
     parts.callback(client.close)
@@ -218,23 +218,23 @@ def nothing_observed(settings: Settings) -> Observed:
 
 
 def observed_file(settings: Settings, observed: Observed) -> ObservedFile[Observed]:
-    """Where the service keeps it."""
+    """Return the file of what was observed, in the state directory."""
     return ObservedFile(settings.state.directory / "observed.json", observed)
 
 
 def origins_file(settings: Settings, source: Source) -> ObservedFile[Origins] | None:
-    """Where the service keeps which mesh or ingress tells whose requests; None where that is not found out."""
+    """Return the file with the source of each workload's request rate; None where sources are not distinguished."""
     origins = origins_of(source)
     return None if origins is None else ObservedFile(origins_path(settings), origins)
 
 
 def origins_path(settings: Settings) -> Path:
-    """Of that file."""
+    """Return the path of the file with the learned request origins."""
     return settings.state.directory / "request-origins.json"
 
 
 def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBefore]:
-    """Where the service keeps what objects of the cluster stated of policies."""
+    """Return the file with the policies that cluster objects state."""
     return ObservedFile(settings.state.directory / "stated.json", live.before)
 
 

@@ -68,12 +68,12 @@ class Stage:
     cycle: Cycle
     begin: datetime
     reports: deque[CycleReport] = field(default_factory=lambda: deque(maxlen=1))
-    """Of the cycle that was played last."""
+    """Report of the last cycle that was played."""
 
 
 @contextmanager
 def staged() -> Iterator[Stage]:
-    """Everything set up; the endpoint stops when the block ends, however it ends."""
+    """Set the demo up; the endpoint stops when the block ends, however it ends."""
     recording = load_recording()
     begin = recording.start - MINUTE + HISTORY
     fleet = recording.fleet(begin)

@@ -52,7 +52,7 @@ def curves(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Mapping[
 
 
 def hpa_alone(stage: Stage, setups: Setups, length: timedelta, share: float = 1.0) -> dict[WorkloadId, Account]:
-    """The same time without any forecast, with every target at this share."""
+    """Play the same time without any forecast, with every target at this share."""
     measurements = measurements_of(of_recording(stage.recording), stage.begin, length // MINUTE)
     runs = [replace(run, setup=at_share(run.setup, share)) for run in runs_of(stage, setups)]
     return {id_: one.account for id_, one in zip(setups, replay_runs(runs, measurements), strict=True)}

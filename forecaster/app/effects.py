@@ -131,7 +131,7 @@ class ClusterWriters(NamedTuple):
 
     @property
     def receivers(self) -> dict[str, OfferReceiver]:
-        """By name."""
+        """Return the receivers of offers by name."""
         found: dict[str, OfferReceiver | None] = {
             "effects": self.actuators,
             "status": self.statuses,

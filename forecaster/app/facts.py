@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from forecaster.serving.settings import ServingSettings
 
 SOCKET = "facts.socket"
-"""In the directory of the state: who may read the history there may ask here."""
+"""Socket in the state directory: an account that may read the history there may ask here."""
 LONGEST_PATH = 100
-"""Of a socket's name; the system takes some more."""
+"""Longest path of a socket; the system limits it a little above."""
 SECONDS = 2.0
-"""For a question and its answer; they come from a process beside this one."""
+"""Seconds for a question and its answer, which comes from another process of this pod."""
 MOST_BYTES = 4096
-"""Of a question: three names."""
+"""Bytes of a question: three names."""
 
 
 class FactsServer:

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from forecaster.publish.table import TableMeta
 
 STEP_SECONDS = 0.5
-"""From one look at the leader to the next; one that finds nothing new is a stat of five files there."""
+"""Seconds between two requests to the leader; without news they cost it a stat of five files."""
 ANSWER_SECONDS = 3.0
 SKEW_SECONDS = 10.0
-"""By which clocks may differ before a line says so; a table is stale after minutes."""
+"""Difference of clocks that is reported, in seconds; a table is stale after minutes."""
 HISTORY = "history"
 
 
@@ -150,7 +150,7 @@ class Follower:
 
 
 def leader_config(settings: Settings, own: Callable[[], ClientConfig]) -> Callable[[str], ClientConfig]:
-    """How a leader is asked: with our own token, by the name of our Service, whose certificate it has.
+    """Return how the leader is asked: with our own token, by the name of our Service, for which it has a certificate.
 
     `own` is how the API server is asked. A client certificate for that is none of ours here.
     """

@@ -35,7 +35,7 @@ class WorkloadHealth:
         self._failed: dict[str, str] = {}
 
     def __call__(self, since: Mapping[WorkloadId, datetime], now: datetime) -> dict[WorkloadId, Health]:
-        """Of these workloads now."""
+        """Return the health of these workloads now."""
         pods = self._live.living(since) if self._live else None
         return {id_: self._of(id_, pods, from_, now) for id_, from_ in since.items()}
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.sources.live_objects import WatchState
 
 STARTED_SECONDS = 10.0
-"""The same of the start of the service."""
+"""Seconds to wait for the watches when the service starts."""
 PROBE_SECONDS = 3.0
 """How often the API server is asked whether it is there. A refusal is an answer."""
 UNANSWERED_SECONDS = 7.0
@@ -59,12 +59,12 @@ class LiveFacts:
         )
         self._answered = 0.0
         self.heard: Callable[[], float] = lambda: 0.0
-        """When something else was answered last by the same API server, seconds since 1970."""
+        """Returns when the same API server last answered another request, in seconds since 1970."""
         self._away: dict[str, bool] = {}
         self._fault = ""
         self._began = time.time()
         self._copies: deque[float] = deque(maxlen=3)
-        """When the last tables of another replica came."""
+        """Instants at which the last tables of another replica arrived."""
 
     def start(self) -> None:
         """Begin to watch. Returns when everything is listed or refused, or not so soon: the first cycle is live."""

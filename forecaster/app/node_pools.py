@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.cluster import Cluster
 
 PRESSURES_SHOWN = 20
-"""Nodes whose memory may run out, the most likely first."""
+"""Nodes shown whose memory may run out, the most likely first."""
 
 
 def node_pools(settings: Settings) -> NodePools | None:
@@ -61,7 +61,7 @@ class NodesText:
 
 
 def _shown(latest: NodeForecast) -> dict[str, Any]:
-    """Without the counts of each workload in each window: they are as many as workloads."""
+    """Return the document without the counts of each workload in each window: they are as many as workloads."""
     found: dict[str, Any] = msgspec.to_builtins(document(latest))
     for pool in found["pools"]:
         for window in pool["windows"]:

@@ -24,7 +24,7 @@ TAKEN_OVER = EventKind("SettingsTakenOver")
 
 
 class OwnPod(NamedTuple):
-    """Its identity."""
+    """Identity of the pod that this process runs in."""
 
     namespace: str
     name: str
@@ -32,7 +32,7 @@ class OwnPod(NamedTuple):
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str]) -> OwnPod | None:
-        """By POD_NAMESPACE, POD_NAME and POD_UID; None outside of a pod that has all of them."""
+        """Read POD_NAMESPACE, POD_NAME and POD_UID; None outside of a pod that has all of them."""
         found = cls(*(environment.get(f"POD_{part}", "") for part in ("NAMESPACE", "NAME", "UID")))
         return found if all(found) else None
 

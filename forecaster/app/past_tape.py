@@ -47,7 +47,7 @@ def recorded_tape(path: Path, begin: datetime, length: timedelta) -> Path:
 
 
 def measured_tape(path: Path, settings: Settings, begin: datetime, length: timedelta) -> Path:
-    """The same of a span of the past, from the full minute before `begin` on, of what Prometheus has of it.
+    """Write a tape of a past span, from the full minute before `begin` on, with what Prometheus has of it.
 
     Raises:
         StoreError: the file cannot be written.

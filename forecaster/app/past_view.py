@@ -38,7 +38,7 @@ Numbers = list[float | None]
 
 
 class PastForecastView(msgspec.Struct, frozen=True):
-    """What was forecast of the peaks whose windows begin at `begin` + i × `step_seconds`."""
+    """Forecasts of the peaks whose windows begin at `begin` + i × `step_seconds`."""
 
     begin: datetime
     step_seconds: float
@@ -118,7 +118,7 @@ def past_view(
     alone: RunResult | None,
     calendar: Calendar = NO_HOLIDAYS,
 ) -> PastView:
-    """Of one signal; `lead` is the one in force unless it is given, `alone` what the HPA alone would have done."""
+    """Return the past of one signal; `lead` defaults to the one in force, `alone` is the replay of the HPA alone."""
     facts = what_if.facts
     end = facts.traces.end
     forecast, refused = _forecast(facts, signal, lead)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TAKEN_OVER = ("policy", "overrides")
 """Sections that are taken over at once."""
 SHARDS = "sharding.shards"
-"""And one setting, where the fleet is divided."""
+"""Setting that is applied on reload only where the fleet is sharded."""
 SHOWN = 10
 """Paths of settings that are written out."""
 
@@ -33,11 +33,11 @@ class SettingsFiles:
     """The files that settings were read from, and how they are read again, with environment and command line."""
 
     fingerprint: Callable[[], bytes]
-    """Of what is in them. Raises ConfigError."""
+    """Returns a hash of their contents. Raises ConfigError."""
     read: Callable[[], Settings]
     """Raises ConfigError."""
     origins: Callable[[], Mapping[str, str]]
-    """Where each setting is stated that is stated, by path. Raises ConfigError."""
+    """Returns the origin of each setting that is stated, by path. Raises ConfigError."""
 
 
 @dataclass(slots=True)

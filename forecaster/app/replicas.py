@@ -26,7 +26,7 @@ class RoleNews(Protocol):
     """Hears whether this replica computes."""
 
     def __call__(self, *, leads: bool) -> None:
-        """It does, or copies."""
+        """Report that this replica leads, or copies."""
 
 
 @dataclass(slots=True)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from forecaster.store.past import FadedScores, PastDecision
 
 OBSERVED_EVERY = timedelta(minutes=5)
-"""From one writing of what was earned and decided to the next; a kill loses no more. 15 ms of CPU at 10,000 rows."""
+"""Time between two writes of the observed state; a kill loses no more. 15 ms of CPU at 10,000 rows."""
 SIZES_BETWEEN = 2
 """The ledger has changes of sizes, too: so many rows are read for each change of the count. At a start with 10,000
 workloads sixteen rows each take a second and a half."""

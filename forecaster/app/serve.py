@@ -188,7 +188,7 @@ class TableNews(Protocol):
 
 
 def unheard(*, written: bool) -> None:
-    """Where no process serves the table."""
+    """Ignore the table, where no process serves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Path
 
 
 def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferReceiver]:
-    """The one that writes offers to where the settings say, if they do; `parts` closes it."""
+    """Return the remote writer of the settings, if there is one; `parts` closes it."""
     if not settings.remote_write.url:
         return {}
     writer = RemoteWriter(settings.remote_write)
@@ -378,7 +378,7 @@ def state_directory(settings: StateSettings) -> Path:
 
 
 def database_address(settings: StateSettings) -> str:
-    """Where the ledger is.
+    """Return the address of the ledger.
 
     Raises:
         StoreError: the file that holds the address cannot be read.

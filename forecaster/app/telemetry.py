@@ -130,7 +130,7 @@ class Metrics:
         self._effects = EffectMetrics(registry)
 
     def text(self) -> str:
-        """Everything in the text format of Prometheus."""
+        """Render all metrics in the text format of Prometheus."""
         return generate_latest(self._registry).decode()
 
     def record(self, report: CycleReport) -> None:
@@ -237,7 +237,7 @@ class FleetMetrics:
         )
 
     def record(self, report: CycleReport) -> None:
-        """As of one more cycle."""
+        """Record one more cycle."""
         _replace(self._series, report.series)
         _replace(self._age, report.newest_sample_age)
         self._incomplete.clear()
@@ -290,19 +290,19 @@ class ScoreMetrics:
 
 
 class CountedLedger:
-    """A ledger whose failures are counted."""
+    """Ledger whose failures are counted as a metric."""
 
     def __init__(self, ledger: Ledger, metrics: Metrics) -> None:
         self._ledger = ledger
         self._metrics = metrics
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """As the ledger does."""
+        """Record decisions in the ledger, and count a failure."""
         with self._metrics.counting_failures("ledger"):
             self._ledger.record(at, recommendations, changes)
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
-        """As the ledger does."""
+        """Record scores in the ledger, and count a failure."""
         with self._metrics.counting_failures("ledger"):
             self._ledger.score(scores)
 

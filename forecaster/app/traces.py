@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FRESH = timedelta(hours=3)
 """The newest minutes that decisions read before the replay begins; older history is asked for by five minutes."""
 REQUESTS_METRIC = "http_requests_per_second"
-"""By this name the HPAs of the bundled recording know the request rate."""
+"""Name under which the HPAs of the bundled recording know the request rate."""
 
 
 def recorded() -> Traces:

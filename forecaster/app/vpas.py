@@ -49,7 +49,7 @@ class VpaLook:
             self._stop.wait(self._every.total_seconds())
 
     def _listed(self) -> SeenVpas:
-        """Of VPAs that cannot be listed nothing older is shown."""
+        """List the VPAs; where they cannot be listed, return none: nothing older is shown."""
         now = self._clock()
         try:
             found, unknown = listed_vpas(self._client)

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 NICE = 5
 LONGEST_LEAD = 3600.0
-"""Of what is looked back at, in seconds."""
+"""Longest part of the history that is replayed, in seconds."""
 QUIET_SECONDS = 0.06
-"""Without a question, after which the next ones are made ready: a page asks every 0.05 s while a slider moves."""
+"""Seconds without a question after which the next ones are prepared: a page asks every 0.05 s while a slider moves."""
 KEPT = 4
 """Workloads that are made ready: a reader looks at one."""
 KEPT_FOR = timedelta(minutes=5)
@@ -54,12 +54,12 @@ class Question(msgspec.Struct, frozen=True):
     id: WorkloadId
     changes: dict[str, float | bool] = {}
     at: datetime | None = None
-    """Of the table that the reader sees: what is ready is used as long as it is not much older."""
+    """Instant of the table that the reader sees; a prepared answer is used as long as it is not much older."""
     past: str = ""
-    """A signal whose last half day is asked for, and not what would come of changes."""
+    """Signal whose last half day is asked for, instead of the effect of changes."""
     zone: str = "UTC"
     countries: tuple[str, ...] = ()
-    """Whose holidays are marked."""
+    """Countries whose holidays are marked."""
     lead_seconds: float = 0.0
     """How long before it was forecast; 0: the lead time in force."""
 
@@ -95,7 +95,7 @@ class WhatIfView(msgspec.Struct, frozen=True):
     targets: str
     yaml: str
     milliseconds: float
-    """Of the CPU, for this answer."""
+    """CPU time of this answer, in milliseconds."""
 
 
 class RefusedView(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ class PreparedWorkload:
         return self.hpa
 
     def before(self) -> tuple[RunResult, RunResult]:
-        """Both runs that no change has a part in. Raises `ValueError` where nothing can be replayed."""
+        """Return both runs that no change affects. Raises `ValueError` where nothing can be replayed."""
         if self.hpa is None or self.present is None:
             self.hpa, self.present = self.what_if.alone(), self.what_if.changed()
         return self.hpa, self.present
@@ -137,7 +137,7 @@ class WhatIfAnswers:
         self.ready: OrderedDict[WorkloadId, PreparedWorkload] = OrderedDict()
 
     def answer(self, line: bytes) -> bytes:
-        """To one line, a line."""
+        """Answer one line of JSON by one line of JSON."""
         began = time.process_time()
         view: WhatIfView | PastView | RefusedView
         try:

@@ -116,7 +116,7 @@ class ApiCluster:
             raise ClusterError(str(error)) from error
 
     def _patch(self, path: str, change: T, sent: Callable[[str, T, type[T]], T] | None = None) -> None:
-        """By a merge patch, or as `sent` does it."""
+        """Send a merge patch, or use `sent` to send the change."""
         try:
             (sent or self._client.patch)(path, change, type(change))
         except ApiError as error:

@@ -30,7 +30,7 @@ class Issued:
 
 
 def end_of(certificate: str) -> datetime:
-    """When this PEM text, or the first certificate of its chain, ends.
+    """Return when this PEM certificate, or the first of its chain, expires.
 
     Raises:
         ValueError: it is no certificate.

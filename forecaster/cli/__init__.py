@@ -58,7 +58,7 @@ app = typer.Typer(
 )
 
 WIDTH = 66
-"""Of an example: help is indented, and a line that goes on ends with a backslash."""
+"""Width of an example: help is indented, and a continued line ends with a backslash."""
 OPTION = re.compile(r"(?<=\s)(--?[a-z-]+) (?![-|])")
 """An option, which stays in one line with its value."""
 AT = "--prometheus http://prometheus:9090"

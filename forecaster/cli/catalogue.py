@@ -12,14 +12,14 @@ from forecaster.report.formats import Output
 
 
 def model_names(incomplete: str) -> list[str]:
-    """For the shell's completion."""
+    """Complete the names of models in a shell."""
     from models import CATALOGUE
 
     return [name for name in CATALOGUE if name.startswith(incomplete)]
 
 
 def document_names(incomplete: str) -> list[str]:
-    """For the shell's completion; of a command of two words the first."""
+    """Complete the names of documents in a shell; for a command of two words the first word."""
     from forecaster.report.schemas import DOCUMENTS
 
     return [name for name in DOCUMENTS if name.startswith(incomplete)]

@@ -233,7 +233,7 @@ def diff(
 
 
 def _same_signals(first: Settings, second: Settings) -> None:
-    """Both files decide on the same observations.
+    """Refuse two settings files that observe different signals.
 
     Raises:
         ConfigError: the second one measures something else.

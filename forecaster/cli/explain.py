@@ -98,7 +98,7 @@ class Explanations:
         *,
         joint: bool,
     ) -> Explanations:
-        """With what the cluster and its VPAs say, and, where that is asked, count and size together."""
+        """Build the explanations, with what the cluster and its VPAs say and, if asked for, count and size together."""
         together = _together(cycle, outcome, cluster) if joint else {}
         vpas = _vpas(cluster, settings, outcome)
         return cls(cycle, outcome, _prover(cluster), vpas, together, otherwise, changed)
@@ -256,7 +256,7 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
 
 
 def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:
-    """From the files of its objects; None where they are not given."""
+    """Read the cluster from manifest files; None if no --objects was given."""
     if not objects:
         return None
 

@@ -41,7 +41,7 @@ class StreamedHpa:
 
     @property
     def title(self) -> str:
-        """Its name, and its origin."""
+        """Return its name and its origin."""
         name = f"{self.spec.namespace}/{self.spec.name}" if self.spec.namespace else self.spec.name
         return f"HPA {name}" + (f", which KEDA makes of {self.note}" if self.note else "")
 

@@ -173,7 +173,7 @@ class LookOptions(Protocol):
 
     @property
     def server_version(self) -> str | None:
-        """Of the API server."""
+        """Return the version of the API server."""
 
 
 def look_at(settings: Settings, asked: LookOptions, watch: StageWatch | None) -> Look:
@@ -209,7 +209,7 @@ def _objects(paths: Sequence[Path], server: Server | None) -> tuple[Cluster, str
 
 
 def with_vpas(known: Cluster, settings: Settings, at: datetime) -> Cluster:
-    """With what VPAs recommend, by their API server where no object tells it; a fault where that is not known."""
+    """Return the cluster with recommendations of VPAs, read from the API server unless the objects contain them."""
     if known.vpas:
         return known
     found, why = vpas_of(settings, at)
@@ -217,7 +217,7 @@ def with_vpas(known: Cluster, settings: Settings, at: datetime) -> Cluster:
 
 
 def _facts(source: PrometheusSource, now: datetime) -> tuple[Cluster, str]:
-    """Without facts the proof says so, rule by rule; the recommendation does not need them."""
+    """Read the cluster's facts; without them the proof names each rule that could not be checked."""
     try:
         return cluster_facts.cluster_of(source, now), ""
     except SourceError as error:

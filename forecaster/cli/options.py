@@ -105,7 +105,7 @@ def api_client(kubeconfig: Path | None, context: str) -> ApiClient:
 
 
 def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
-    """Workloads whose `namespace/name` matches a shell pattern; without a slash any namespace does."""
+    """Return the workloads whose `namespace/name` matches a pattern; without a slash it matches any namespace."""
     from fnmatch import fnmatchcase
 
     wanted = pattern if "/" in pattern else f"*/{pattern}"
@@ -113,7 +113,7 @@ def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
 
 
 def of_namespaces(ids: Iterable[WorkloadId], names: str | None) -> list[WorkloadId]:
-    """Those of the namespaces that `--namespace` names, of what was not asked by namespace; all without it.
+    """Return the workloads of the namespaces in `--namespace`; without that option all of them.
 
     Raises:
         UnknownName: there is none.
@@ -130,7 +130,7 @@ def of_namespaces(ids: Iterable[WorkloadId], names: str | None) -> list[Workload
 
 
 def narrowed(settings: Settings, pattern: str) -> Settings:
-    """The same settings, whose questions are about the workloads of this pattern: one workload costs one workload."""
+    """Return settings whose queries are restricted to the workloads of a pattern: one workload costs one workload."""
     namespace, _, name = pattern.rpartition("/")
     return settings.model_copy(update={"queries": settings.queries.about(namespace or "*", name)})
 
@@ -156,7 +156,7 @@ def chosen(
 
 
 def refuse_namespaces(settings: Settings, at: datetime | None = None) -> None:
-    """Nothing was found: that may be for the namespaces that were asked for.
+    """Refuse namespaces in which no workload was read.
 
     Raises:
         UnknownName: there are others.
@@ -197,7 +197,7 @@ def known_workloads(settings: Settings, at: datetime | None = None, *, patient: 
 
 
 LONGEST = timedelta(days=36_500)
-"""Of a duration on the command line: an instant so long ago can be said."""
+"""Longest duration on the command line: an instant so long ago can still be represented."""
 
 
 def duration_of(option: str, text: str) -> timedelta:

@@ -30,7 +30,7 @@ _FROM_BAD = (Severity.CRITICAL, Severity.WARNING, Severity.OK)
 
 
 def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> ResourcePrices | None:
-    """Both or none, for half a price is a wrong sum; without the options those of the settings."""
+    """Return the prices of CPU and memory from both options, else from the settings; one option alone is refused."""
     if core_hour is None and gib_hour is None:
         core_hour, gib_hour = stated.core_hour, stated.gib_hour
     if (core_hour is None) != (gib_hour is None):
@@ -84,7 +84,7 @@ def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
 def filtered(
     advices: Sequence[Advice], chosen: set[WorkloadId], kind: str | None, least: str | None, *, refused: bool
 ) -> list[Advice]:
-    """Those that were asked for, the worst first.
+    """Return the advices that were asked for, the worst first.
 
     Raises:
         UnknownName: no workload is of this kind.

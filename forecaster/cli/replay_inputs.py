@@ -52,7 +52,7 @@ OUTSIDE = ("Pods", "Object", "External")
 
 @dataclass(frozen=True, slots=True)
 class ReplayInputs:
-    """Everything that a replay is made of."""
+    """Inputs of a replay."""
 
     settings: Settings
     traces: Traces
@@ -89,7 +89,7 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
 
 
 def _settings(options: ReplayOptions) -> Settings:
-    """Those of --config; of a bundle its own, unless a file is given."""
+    """Return the settings of --config; a bundle brings its own unless a file is given."""
     if options.config or not options.export or options.export.suffix != SUFFIX:
         return settings_of(options.config, options.prometheus, options.namespace)
     return parse(read_bundle(options.export).manifest.settings, str(options.export))
@@ -157,7 +157,7 @@ def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> 
 
 
 def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpec]) -> Policies:
-    """Those of the settings; where they do not name the metric that is the request rate, it is the HPA's only one."""
+    """Return the policies of the settings; where they name no request rate, it is the HPA's only other metric."""
     policies = settings.policies
     if policies.defaults.horizontal.requests_metric is not None:
         return policies

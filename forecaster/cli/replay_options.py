@@ -68,7 +68,7 @@ GibHour = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanOptions:
-    """Which workloads, by whose settings, for how long; pods start as they are said to."""
+    """Options that select workloads, settings, the span of time and the start-up of pods."""
 
     workload: Pattern = "*"
     prometheus: PrometheusUrl = None
@@ -81,7 +81,7 @@ class SpanOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions(SpanOptions):
-    """Where demand comes from, what scales on it, and how the cluster around it behaves."""
+    """Options that select the demand, the autoscaler and the behaviour of the cluster around it."""
 
     export: Export = None
     from_prometheus: FromPrometheus = False

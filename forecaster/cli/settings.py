@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def setting_names(incomplete: str) -> list[str]:
-    """For the shell's completion."""
+    """Complete the names of settings in a shell."""
     from forecaster.config.settings import setting_paths
 
     return [path for path, _ in setting_paths() if path.startswith(incomplete)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Path = tuple[str | int, ...]
 
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
-"""Names of settings whose value is not repeated, also where somebody invents such a name."""
+"""Names of settings whose value is never repeated in messages, unknown settings included."""
 LONGEST = 80
 
 

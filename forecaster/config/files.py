@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def fingerprint(path: Path | None) -> bytes:
-    """Of what the files of a path say, whatever their names lead to: a mounted ConfigMap is replaced below them.
+    """Return a hash of the contents of a path's files: a mounted ConfigMap is replaced below symbolic links.
 
     Raises:
         ConfigError: one cannot be read.

@@ -75,7 +75,7 @@ Positive = Annotated[Duration, Field(gt=timedelta(0))]
 
 
 class CycleSettings(Section):
-    """When the cycle runs."""
+    """Schedule of the cycle."""
 
     interval: Duration = Field(
         timedelta(minutes=1),
@@ -141,7 +141,7 @@ class Override(Section):
 
 
 class Settings(Section):
-    """Everything `forecaster` can be told."""
+    """All settings of `forecaster`."""
 
     source: SourceSettings = SourceSettings()
     prometheus: PrometheusSettings = PrometheusSettings()
@@ -315,7 +315,7 @@ def _stated_in(value: Any) -> list[Mapping[str, Any]]:
 
 
 PREFIX = "FORECASTER__"
-"""Of environment variables that are settings: `FORECASTER__PROMETHEUS__URL` is `prometheus.url`."""
+"""Prefix of environment variables that are settings: `FORECASTER__PROMETHEUS__URL` is `prometheus.url`."""
 
 
 def load(path: Path | None = None, given: Mapping[str, object] | None = None) -> Settings:

@@ -46,7 +46,7 @@ class ShardingSettings(Section):
 
     @property
     def files(self) -> tuple[Path | None, ...]:
-        """Of TLS."""
+        """Return the files of TLS."""
         return (self.ca_file, self.certificate_file, self.key_file)
 
     @property
@@ -57,7 +57,7 @@ class ShardingSettings(Section):
 
     @property
     def listens_at(self) -> str:
-        """Where scheduler and workers listen: everywhere with TLS, unless the scheduler is on loopback."""
+        """Return the address of scheduler and workers: all interfaces with TLS, unless the scheduler is on loopback."""
         found = ADDRESS.fullmatch(self.scheduler)
         return f"{found['scheme']}://{found['host'] if found['host'] in LOOPBACK else ''}" if found else ""
 

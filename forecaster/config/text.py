@@ -173,7 +173,7 @@ def origins(layers: Iterable[tuple[str, Mapping[str, object]]]) -> list[SettingO
 
 
 def origins_of(path: Path | None, given: Mapping[str, object]) -> dict[str, str]:
-    """Where each setting is stated that a file, the environment or the command line states, by path.
+    """Return the origin (file, environment, command line) of each setting that is stated, by path.
 
     Raises:
         ConfigError: a file cannot be read.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ROUNDS = 50
-"""Cycles over which the workloads of one reading are looked at; who is late then is the first of the next one."""
+"""Cycles over which the workloads of one reading are spread; a late one comes first in the next reading."""
 ANSWERED = "answered by the signal's capacity query"
 NOTABLE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
@@ -57,7 +57,7 @@ class PersistedCapacity(msgspec.Struct, frozen=True):
     version: str
     cost: float | None
     why: str = ""
-    """Where it comes from; empty where it differs from nothing that is assumed."""
+    """Origin of the capacity; empty where it equals the assumption."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Capacities:
     def renew(
         self, history: Histories, containers: Containers, policies: Policies, workloads: Sequence[Workload]
     ) -> None:
-        """Look at some of those whose containers were read since the last time."""
+        """Learn the capacity of some workloads whose containers were read since the last time."""
         if containers.read is not None and containers.read != self.read:
             self.read = containers.read
             self._take(containers.facts.carried)
@@ -104,7 +104,7 @@ class Capacities:
             self.filled[id_] = self.filled.get(id_, {}) | found
 
     def kept(self) -> tuple[PersistedCapacity, ...]:
-        """As it is kept."""
+        """Return the capacities to persist."""
         learned_here = (
             PersistedCapacity(
                 id_, str(signal), one.amount, one.minutes, one.version, one.cost, self._in_force(id_, signal)
@@ -125,7 +125,7 @@ class Capacities:
         return found.why if found else ""
 
     def restore(self, kept: tuple[PersistedCapacity, ...]) -> None:
-        """As it was, and in force."""
+        """Restore persisted capacities, which take effect at once."""
         self.known = {
             (WorkloadId(*one.id), one.signal): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
             for one in kept

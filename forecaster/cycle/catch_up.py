@@ -25,7 +25,7 @@ MOST_SLOW = 2
 
 
 def unwatched(part: str, share: float) -> None:
-    """Where nothing looks on."""
+    """Ignore progress."""
 
 
 def catch_up(
@@ -98,7 +98,7 @@ def _ask(
     completeness: Completeness,
     reached: Callable[[str, float], None] = unwatched,
 ) -> list[str]:
-    """Have these gaps answered; a sentence for each that could not be, until the source does not answer at all.
+    """Ask for these gaps; return a sentence for each that failed, and stop when the source does not answer at all.
 
     A signal whose query takes too long is a missing signal: the others are asked for, but not many more time-outs.
     """

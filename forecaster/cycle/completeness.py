@@ -67,10 +67,10 @@ NOTABLE_SHARE = 0.01
 """Share of the workloads whose incomplete values make an instant worth asking for again: with thousands of workloads
 some pod has just become ready at any time."""
 FADING = 0.955
-"""By which the usual samples of a pod fall in a minute: half in a quarter of an hour, where scrapes are further apart
+"""Factor by which the usual samples of a pod fall in a minute: half in 15 minutes, where scrapes are further apart
 from then on."""
 MANY_COLUMNS = 10
-"""Columns of a block whose upper values tell what is usual."""
+"""Columns of a block whose upper values show what is usual."""
 UPPER_SHARE = 0.9
 
 BEYOND_LIMIT = 4.0
@@ -92,7 +92,7 @@ class Completeness:
     """Instants at which the server was away within the window of a rate."""
     again: dict[str, Again] = field(default_factory=lambda: defaultdict(Again))
     containers: dict[Signal, dict[WorkloadId, str]] = field(default_factory=dict)
-    """The container of each workload whose past was asked for, by signal."""
+    """Container of each workload whose history was asked for, by signal."""
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Workloads with an incomplete latest value in this cycle, by signal and cause."""
     sentences: dict[str, None] = field(default_factory=dict)

@@ -43,7 +43,7 @@ class ContainerNews(NamedTuple):
 
 
 NEWS_KEPT = 2000
-"""Of all workloads; they are shown on the pages of a dashboard and nothing is decided by them."""
+"""Latest losses kept over all workloads; they are shown in the dashboard and decide nothing."""
 
 
 def container_news(before: ContainerFacts, after: ContainerFacts, at: datetime) -> Iterator[ContainerNews]:

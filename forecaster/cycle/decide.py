@@ -89,7 +89,7 @@ class Decider:
         return {one: columns_of(one, forecasts, rows, quantile, seasonal, at) for one in rows.standing.driven}
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
-        """Where the state of each row is, in a state that is open for this cycle."""
+        """Return the positions of the rows in the state that is open for this cycle."""
         places = self.observed.fleet.rows(rows.ids, now)
         stay = self.observed.fleet.compacted(now, self.observed.state.rows)
         if stay is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
-"""Reasons whose sentence needs nothing of the signals."""
+"""Reasons whose sentence needs no signal."""
 
 
 class RowTexts(NamedTuple):

@@ -110,7 +110,7 @@ def _quantiles(peaks: PeakForecasts, ids: Sequence[WorkloadId]) -> Floats:
 
 
 def _as_many(ranks: Floats, count: int) -> Floats:
-    """Both resources have as many samples; where their pasts differ in length, the latest count."""
+    """Use equal numbers of samples for both resources: where histories differ in length, the latest ones."""
     if ranks.shape[1] >= count:
         return ranks[:, ranks.shape[1] - count :]
     return ranks_together(ranks.shape[0], count)

@@ -30,7 +30,7 @@ class Fleet:
 
     row: dict[WorkloadId, int] = field(default_factory=dict)
     seen: list[datetime] = field(default_factory=list)
-    """When each row was there last."""
+    """Instant at which each row was last present."""
 
     def rows(self, ids: Sequence[WorkloadId], now: datetime) -> Rows:
         """The row of each of these workloads, which are there now; a new one gets the next row."""

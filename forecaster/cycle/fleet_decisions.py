@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a row was decided."""
+    """Position of a workload: its group, and its row in that group."""
 
     group: int
     row: int
@@ -99,7 +99,7 @@ class FleetDecisions(DecidedRows):
         return numbers_of(self.current, self.replicas, self.reason, self.groups)
 
     def place(self, index: int) -> Place:
-        """Where a workload was decided."""
+        """Return the group and row of a workload."""
         return Place(int(self._group[index]), int(self._row[index]))
 
     @cached_property
@@ -159,7 +159,7 @@ class FleetDecisions(DecidedRows):
         return self._context.sizes.size(rows.workloads[index], self._sizings[index], row.policy.vertical)
 
     def at_maximum(self) -> int:
-        """Workloads whose count only their maximum keeps from being larger."""
+        """Count the workloads whose count only their maximum limits."""
         held_below = (one.scales & (one.counts[-2] > one.inputs.policy.max_replicas) for _, one in self.groups)
         return sum(int(np.count_nonzero(some)) for some in held_below)
 

@@ -50,7 +50,7 @@ RECENT = timedelta(hours=3)
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
 NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
-"""Where all that is known is history."""
+"""No latest values: all that is known is history."""
 _LOW = LEVELS.index(LOW)
 Number = TypeVar("Number", np.float64, np.int64, np.int32, np.int8)
 
@@ -111,7 +111,7 @@ def forecasts_of(
     coverage: Coverage,
     panic: PanicDemand,
 ) -> Forecasts:
-    """What is known now, with forecasts by the models that are fitted.
+    """Return latest values and forecasts by the fitted models.
 
     A signal whose forecast fails as a whole has none, with the reason; the others go on.
     """
@@ -137,7 +137,7 @@ class Columns(NamedTuple):
     peak: Floats
     """The coming peak at the quantile of the policy."""
     low: Floats
-    """Its 10 % quantile."""
+    """10 % quantile of the peak."""
     quantiles: Floats
     """[level, row] its distribution."""
     words: NDArray[np.uint64]
@@ -174,7 +174,7 @@ def columns_of(
 
 
 def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:
-    """Where each of these workloads is; -1 where it is not."""
+    """Return the position of each workload; -1 where it is absent."""
     return np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
 
 
@@ -194,7 +194,7 @@ def _measured(seen: Latest, at: Positions, limit: Floats) -> tuple[Floats, Codes
 def _with_parts(
     seen: Latest, at: Positions, limit: Floats, whole: tuple[Floats, Codes, Floats]
 ) -> tuple[Floats, Codes, Floats]:
-    """With what is incomplete and later, where it is more or nothing else is fresh; as `Latest.measured` has it."""
+    """Add incomplete values that are later, where they are larger or nothing else is fresh (`Latest.measured`)."""
     measured, unseen, age = whole
     if seen.parts is None or not seen.parts.code.any():
         return whole
@@ -306,7 +306,7 @@ class SignalForecasts(Mapping[str, SignalForecast]):
         return replace(ahead, quantile=quantile, note="; ".join(filter(None, (ahead.note, level.why))))
 
     def _day_ago(self, signal: Signal, peaks: PeakForecasts) -> PeakForecast | Unknown:
-        """The same window a day before, for certain: seasonal naive knows no spread."""
+        """Return the same window a day before as a certain value: seasonal naive has no spread."""
         peak = self.forecasts.day_ago[signal].peak(self.id, peaks.begin, peaks.until)
         if peak is None:
             return Unknown("nothing is known of yesterday")

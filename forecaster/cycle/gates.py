@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 NEW = 60
 """Workloads judged for the first time in one go, besides those whose turn it is."""
 TOGETHER = 10 * MINUTE
-"""From one judgement to the next: a replay of few workloads takes nearly as long as one of a hundred."""
+"""Time between two rounds of judging: a replay of few workloads takes nearly as long as one of a hundred."""
 BATCH = 96
 """Workloads judged together at least, as far as so many are due: a small fleet is judged at once, every `SOONEST`."""
 ROUND = timedelta(hours=19)
-"""In which each workload has its turn: with `SOONEST` still less than a day."""
+"""Time within which each workload has its turn; with `SOONEST` still less than a day."""
 SOONEST = timedelta(hours=4)
 """No workload is judged again sooner: three days are hardly others by then."""
 LOOK_AGAIN = timedelta(hours=1)
@@ -57,7 +57,7 @@ class Renewed(NamedTuple):
 
 @dataclass(slots=True)
 class ForecastGates:
-    """The gates of the workloads whose policy asks for one; a workload that is new stands at the beginning.
+    """Gates of the workloads whose policy asks for one; a new workload starts at the beginning.
 
     A workload that is away for no longer than a day stands where it stood.
     """
@@ -67,19 +67,19 @@ class ForecastGates:
     """The workloads that are waited for."""
     model: str = "adaptive"
     fleet: Fleet = field(default_factory=Fleet)
-    """Which row is whose."""
+    """Workload of each row."""
     gates: Gates = field(default_factory=lambda: Gates.new(0))
     judged_at: Floats = field(default_factory=lambda: np.empty(0))
     """[row] epoch seconds; NaN before the first time."""
     due: Floats = field(default_factory=lambda: np.empty(0))
     """[row] before when it is not judged again, in epoch seconds; NaN at the beginning."""
     latest: datetime | None = None
-    """When workloads were judged last."""
+    """Instant of the last round of judging."""
     records: dict[WorkloadId, Gate] = field(default_factory=dict)
     """Gates that were asked for since then."""
 
     def of(self, id_: WorkloadId) -> Gate:
-        """Where the forecast stands on this workload."""
+        """Return the gate of a workload."""
         if id_ not in self.records:
             row = self.fleet.row.get(id_)
             self.records[id_] = Gate() if row is None else self.gates.gate(row)
@@ -93,7 +93,7 @@ class ForecastGates:
         return Counter({name: count for name, count in zip(names, counts, strict=True) if count})
 
     def judged(self, id_: WorkloadId) -> datetime | None:
-        """When this workload was judged; None before the first time."""
+        """Return when this workload was judged; None before the first time."""
         row = self.fleet.row.get(id_)
         at = np.nan if row is None else float(self.judged_at[row])
         return None if np.isnan(at) else datetime.fromtimestamp(at, UTC)
@@ -109,7 +109,7 @@ class ForecastGates:
         self.records = {}
 
     def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
-        """Judge those whose turn it is, every few minutes."""
+        """Judge the workloads whose turn it is, every few minutes."""
         done = Renewed([], [])
         if targets.down or (self.latest is not None and timedelta() < now - self.latest < TOGETHER):
             return done
@@ -172,7 +172,7 @@ class ForecastGates:
         *,
         most: int,
     ) -> dict[WorkloadId, list[Case]]:
-        """Those that can be judged, at most so many; of the others it is said why not."""
+        """Return the workloads that can be judged, at most so many; record the reason for the others."""
         ready: dict[WorkloadId, list[Case]] = {}
         unjudged: dict[WorkloadId, Unjudged] = {}
         for id_ in ids:

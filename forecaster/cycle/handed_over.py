@@ -32,7 +32,7 @@ LISTS = ("lead_times", "pods", "coverage", "capacities")
 
 
 def handed_over(kept: Iterable[bytes], place: Place) -> dict[int, bytes]:
-    """Of what several shards keep (`Observed.kept`), what each of other shards has to know.
+    """Distribute persisted observations of several shards (`Observed.kept`) to the shards of a new partition.
 
     Raises:
         msgspec.MsgspecError: one of them is no such JSON, or that of another version.
@@ -58,7 +58,7 @@ def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
 
 
 def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartUps]:
-    """Of an image that several shards have seen, what is known from most pods."""
+    """Merge what several shards know of an image: the one with the most pods counts."""
     found: dict[str, PersistedStartUps] = {}
     for image, told in chain.from_iterable(one.images.items() for one in parts):
         if image not in found or len(told.took) > len(found[image].took):
@@ -67,7 +67,7 @@ def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartU
 
 
 def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObservations]:
-    """By shard, what is about workloads of its namespaces; images are those of all."""
+    """Split observations by shard of the workloads' namespaces; images go to all shards."""
     fleet, gated = _places(known.fleet, place), _places(known.gated, place)
     lists = {name: _spread(getattr(known, name), place) for name in LISTS}
     gates = {name: column.array() for name, column in known.gates.items()}
@@ -122,7 +122,7 @@ def _joined_state(parts: Sequence[State]) -> State:
 
 
 def _ordered(state: State, signals: tuple[str, ...]) -> State:
-    """The same with its signals in this order."""
+    """Return the state with its signals in this order."""
     whole = state.covering(signals)
     order = [whole.signals.index(one) for one in signals]
     columns: dict[str, Any] = {name: getattr(whole, name)[order] for name in BY_SIGNAL}
@@ -130,7 +130,7 @@ def _ordered(state: State, signals: tuple[str, ...]) -> State:
 
 
 def _joined_rings(rings: Sequence[tuple[Ring, int]]) -> Ring:
-    """Of rings and how many rows each has."""
+    """Join rings of given numbers of rows."""
     times = tuple(sorted(set(chain.from_iterable(one.times for one, _ in rings))))
     known = [(dict(zip(one.times, one.values, strict=True)), rows) for one, rows in rings]
     nothing = rings[0][0].nothing

@@ -92,7 +92,7 @@ def joint_advice(
     costs: ResourceCosts,
     terms: ApplyTerms,
 ) -> list[JointAdvice]:
-    """For each workload, in their order."""
+    """Return joint advice for each workload, in their order."""
     demand = demand_samples(workloads, history, forecaster, now)
     known = JointInputs(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
     return [
@@ -127,7 +127,7 @@ def _joint_advice(workload: Workload, said: Recommendation, row: int, known: Joi
 
 
 def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
-    """By which load its count is decided, or why size and count cannot be chosen together."""
+    """Return the load that decides the count, or why size and count cannot be chosen together."""
     targets = targets_of(workload, policy.horizontal)
     others = [
         one.metric if isinstance(one, Unusable) else str(one.signal)

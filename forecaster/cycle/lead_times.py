@@ -62,7 +62,7 @@ class PoolStartUps(NamedTuple):
     by_pool: Mapping[str, ScaleUpWatch] = MappingProxyType({})
 
     def after(self, pods: Sequence[StartedPod], delay: timedelta) -> PoolStartUps:
-        """The same after some pods have become ready; pools on which none has landed lately are left out."""
+        """Return start-ups with pods that became ready; pools on which no pod landed lately are left out."""
         landed = (*self.landed, *(one.pool for one in pods if one.pool))[-KEPT:]
         found = {}
         for pool in dict.fromkeys(landed):
@@ -100,22 +100,22 @@ class LeadTimes:
     """What was watched of every workload, and the one place that says which lead time is in force."""
 
     interval: timedelta = timedelta(minutes=1)
-    """From one look to the next: it is part of what a scale-up takes."""
+    """Time between two looks at the pods: it is part of what a scale-up takes."""
     watches: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     pods: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     """What was measured on single pods, where the API server tells them; it counts before what counts show."""
     images: dict[str, ScaleUpWatch] = field(default_factory=dict)
-    """The same of the pods of all workloads with an image: for workloads of which too little was seen."""
+    """Start-up times by image, for workloads of which too few pods were seen."""
     image_of: Mapping[WorkloadId, str] = field(default_factory=dict)
     pools: dict[WorkloadId, PoolStartUps] = field(default_factory=dict)
-    """The same of the pods of each workload by node pool: where one is slower, that one counts."""
+    """Start-up times of each workload by node pool: the slowest pool counts."""
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
     written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
-    """As it was persisted last."""
+    """What was persisted last."""
 
     def look(self, targets: Targets, now: datetime) -> None:
-        """Look at the workloads whose count or readiness moved; a source that is down shows nothing."""
+        """Observe the workloads whose count or readiness changed; a source that is down shows nothing."""
         if targets.down:
             return
         if self.looked is None or now - self.looked > LONGEST_BLINK * self.interval:
@@ -166,15 +166,15 @@ class LeadTimes:
         return {id_: watch.rung for id_, watch in each if watch.rung is not None}
 
     def persisted_pods(self) -> tuple[msgspec.Raw, ...]:
-        """The same of what was measured on pods."""
+        """Return the measured pods to persist."""
         return tuple(WrittenWatch.of(id_, pods).text for id_, pods in self.pods.items())
 
     def persisted_images(self) -> dict[str, msgspec.Raw]:
-        """The same of images."""
+        """Return the start-up times by image to persist."""
         return {image: WrittenWatch.of(NO_WORKLOAD, pods).text for image, pods in self.images.items()}
 
     def persisted_pools(self) -> dict[str, tuple[msgspec.Raw, ...]]:
-        """The same by node pool."""
+        """Return the start-up times by node pool to persist."""
         found: dict[str, tuple[msgspec.Raw, ...]] = {}
         for id_, pools in self.pools.items():
             for pool, watch in pools.by_pool.items():
@@ -209,7 +209,7 @@ class LeadTimes:
         self.pools = _restored_pools(pools)
 
     def _slower_pool(self, id_: WorkloadId) -> str:
-        """The node pool whose pods take longer than those of the workload as a whole; empty where none does."""
+        """Return the node pool whose pods take longer than those of the workload as a whole; empty if none does."""
         pool, pods = self.pools.get(id_, UNPOOLED).slowest(), self.pods.get(id_, UNWATCHED)
         if not pool or pods.rung is None:
             return ""
@@ -237,7 +237,7 @@ def _restored(kept: tuple[PersistedStartUps, ...]) -> dict[WorkloadId, ScaleUpWa
 
 
 def _restored_pools(kept: Mapping[str, tuple[PersistedStartUps, ...]]) -> dict[WorkloadId, PoolStartUps]:
-    """Of which pods landed where, as many are taken for the latest as were timed."""
+    """Restore start-ups by pool; as many pods count as latest as were timed."""
     found: dict[WorkloadId, PoolStartUps] = {}
     for pool, each in kept.items():
         for one in each:

@@ -111,7 +111,7 @@ def counts_of(known: Sequence[tuple[Workload, SharedLoad]]) -> PodCounts:
 
 
 def shared_load(workload: Workload, policy: HorizontalPolicy) -> SharedLoad | None:
-    """By which total its count is decided; None where nothing that is forecast decides it."""
+    """Return the total demand that decides the count; None if nothing that is forecast decides it."""
     targets = targets_of(workload, policy)
     for signal in _LOADS:
         per_pod = [carried for one in targets if (carried := carried_at(one, signal)) is not None]

@@ -26,7 +26,7 @@ class CoresView(msgspec.Struct, frozen=True):
 
 
 class BytesView(msgspec.Struct, frozen=True):
-    """The same of whole bytes."""
+    """A peak in whole bytes."""
 
     value: int
     if_independent: int
@@ -82,7 +82,7 @@ class HeadroomView(msgspec.Struct, frozen=True):
 
 
 class PressureView(msgspec.Struct, frozen=True):
-    """A node whose memory may run out: the chance of it, and which pods would be evicted first."""
+    """A node whose memory may run out: the probability, and the pods that would be evicted first."""
 
     node: str
     risk: float
@@ -106,7 +106,7 @@ class NodesView(msgspec.Struct, frozen=True):
 
 
 def document(ahead: NodeForecast) -> NodesView:
-    """Everything in cores and whole bytes."""
+    """Return the node forecast in cores and whole bytes."""
     return NodesView(
         at=ahead.at,
         quantile=ahead.quantile,

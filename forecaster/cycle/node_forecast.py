@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeForecast:
-    """Everything said about the nodes of a cluster at one instant."""
+    """Forecast of the nodes of a cluster at one instant."""
 
     at: datetime
     quantile: float
@@ -109,7 +109,7 @@ def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
 
 
 def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: DemandSamples) -> list[Pressure]:
-    """In the window of the coming hours in which memory is highest."""
+    """Return the memory pressure of nodes in the coming window in which memory is highest."""
     if not demand.windows:
         return []
     highest = max(demand.windows, key=lambda one: float(np.quantile(one.memory.sum(axis=0), 0.95)))

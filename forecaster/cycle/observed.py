@@ -37,7 +37,7 @@ class ObservedPolicy(NamedTuple):
 
 @dataclass(slots=True)
 class PoliciesInForce(Policies):
-    """Workloads of one policy and one lead time share the result; those whose capacity was learned have their own."""
+    """Policies with observed values; shared by workloads of one policy and lead time without a learned capacity."""
 
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
@@ -84,12 +84,12 @@ class PersistedCoverage(msgspec.Struct, frozen=True):
 
 
 def persisted_coverage(coverage: Coverage) -> tuple[PersistedCoverage, ...]:
-    """As it is kept."""
+    """Return the coverage to persist."""
     return tuple(PersistedCoverage(id_, str(signal), *one) for (id_, signal), one in coverage.held.items())
 
 
 def restored_coverage(persisted: tuple[PersistedCoverage, ...]) -> Coverage:
-    """As it was."""
+    """Restore the persisted coverage."""
     return Coverage.of(
         {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in persisted}
     )
@@ -140,7 +140,7 @@ class Observed:
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     gates: ForecastGates = field(default_factory=ForecastGates)
     fleet: Fleet = field(default_factory=Fleet)
-    """Which row of `state` is whose."""
+    """Workload of each row of `state`."""
     state: State = field(default_factory=lambda: State.new(0))
     """What decisions remember, [row] each."""
     coverage: Coverage = field(default_factory=Coverage)
@@ -184,7 +184,7 @@ class Observed:
         self.capacities.forget_others(here)
 
     def kept(self) -> bytes:
-        """As JSON."""
+        """Encode the observations as JSON."""
         told = PersistedObservations(
             version=VERSION,
             lead_times=self.lead_times.persisted(),  # type: ignore[arg-type]  # encoded already

@@ -77,7 +77,7 @@ class Rows:
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:
-        """Their identities."""
+        """Return the identities of the rows."""
         return self.standing.ids
 
 
@@ -134,7 +134,7 @@ class StandingRows:
 
     @cached_property
     def driven(self) -> Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]]:
-        """The workloads whose count each signal decides, by span: only these are forecast."""
+        """Return the workloads whose count each signal decides, by span: only these are forecast."""
         found: dict[Signal, dict[PeakSpan, list[WorkloadId]]] = {}
         for id_, row in zip(self.ids, self.rows, strict=True):
             for signal in row.signals:
@@ -157,12 +157,12 @@ class StandingRows:
 
     @cached_property
     def corrected(self) -> list[int]:
-        """Rows whose level of a forecast follows from what it covered before."""
+        """Return the rows whose forecast level follows from its past coverage."""
         return [position for position, row in enumerate(self.rows) if corrects(row.policy)]
 
     @cached_property
     def gated(self) -> list[int]:
-        """Rows whose forecast acts only where the gate lets it."""
+        """Return the rows whose forecast acts only where the gate lets it."""
         return [position for position, row in enumerate(self.rows) if row.policy.horizontal.gate]
 
     @cached_property

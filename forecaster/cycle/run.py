@@ -84,7 +84,7 @@ class Cycle:
     nodes: NodePools | None = None
     """None where nothing shows them."""
     targets: Targets | None = None
-    """Those of the last cycle, with what is held of them."""
+    """Targets of the last cycle, with those that are held."""
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = BUDGET
@@ -93,7 +93,7 @@ class Cycle:
     """Held while history is written; another thread that reads a row of it holds it, too."""
 
     def run(self, now: datetime) -> Outcome:
-        """Everything for one evaluation time."""
+        """Run one cycle for an evaluation time."""
         steps = Steps(self.seconds, self.budget, watch=self.watch)
         self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now, steps), ())
@@ -266,7 +266,7 @@ class Scored(NamedTuple):
 
 @dataclass(slots=True)
 class Effects:
-    """Where decisions go, and what was recorded last: records are made for what changed since then."""
+    """Receivers of decisions, and what was recorded last: records are made for what changed since then."""
 
     publisher: Publisher
     ledger: Ledger

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
 
 ROUNDS = 10
-"""Of each cycle's forecasts one workload in so many is scored, each in its turn: enough to judge, cheap to keep."""
+"""One of so many workloads is scored in a cycle, in turn: enough to judge, cheap to store."""
 LEAST_KNOWN = 0.5
 """A peak counts as measured when at least this share of its minutes is known."""
 
@@ -53,7 +53,7 @@ class Scoring:
     def matured(
         self, history: Histories, sight: Forecasts, policies: Policies, now: datetime, coverage: Coverage | None = None
     ) -> list[ForecastScore]:
-        """Scores of the forecasts whose window is over, after taking in this cycle's; `coverage` learns from them."""
+        """Return scores of the forecasts whose window is over, then add this cycle's; `coverage` learns from them."""
         self.turn = (self.turn + 1) % ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]

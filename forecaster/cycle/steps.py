@@ -19,7 +19,7 @@ LEAST = 100_000
 SHARES = (0.0, 0.05, 0.6)
 """That lie behind when the first steps of a cycle begin: in one that begins anew reading the history is long."""
 STEPS = 10
-"""Of a cycle; those after the first share the rest evenly."""
+"""Optional steps share the time of a cycle: the first may use it all, the later ones divide the rest evenly."""
 PER_WORKLOAD = 50
 """Records of a workload that are new in a cycle, with room to spare: a cycle that replaces them all starts no look."""
 
@@ -95,7 +95,7 @@ class Steps:
         return at
 
     def optional(self, name: str, step: Callable[[], T], otherwise: T) -> T:
-        """The same for work that may wait: begun only while there is time."""
+        """Run work that may wait, within a boundary: begun only while there is time."""
         if self.has_time():
             return self.run(name, step, otherwise)
         self.late.append(name)

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
 
 PATIENCE = timedelta(minutes=15)
-"""For how long workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner who
+"""Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner who
 deletes a namespace sees its last answers a quarter of an hour longer."""
 EMPTY_PATIENCE = timedelta(days=1)
-"""The same while nothing at all is listed, or the list is partial by its own word: that is no inventory of a cluster,
+"""Time for which they are held while nothing at all is listed, or the source says that its list is partial,
 however long it lasts, and a clock that is hours ahead makes every answer empty. As long as what is learned of a
 workload is kept."""
 COLLAPSED = 0.5
-"""Of a fleet, a namespace or a kind: so many gone at once are a source that is incomplete."""
+"""Share of a fleet, a namespace or a kind: so many gone at once mean an incomplete source."""
 LEAST = 3
 """Workloads of a namespace or kind whose loss is no single deletion."""
 NOTHING_LOST: Mapping[WorkloadId, str] = MappingProxyType({})

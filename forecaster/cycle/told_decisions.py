@@ -59,7 +59,7 @@ class ToldDecisions(DecidedRows):
 
     @property
     def numbers(self) -> FleetNumbers:
-        """As they were told."""
+        """Return the numbers as received."""
         return self._numbers
 
     @property
@@ -74,7 +74,7 @@ class ToldDecisions(DecidedRows):
 
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
-        """By the names that they have in a table, [plane, row]."""
+        """Return the columns by their names in a table, [plane, row]."""
         return {name: np.atleast_2d(self._numbers.columns[of]) for name, of in TOLD.items()}  # type: ignore[misc]
 
     def texts(self, index: int) -> RowTexts:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CONTAINER_POINTS = 144
 """Half a day by five minutes."""
 PATIENCE_SECONDS = 1.5
-"""For a cycle that writes what it has just read; the first one reads weeks."""
+"""Seconds to wait for a cycle that writes what it has just read; the first cycle reads weeks."""
 
 
 class KeptPoints(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
 
     workload: Workload
     policy: dict[str, Any]
-    """As settings state it, with what was observed in it."""
+    """Policy as settings state it, with observed values filled in."""
     filled: dict[str, PodCapacity]
     signals: list[tuple[str, dict[str, Any]]]
     model: str
@@ -94,7 +94,7 @@ def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
 
 
 def encoded_facts(cycle: Cycle, id_: WorkloadId) -> bytes:
-    """The same as msgpack; nothing where there is none."""
+    """Encode the facts as msgpack; empty where there are none."""
     facts = facts_of(cycle, id_)
     return msgspec.msgpack.encode(facts) if facts else b""
 
@@ -144,7 +144,7 @@ def _points(cycle: Cycle, signal: Signal, step: timedelta, id_: WorkloadId) -> K
 
 
 def what_if_facts(told: WorkloadFacts) -> WhatIfFacts:
-    """The same as a replay takes it."""
+    """Return the facts in the form that a replay reads."""
     signals = Signals(tuple(Signal(name, **_tupled(properties)) for name, properties in told.signals))
     policy = Policy.model_validate(told.policy)
     horizontal = policy.horizontal.reading(signals).with_observed(None, told.filled)
@@ -163,7 +163,7 @@ def _tupled(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _traces(told: WorkloadFacts, signals: Signals) -> Traces:
-    """By the minute up to the newest of all signals: five equal minutes where only their mean is kept."""
+    """Return the history by the minute up to the latest instant: five equal minutes where only a mean is stored."""
     known = {signals.by_name[name]: kept for name, kept in told.series.items() if name in signals.by_name}
     end = max(kept.minutes.end for kept in known.values())
     oldest = min(kept.weeks.end - kept.weeks.points().size * FIVE_MINUTES + MINUTE for kept in known.values())

@@ -24,7 +24,7 @@ SEEN = 0.99
 STRAIN = 0.05
 """Rank among the loads of strained minutes: the pods were too full there, so they carry less."""
 FULLEST = 0.25
-"""Where a quarter of the time was throttled, the fullest quarter of the time is taken for it."""
+"""Share of time: where a quarter of it was throttled, the fullest quarter is taken for the capacity."""
 MINUTES_ENOUGH = 60
 """Minutes with settled pods behind which what was seen counts half against the prior."""
 CHANGED = 0.15

@@ -114,7 +114,7 @@ def may_hold_outages(values: Floats, level: Floats) -> Mask:
 
 
 def _runs(true: Mask, least: int) -> Mask:
-    """Where something holds for at least so many columns in a row."""
+    """Return where a mask is true for at least so many columns in a row."""
     columns = np.arange(true.shape[1], dtype=np.int32)
     before = np.maximum.accumulate(np.where(true, np.int32(-1), columns), axis=1)
     after = np.minimum.accumulate(np.where(true, np.int32(true.shape[1]), columns)[:, ::-1], axis=1)[:, ::-1]

@@ -40,7 +40,7 @@ class FreshHistory:
     minutes: Window | None = None
     """What the latest hours were cut from; rows as in itself."""
     around: DemandContext | None = None
-    """By which usage becomes demand; without it usage is not corrected."""
+    """Context that turns usage into demand; without it usage is not corrected."""
 
     def rows(self, rows: Rows, newest: int | None = None) -> NDArray[np.float32]:
         """[series, time] of some rows, by default of all columns; a copy but for a slice at the clock's own cut."""

@@ -193,7 +193,7 @@ class LatestBook:
         self._seen[some], self._of[some] = verdict.seen[part], verdict.of[part]
 
     def _rows(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
-        """Where these workloads are; those that were not there get the next rows."""
+        """Return the rows of these workloads; new workloads get the next rows."""
         if len(self._row) > 2 * len(ids) + SPARE_ROWS:
             self._keep(ids)
         new = [id_ for id_ in ids if id_ not in self._row]
@@ -241,7 +241,7 @@ def _longer(column: NDArray[Column], more: int, nothing: float) -> NDArray[Colum
 
 
 def _spread(column: NDArray[Column], at: NDArray[np.intp], rows: int, nothing: float) -> NDArray[Column]:
-    """A column whose values are at these rows."""
+    """Return a column with values at these rows, and an empty value elsewhere."""
     found = np.full(rows, nothing, column.dtype)
     found[at] = column
     return found

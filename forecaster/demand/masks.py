@@ -40,11 +40,11 @@ class OtherDays(NamedTuple):
     least: Floats
     """The lowest of the other days, a few columns around."""
     usual: Floats
-    """The same weekday of the week before or after, else the median of the days."""
+    """Same weekday of the week before or after, else the median of the days."""
 
 
 def other_days(values: Floats, first: int, day: int) -> OtherDays:
-    """Of the columns from `first` on; `day` is the number of columns in a day."""
+    """Return other days' values of the columns from `first` on; `day` is the number of columns in a day."""
     count = values.shape[1]
     columns = np.arange(first, count) + -count % day
     slots, where = np.unique(columns % day, return_inverse=True)
@@ -103,12 +103,12 @@ class Masked(IntEnum):
 
     @property
     def label(self) -> str:
-        """As metrics name it."""
+        """Return the label of metrics."""
         return self.name.lower()
 
     @property
     def words(self) -> str:
-        """As `explain` says it."""
+        """Return the words of `explain`."""
         return _WORDS[self]
 
 
@@ -135,7 +135,7 @@ class Traits(NamedTuple):
     ceiling: Floats
     """The highest value of its weeks, where it is not constant."""
     level: Floats
-    """Its mean."""
+    """Mean of the signal."""
 
 
 class CleanedPart(NamedTuple):
@@ -155,7 +155,7 @@ class Cleaned(NamedTuple):
 
 
 def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Floats, warm_up: Floats) -> Traits:
-    """Of workloads beside their weeks; limits and the number of pods only where they hold the signal down."""
+    """Return the traits of workloads beside their weeks; limits and pods only where they censor the signal."""
     known = [one if signal.limited else None for one in workloads]
     limit = _amounts([one.resources_of(signal).limit(signal.resource) if one else None for one in known])
     request = _amounts([one.resources_of(signal).request(signal.resource) if one else None for one in known])

@@ -28,7 +28,7 @@ BEFORE, DURING, AFTER = 3, 5, 3
 """Minutes before a start, of the warm-up, and after it. The level around it is the higher of the two sides, so that
 load that goes on rising is not taken for a warm-up."""
 NOTICEABLE = 0.01
-"""Of a pod; means of five minutes in float32 are not exact."""
+"""Smallest share of a pod that is noticed; five-minute means in float32 are not exact."""
 
 
 class Starts(NamedTuple):

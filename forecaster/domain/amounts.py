@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "–"
 WHOLE_CORES = 10
-"""From here on CPU is told in cores."""
+"""CPU of this many cores and more is printed in cores."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 

@@ -104,11 +104,11 @@ class SignalView:
     pod: float | None = None
     """The demand of a pod at its target."""
     unit: str = ""
-    """Of the amounts; empty for a metric that is not forecast."""
+    """Unit of the amounts; empty for a metric that is not forecast."""
 
 
 class LeadTime(NamedTuple):
-    """From asking for a pod until it serves: the duration in force and where it comes from."""
+    """Time from asking for a pod until it serves, and where the duration comes from."""
 
     value: timedelta
     origin: str
@@ -116,7 +116,7 @@ class LeadTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Everything decided about one workload in one cycle: the numbers and their explanation."""
+    """Decision about one workload in one cycle: the numbers and their explanation."""
 
     id: WorkloadId
     at: datetime
@@ -131,7 +131,7 @@ class Recommendation:
     targets: tuple[Target, ...] = ()
     """What that HPA scales by, in its order."""
     lead_time: LeadTime | None = None
-    """From when on the peak was looked for; None where there was no forecast."""
+    """Time from which on the peak was looked for; None where there was no forecast."""
     watched: bool = False
     """Whether the forecast has no say yet: it is shown, and must not be acted on."""
     offered: int | None = None

@@ -167,7 +167,7 @@ class ScheduledEvent(BaseModel):
         return self
 
     def lasts_until(self, now: datetime, ahead: timedelta = timedelta(0)) -> datetime | None:
-        """When the event ends that is on at `now` or begins within `ahead`; None when there is none."""
+        """Return the end of the event that is on at `now` or begins within `ahead`; None when there is none."""
         if self.start is not None and self.end is not None:
             return self.end.astimezone(UTC) if self.start - ahead <= now < self.end else None
         if self.cron is None or self.duration is None:

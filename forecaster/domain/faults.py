@@ -28,7 +28,7 @@ KINDS = {
     "string": "a text",
     "tuple": "a list",
 }
-"""By the first word of pydantic's type of an error."""
+"""Words for the first word of pydantic's error type."""
 OF_A_KIND = ("_type", "_parsing", "_from_float", "missing")
 TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 QUOTED = re.compile(r"'([^']*)'")

@@ -23,7 +23,7 @@ class Layer:
     """A part of a policy, in the names of the settings, and what states it."""
 
     origin: str
-    """In words, e.g. `HPA shop/web, annotation forecaster.dev/mode`."""
+    """Origin of the layer in words, e.g. `HPA shop/web, annotation forecaster.dev/mode`."""
     policy: NestedPolicy
 
     @cached_property
@@ -37,11 +37,11 @@ class ClusterPolicies:
     """What objects of the cluster state of policies."""
 
     defaults: tuple[tuple[PolicySelector, Layer], ...] = ()
-    """By selector, below the overrides of the settings; the later one wins."""
+    """Layers by selector, below the overrides of the settings; the later one wins."""
     own: Mapping[WorkloadId, tuple[Layer, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Of single workloads, above them; the later one wins."""
+    """Layers of single workloads, above the overrides of the settings; the later one wins."""
     labels: Mapping[WorkloadId, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Of workloads, by which selectors find them; of one that is not here none is known."""
+    """Labels of workloads, by which selectors match; a workload that is absent matches no selector by label."""
     faults: tuple[str, ...] = ()
     """What could not be read, a sentence each, naming the object and the value."""
 

@@ -46,7 +46,7 @@ class Policies:
     built: dict[tuple[str, ...], CombinedPolicy] = field(default_factory=dict)
     chosen: dict[WorkloadId, CombinedPolicy] = field(default_factory=dict)
     modes: Mapping[WorkloadId, Mode] = field(default_factory=dict, kw_only=True)
-    """By annotation of the HPA, read by what writes to HPAs; where these are watched, `cluster` has them."""
+    """Modes from annotations of HPAs, read by what writes to HPAs; where these are watched, `cluster` has them."""
     cluster: ClusterPolicies = field(default=NOTHING_STATED, kw_only=True)
     changes: tuple[tuple[PolicySelector, Layer], ...] = field(default=(), kw_only=True)
     """What is asked about on trial, above everything."""

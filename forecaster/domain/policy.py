@@ -43,7 +43,7 @@ class HorizontalPolicy(Section):
         return self._signals
 
     def reading(self, signals: Signals) -> HorizontalPolicy:
-        """The same where these signals are measured."""
+        """Return the policy with what these measured signals decide."""
         policy = self.model_copy()
         policy._signals = signals  # noqa: SLF001  its own
         return policy
@@ -54,7 +54,7 @@ class HorizontalPolicy(Section):
         return self._filled
 
     def with_observed(self, lead_time: timedelta | None, filled: Mapping[str, PodCapacity]) -> HorizontalPolicy:
-        """The same with what was seen of a workload in place of what it leaves open."""
+        """Return the policy with observed values in place of what it leaves open."""
         policy = self.model_copy(update={"lead_time": self.lead_time or lead_time})
         policy._filled = filled if self.peak_target is None else {}  # noqa: SLF001  its own
         return policy
@@ -262,7 +262,7 @@ class PublishPolicy(Section):
 
 
 class RollbackPolicy(Section):
-    """By what a change of ours is taken back, beside readiness and restarts of the pods."""
+    """Conditions that take a change of ours back, beside readiness and restarts of the pods."""
 
     errors: str = Field("", description="A signal of errors, one of `queries.errors`; default: none.")
     limit: float | None = Field(
@@ -280,7 +280,7 @@ class RollbackPolicy(Section):
 
 
 class Policy(Section):
-    """Everything that may differ between workloads."""
+    """All settings that may differ between workloads."""
 
     mode: Mode = Field(
         "observe",
@@ -305,7 +305,7 @@ class Policy(Section):
 
     @model_validator(mode="after")
     def _scale_is_bounded(self) -> Self:
-        """Without an HPA nothing else says how few and how many there may be."""
+        """Require bounds in mode scale: without an HPA nothing else limits the number of replicas."""
         bounds = {"min_replicas": self.horizontal.min_replicas, "max_replicas": self.horizontal.max_replicas}
         missing = [f"horizontal.{name}" for name, value in bounds.items() if value is None]
         if self.mode == "scale" and missing:

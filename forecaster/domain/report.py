@@ -62,7 +62,7 @@ class Effected(NamedTuple):
     leading: bool
     """Whether this replica is the one that writes."""
     writes: Counter[tuple[str, str]]
-    """By change and outcome."""
+    """Writes by (change, outcome)."""
     states: Counter[str]
     """Objects by what became of them: those with a value of ours, and refusals by code."""
     failures: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class CycleReport:
     newest_sample_age: Mapping[Signal, float] = field(default_factory=dict)
     """Seconds between `at` and the latest sample of any workload; a signal without samples is absent."""
     incomplete: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Workloads whose latest value is part of a sum only, by (signal, cause)."""
+    """Workloads whose latest value is only part of a sum, by (signal, cause)."""
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Decisions about replicas by (verdict, reason)."""
     at_maximum: int = 0
@@ -91,15 +91,15 @@ class CycleReport:
     gates: tuple[str, ...] = ()
     """Forecasts that were promoted or demoted on a workload, one sentence each."""
     standings: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Workloads whose policy asks for a gate by standing, and by whose forecast is used."""
+    """Workloads with a gate, by gate state and by the forecaster whose forecast is used."""
     masked: tuple[MaskedShare, ...] = ()
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""
     moved: tuple[str, ...] = ()
-    """Workloads whose requests come from elsewhere from this cycle on, one sentence each."""
+    """Workloads whose requests come from another source from this cycle on, one sentence each."""
     late_steps: tuple[str, ...] = ()
     """Optional steps that found no time in this cycle and wait for the next."""
     effected: Mapping[str, Effected] = field(default_factory=dict)
-    """By actuator; empty where nothing acts on the cluster."""
+    """Outcomes by actuator; empty where nothing acts on the cluster."""
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 

@@ -24,7 +24,7 @@ class Section(BaseModel):
 _DURATION_UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[dhms])", re.ASCII)
 DURATION_PATTERN = r"^(0|(\d+(\.\d+)?(ms|[dhms]))+)$"
-"""For editors."""
+"""Pattern of durations for editors."""
 _WHOLE_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[dhms]))+", re.ASCII)
 
 
@@ -97,7 +97,7 @@ def parse_amount(value: object) -> object:
 
 
 def parse_bytes(value: object) -> object:
-    """The same for bytes, of which there are no parts.
+    """Parse an amount of bytes, which has no fraction.
 
     Raises:
         ValueError: as above, or `64m`, which are 0.064 bytes.
@@ -126,7 +126,7 @@ Amount = Annotated[float, BeforeValidator(parse_amount), _QUANTITY]
 """A number in the unit that its setting names; as text with the suffixes of Kubernetes."""
 Bytes = Annotated[float, BeforeValidator(parse_bytes), _QUANTITY, PlainSerializer(bytes_text, when_used="json")]
 Cores = Annotated[float, BeforeValidator(parse_amount), _QUANTITY, PlainSerializer(cores_text, when_used="json")]
-"""As manifests have them where they are printed."""
+"""CPU in cores, printed as in manifests."""
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 

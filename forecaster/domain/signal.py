@@ -69,11 +69,11 @@ class Signal(str):
         return one
 
     def named_by(self, metrics: tuple[str, ...]) -> Signal:
-        """The same, meant by these metrics of an HPA."""
+        """Return this signal with the names that an HPA uses for it."""
         return _signal_of(str(self), self.properties() | {"metrics": metrics})
 
     def properties(self) -> dict[str, Any]:
-        """Everything that is known of it but its name."""
+        """Return everything about the signal but its name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __reduce__(self) -> tuple[Callable[..., Signal], tuple[str, Mapping[str, Any]]]:
@@ -100,7 +100,7 @@ class Signals:
     demand: tuple[Signal, ...]
     by_name: Mapping[str, Signal] = field(init=False, repr=False, compare=False)
     by_metric: Mapping[str, Signal] = field(init=False, repr=False, compare=False)
-    """By the name that an HPA has for it: of a resource of whole pods, or of a metric."""
+    """Signals by the name that an HPA uses: of a resource of whole pods, or of a metric."""
 
     def __post_init__(self) -> None:
         meanings = {name: one for one in self.demand for name in (_of_pods(one), *one.metrics) if name}
@@ -109,7 +109,7 @@ class Signals:
 
     @property
     def measured(self) -> tuple[Signal, ...]:
-        """Everything that is asked of a source: demand, and the ready pods that it is divided by."""
+        """Return every signal that is asked of a source: demand, and the ready pods that it is divided by."""
         return (*self.demand, PODS)
 
 
@@ -121,5 +121,5 @@ def _of_pods(signal: Signal) -> str:
 DEMAND = (CPU, MEMORY, REQUESTS)
 """What is measured of every workload."""
 OF_CONTAINER: Mapping[str, Signal] = {one.resource: one for one in (CPU_CONTAINER, MEMORY_CONTAINER)}
-"""What is measured of workloads whose HPA looks at one container, by resource."""
+"""Signal of workloads whose HPA reads one container, by resource."""
 BUILT_IN = Signals((*DEMAND, *OF_CONTAINER.values()))

@@ -105,7 +105,7 @@ class VerticalPolicy(Section):
 
     @model_validator(mode="after")
     def _nothing_contradicts_static_cpus(self) -> Self:
-        """Only Guaranteed pods have CPUs of their own: both limits equal to their requests, the CPU's whole."""
+        """Refuse what contradicts static CPUs, which need Guaranteed pods: limits equal requests, whole CPUs."""
         if not self.static_cpus:
             return self
         if self.recommender != "forecaster":

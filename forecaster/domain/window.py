@@ -31,7 +31,7 @@ class StartedPod(NamedTuple):
     """A pod that has become ready."""
 
     took: timedelta
-    """From its creation, without the time in which it had no node."""
+    """Time from the pod's creation to ready, without the time in which it had no node."""
     pool: str = ""
     """The node pool that it is on; empty where that is not known."""
 
@@ -64,7 +64,7 @@ class Window:
         return self.start + (int(self.values.shape[1]) - 1) * self.step
 
     def newest(self, span: timedelta) -> Window:
-        """Its latest columns, at most as many as `span` holds; a view, too."""
+        """Return its latest columns, at most as many as `span` holds; a view, too."""
         older = int(self.values.shape[1]) - span // self.step
         if older <= 0:
             return self
@@ -72,7 +72,7 @@ class Window:
 
     @cached_property
     def row(self) -> Mapping[WorkloadId, int]:
-        """Where each workload is."""
+        """Return the row of each workload."""
         return {id_: row for row, id_ in enumerate(self.keys)}
 
 
@@ -106,7 +106,7 @@ class PodSamples:
 
     @property
     def layers(self) -> tuple[NDArray[np.float64], ...]:
-        """Its arrays in their order."""
+        """Return its arrays in their order."""
         return (self.pods, self.per_pod, self.settled, self.starting)
 
 
@@ -132,7 +132,7 @@ class Block:
     rated: bool = False
     """Whether each value is a rate over a window, which samples may cover in part only."""
     moved: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
-    """Workloads whose values mean something else from now on, and why: what was kept of them is not comparable."""
+    """Workloads whose values have another meaning from now on, and why: their history is not comparable."""
 
     @property
     def end(self) -> datetime:
@@ -158,7 +158,7 @@ class Inventory:
     started: Mapping[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=lambda: NOTHING_STARTED)
     """Pods that have become ready since the inventory before."""
     images: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
-    """Of the app containers of a workload, as one text; empty where none is known."""
+    """Images of the app containers of a workload as one text; empty where none is known."""
     partial: str = ""
     """What the source says is missing from the list; empty where it says nothing of that kind."""
 

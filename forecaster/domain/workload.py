@@ -46,9 +46,9 @@ class Target:
     type: TargetType
     value: float
     container: str = ""
-    """The container whose resource it is (ContainerResource); empty for that of the whole pod."""
+    """Container of the resource (ContainerResource); empty for the whole pod."""
     signal: str = ""
-    """Of our own demand, the signal that its selector names; empty where that is not known."""
+    """Signal of our own demand that its selector names; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Resources:
 
 
 NO_RESOURCES = Resources()
-"""Nothing is stated."""
+"""Resources of which nothing is stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,10 @@ class Workload:
     resources: Resources = field(default_factory=Resources)
     autoscaler: Autoscaler | None = None
     containers: tuple[NamedContainer, ...] = ()
-    """Those that its HPA names (ContainerResource), as far as they state anything."""
+    """Containers that its HPA names (ContainerResource), as far as they state anything."""
 
     def measured_container(self, resource: str) -> str:
-        """The one container whose resource the HPA looks at; empty where there is none, or more than one."""
+        """Return the one container whose resource the HPA reads; empty where there is none, or more than one."""
         targets = self.autoscaler.targets if self.autoscaler else ()
         named = {one.container for one in targets if one.container and one.metric == resource}
         return named.pop() if len(named) == 1 else ""
@@ -147,7 +147,7 @@ class ContainerLosses(NamedTuple):
 
     oom_kills: int | None
     throttled_hours: float | None
-    """Of containers, held back by their CPU limit."""
+    """Hours in which containers were throttled by their CPU limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class ContainerFacts:
     """Facts about containers at one time; what no series tells is absent."""
 
     images: Mapping[ContainerId, str] = field(default_factory=dict)
-    """Of the app containers and native sidecars, all of them."""
+    """Images of all app containers and native sidecars."""
     init: frozenset[ContainerId] = frozenset()
     """Init containers that end before the load comes; sidecars are not among them."""
     resources: Mapping[ContainerId, Resources] = field(default_factory=dict)

@@ -25,7 +25,7 @@ BEFORE = 2
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to end somewhere."""
 BY_PRIOR = frozenset({"adaptive", "prior"})
-"""Models whose core is the shipped prior. It answers for them: it is asked about all past origins at once, and what
+"""Models whose core is the shipped prior, which answers for them: it is asked about all past origins at once; what
 the others learn of a series, they would have learned from the very days that are judged."""
 EVERY = 3
 """Bins between two forecasts of any other model, which is asked about one origin at a time."""
@@ -73,7 +73,7 @@ def backtests(
 
 
 def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reach: int) -> Floats:
-    """Where the window ends within the bin that is known, its value is the peak."""
+    """Return the peaks; where the window ends within the known bin, its value is the peak."""
     width = panel.step // MINUTE
     newest, known = (ticks - 1) // width, (ticks - 1) % width + 1
     steps = np.maximum(-(-(reach - (width - known)) // width), 0)

@@ -34,7 +34,7 @@ OPEN = 48
 """Columns that are still cleaned anew: an outage is told from load that moved after three hours, and the newest three
 hours are cut every minute."""
 SETTLE = 2 * OPEN
-"""With so many of them the older half is settled: at the same column for all workloads, so that these are cleaned in
+"""Columns after which the older half is settled: at the same column for all workloads, so that these are cleaned in
 one piece."""
 STARTS_HELD = 12
 """Starts of each workload that tell what its pods use to start."""
@@ -65,7 +65,7 @@ class Corrections(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """By which newer columns are cleaned: traits [workload], what was corrected in older columns, where these end."""
+    """State by which newer columns are cleaned: traits [workload], older corrections, and where these end."""
 
     traits: Traits
     kept: Corrections
@@ -74,12 +74,12 @@ class Settled(NamedTuple):
 
     @classmethod
     def stacked(cls, parts: Sequence[Settled]) -> Settled | None:
-        """That of all workloads; None where it ends at different columns."""
+        """Join the settled states of all workloads; None where they end at different columns."""
         return None if any(one.open != parts[0].open for one in parts) else cls.of(parts)
 
     @classmethod
     def of(cls, parts: Sequence[Settled]) -> Settled:
-        """That of all workloads, which ends at the same column."""
+        """Join the settled states of all workloads, which end at the same column."""
         first = np.cumsum([0, *(len(one.traits.level) for one in parts)])
         traits = Traits(*map(np.concatenate, zip(*(one.traits for one in parts), strict=True)))
         row = np.concatenate([one.kept.row + begin for one, begin in zip(parts, first[:-1], strict=True)])
@@ -87,7 +87,7 @@ class Settled(NamedTuple):
         return cls(traits, Corrections(row, column, values), parts[0].open)
 
     def part(self, rows: slice | Bins) -> Settled:
-        """That of some workloads."""
+        """Return the settled state of some workloads."""
         place = np.full(len(self.traits.level), -1)
         place[rows] = np.arange(len(place[rows]))
         row = place[self.kept.row]
@@ -110,7 +110,7 @@ class Cleaning:
     """Remarks about the workloads that have a demand other than their usage."""
 
     def part(self, rows: Bins, ids: Sequence[WorkloadId]) -> Cleaning:
-        """That of some workloads, and where they are among all."""
+        """Return the cleaning of some workloads, with their positions among all."""
         some = frozenset(ids)
         return replace(
             self,
@@ -121,7 +121,7 @@ class Cleaning:
         )
 
     def joined(self, other: Cleaning) -> Cleaning:
-        """That of both. Older columns end where they end for both, and no start is counted twice."""
+        """Join two cleanings. Older columns end where they end for both, and no start is counted twice."""
         first = min(self.settled.open, other.settled.open)
         both = [one.settled._replace(open=first) for one in (self, other)]
         return Cleaning(
@@ -164,7 +164,7 @@ def masks_of(group: ShardHistory) -> NDArray[np.uint8]:
 
 
 def cleaned_since(group: ShardHistory, before: Settled) -> NewestDemand:
-    """The same at the cost of the newest columns; what is settled grows by what they corrected."""
+    """Clean only the newest columns; the settled part grows by what they corrected."""
     values = group.history.rows(group.rows)
     count = values.shape[1]
     width = min(count, max(0, group.end - before.open))
@@ -201,7 +201,7 @@ def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floa
 
 
 def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
-    """With the ready pods and throttled hours of the same columns, where pods have a say in the signal."""
+    """Return the part with ready pods and throttled hours of the same columns, where pods matter to the signal."""
     throttled = np.zeros(usage.shape, np.bool_)
     if not group.around.of_pods:
         return CleanedPart(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)

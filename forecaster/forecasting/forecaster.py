@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PeakSpan:
-    """From when to when after now the peak is looked for."""
+    """Begin and end of the window of the peak, after now."""
 
     lead_time: timedelta
     length: timedelta
@@ -52,7 +52,7 @@ class Forecaster:
     renewed: tuple[datetime | None, int] = (None, 0)
     """The last round in which models that were old were fitted anew, and how many."""
     paths: Paths | None = None
-    """Where forecasts step by step are kept; None: they are not wanted."""
+    """Receives forecasts step by step; None where they are not needed."""
 
     def peaks(
         self,
@@ -76,7 +76,7 @@ class Forecaster:
         *,
         learn: bool = True,
     ) -> dict[PeakSpan, PeakForecasts]:
-        """The same where each span is wanted for other workloads; without `learn` no model is fitted first."""
+        """Return peaks where each span is asked for by other workloads; without `learn` no model is fitted first."""
         shards = self.follow(signal, history, wanted)
         if learn:
             self.learn(signal, history, now)
@@ -187,5 +187,5 @@ def further_peaks(
 
 
 def column_of(level: float) -> int:
-    """Where a level is among `LEVELS`."""
+    """Return the position of a level among `LEVELS`."""
     return LEVELS.index(level)

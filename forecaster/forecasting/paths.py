@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from models import Forecast
 
 STEPS = 12
-"""Of five minutes."""
+"""Steps of five minutes."""
 PATH_LEVELS = (0.1, 0.5, 0.9, 0.95)
 ROUNDS = 10
 """After so many cycles at the latest a workload has a new one."""
@@ -72,7 +72,7 @@ def _paths(
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """To so many significant digits."""
+    """Round to so many significant digits."""
     whole = np.floor(np.log10(np.maximum(values, 1e-12)))
     scale = 10.0 ** (DIGITS - 1 - whole)
     rounded: NDArray[np.float64] = np.round(values * scale) / scale

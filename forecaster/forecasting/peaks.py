@@ -102,7 +102,7 @@ class PeakForecasts:
         )
 
     def remarked(self, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
-        """With a remark on some workloads behind what is noted of their forecasts."""
+        """Return the forecasts with a remark on some workloads after their notes."""
         here = [(self.row[id_], remark) for id_, remark in remarks.items() if id_ in self.row]
         if not here:
             return self
@@ -134,7 +134,7 @@ class TextCodes:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """By code."""
+        """Return the texts by code."""
         return tuple(self._codes)
 
     def code(self, word: str) -> int:
@@ -157,7 +157,7 @@ class SpanRows(NamedTuple):
 
     @classmethod
     def of(cls, wanted: Collection[WorkloadId], ids: Sequence[WorkloadId]) -> SpanRows:
-        """Those of the workloads `ids` that want it."""
+        """Return the rows of the workloads among `ids` that ask for the span."""
         wanting = frozenset(wanted)
         rows = [row for row, id_ in enumerate(ids) if id_ in wanting]
         here = tuple(ids[row] for row in rows)
@@ -195,7 +195,7 @@ class ModelAnswers:
         self.values[rows], self.note[rows] = np.nan, self.notes.code(reason)
 
     def forecasts(self, begin: datetime, until: datetime, members: SpanRows) -> PeakForecasts:
-        """Those of some workloads."""
+        """Return the forecasts of some workloads."""
         rows: slice | Positions = members.rows if len(members.rows) < len(self.values) else slice(None)
         values, model, note = self.values[rows], self.model[rows], self.note[rows]
         tables = self.models.words, self.notes.words

@@ -43,7 +43,7 @@ class Shard:
     rows: Bins = field(default_factory=lambda: np.zeros(0, np.intp))
     fitted: models.Fitted | None = None
     fitted_at: datetime | None = None
-    """When fitting was tried last; None when it is to be tried at once."""
+    """Instant of the last fit; None when it is to be fitted at once."""
     failure: str = ""
     cleaning: Cleaning | None = None
 
@@ -69,14 +69,14 @@ class Shard:
 
     @property
     def divisible(self) -> models.Stacks | None:
-        """Its model, where each workload can take its own part of it along."""
+        """Return its model if each workload can take its own part of it along."""
         fitted = self.fitted
         if fitted is None or not isinstance(fitted, models.Stacks):
             return None
         return fitted if fitted.stacked(()) is not None else None
 
     def with_only(self, ids: tuple[WorkloadId, ...]) -> Shard:
-        """That of some of its workloads, with what was learned of them; anew where others are among them."""
+        """Return a shard of some of its workloads with what was learned of them; unfitted if others are among them."""
         if ids == self.ids:
             return self
         whole, rows = self.divisible, rows_within(self.ids, ids)
@@ -86,7 +86,7 @@ class Shard:
         return replace(Shard.of(ids), fitted=whole.part(rows), fitted_at=self.fitted_at, cleaning=cleaning)
 
     def with_next(self, other: Shard) -> Shard:
-        """Both as one, to be fitted; what pods use to start is still known."""
+        """Join two shards into one that is to be fitted; what pods use to start stays known."""
         cleaning = self.cleaning.joined(other.cleaning) if self.cleaning and other.cleaning else None
         rows = np.concatenate([self.rows, other.rows])
         return Shard(self.ids + other.ids, self.keys + other.keys, rows, cleaning=cleaning)
@@ -255,6 +255,6 @@ def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]
 
 
 def rows_within(ids: Sequence[WorkloadId], some: Sequence[WorkloadId]) -> Bins | None:
-    """Where some workloads are among these; None where one of them is not."""
+    """Return the positions of workloads among others; None if one is absent."""
     row = {id_: i for i, id_ in enumerate(ids)}
     return np.array([row[id_] for id_ in some], np.intp) if row.keys() >= set(some) else None

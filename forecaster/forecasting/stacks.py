@@ -40,7 +40,7 @@ class NewestPanel(NamedTuple):
 def newest_of(
     history: FreshHistory, ids: Sequence[WorkloadId], keys: tuple[str, ...], rows: Bins, settled: Settled | None
 ) -> NewestPanel:
-    """Of these workloads; usage where nothing is known of what is around it."""
+    """Return the latest demand of workloads; usage where no context is known."""
     if history.around is None or settled is None:
         return NewestPanel(panel_of(history, history.rows(rows), keys), np.zeros(len(keys), np.uint8), settled)
     newest = cleaned_since(ShardHistory(ids, rows, history, history.around), settled)
@@ -63,7 +63,7 @@ class Stack:
 
     @property
     def place(self) -> slice:
-        """Its rows among all of the signal."""
+        """Return its rows among all rows of the signal."""
         return slice(self.first, self.first + len(self.ids))
 
     def stands(self, shards: tuple[Shard, ...], first: int) -> bool:
@@ -115,7 +115,7 @@ class Stack:
 
     @property
     def _rows(self) -> Bins:
-        """Where its workloads are in the history."""
+        """Return the positions of its workloads in the history."""
         return np.concatenate([shard.rows for shard in self.shards])
 
     def _part(self, rows: slice | Bins) -> models.Fitted:

@@ -100,7 +100,7 @@ def _beyond(counts: Counts) -> Flags:
 
 
 def _target(inputs: Inputs) -> Flags:
-    """Where a target divides by nothing, or the requests of all pods together leave 64 bits."""
+    """Return where a target divides by zero, or the requests of all pods together exceed 64 bits."""
     bad, request = inputs.targets.impossible, inputs.targets.request
     pods = float(inputs.current.max(initial=0))
     if request.size and pods * float(request.max()) >= _MOST:
@@ -112,7 +112,7 @@ _MOST = 2.0**62
 
 
 def _possible(amounts: Floats) -> Flags:
-    """Where an amount can be counted; NaN and infinity cannot."""
+    """Return where an amount can be counted: NaN and infinity cannot."""
     return np.asarray((amounts >= 0.0) & (amounts <= LARGEST))
 
 
@@ -130,7 +130,7 @@ def _unseen(inputs: Inputs, known: Flags) -> Codes:
 
 
 def _distributions(inputs: Inputs, known: Flags) -> tuple[Flags, Sequence[Floats]]:
-    """Only newsvendor sizing reads them; a distribution with a hole is not known."""
+    """Return where distributions are known, and them; only newsvendor sizing reads them; a hole makes one unknown."""
     if inputs.rules.sizing == "quantile" or not inputs.rules.levels or not inputs.rules.kinds:
         return np.zeros_like(known), ()
     whole = [_possible(one).all(axis=0) for one in inputs.quantiles]

@@ -4,7 +4,7 @@ from forecaster.domain.decision import Reason
 from forecaster.hpa.numbers import MIN_INT32
 
 UNKNOWN = MIN_INT32
-"""In place of a count that is not known: below every count, so that a maximum passes it over."""
+"""Count that is not known: below every count, so that a maximum passes it over."""
 LARGEST = float(2**53)
 """Amounts above this have no milli-units in 64 bits."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Desired(NamedTuple):
-    """Both sides of a count and what they make together, [row] each."""
+    """Reactive and forecast replicas, and the two joined, [row] each."""
 
     reactive: Counts
     """Replicas by measured demand; the current ones where a missing target blocks going down."""
@@ -33,7 +33,7 @@ class Desired(NamedTuple):
 
 
 def desired_of(seen: Checked, proposals: Proposals, acting: Flags) -> Desired:
-    """Both sides joined; a target that is missing or incomplete blocks going down, as in the HPA (HPA rules §9)."""
+    """Join both sides; a target that is missing or incomplete blocks going down, as in the HPA (HPA rules §9)."""
     incomplete = seen.unseen == INCOMPLETE
     recommended = combined(proposals.reactive, seen.current, incomplete.any(axis=0) if incomplete.any() else None)
     highest = _highest(proposals.forecast, seen.current)

@@ -56,7 +56,7 @@ def _signal(view: SignalView) -> Iterator[str]:
 
 
 def _lead_time(one: Recommendation) -> Iterator[str]:
-    """From when on the peak was looked for; of no interest where no peak was."""
+    """Say from when on the peak was looked for; nothing where no peak was."""
     if one.lead_time and any(view.forecast for view in one.signals):
         yield f"  lead time {duration_text(one.lead_time.value)}: {one.lead_time.origin}"
 

@@ -104,7 +104,7 @@ def unjudged(gates: Gates, verdict: Codes, now: float, *, days: Floats, least_da
 
 
 def _moved(gates: Gates, rows: Flags, columns: dict[str, Any]) -> Gates:
-    """With these columns in these rows."""
+    """Return the gates with these columns in these rows."""
     changed: dict[str, Any] = {
         name: np.where(rows, value, getattr(gates, name)).astype(getattr(gates, name).dtype)
         for name, value in columns.items()
@@ -176,7 +176,7 @@ def _at(values: Any, target: Counts) -> Any:
 
 
 def _next(standing: Codes, share: Floats) -> tuple[Codes, Codes]:
-    """Where a forecast [row] stands that does so well, and the verdict."""
+    """Return the next gate state [row] of a forecast with this share, and the verdict."""
     observed, tried = standing == OBSERVE, standing == TRIAL
     promising, worse = share < BETTER, share >= WORSE
     stays = np.where(tried, np.where(promising, ACTING, TRIAL), ACTING)

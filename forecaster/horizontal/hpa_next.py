@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.hpa.behavior import Behavior
 
 UNSEEN = HpaState(history=())
-"""Its recommendations of the last minutes are known to the controller alone; none of them is assumed."""
+"""HPA without history: its last recommendations are known to the controller alone, so none is assumed."""
 RESOURCES = ("cpu", "memory")
 
 

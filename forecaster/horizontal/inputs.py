@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     signal: str
     of_request: bool
     of_all_pods: bool = False
-    """As an External metric of type AverageValue (HPA rules §8.4)."""
+    """Whether the target is divided by all pods, as for an External metric of type AverageValue (HPA rules §8.4)."""
     survives_zero: bool = False
     """Whether the demand is measured without pods."""
 
@@ -43,7 +43,7 @@ class Rules(NamedTuple):
     kinds: tuple[Kind, ...]
     """One a target, in the order of the HPA."""
     levels: tuple[float, ...] = ()
-    """Of the quantiles that a forecast has."""
+    """Quantile levels of a forecast."""
     keeps_size: bool = False
     """Whether nothing says how small the workloads may be: no HPA, and no minimum in their policy."""
 
@@ -82,7 +82,7 @@ class PolicyColumns:
     headroom: Floats
     """Ratio added to the demand by newsvendor sizing."""
     quantile: Floats
-    """Of the coming peak, stated or from the price of a missing pod."""
+    """Quantile of the coming peak, stated or from the price of a missing pod."""
     min_replicas: Counts
     max_replicas: Counts
     own_max_replicas: Counts
@@ -118,7 +118,7 @@ class PolicyColumns:
 
     @cached_property
     def possible(self) -> PolicyColumns:
-        """The same with harmless numbers in place of impossible ones: those rows are masked."""
+        """Return the columns with harmless numbers in place of impossible ones: those rows are masked."""
         bad = self.impossible > 0
         if not bad.any():
             return self
@@ -201,7 +201,7 @@ _YEAR = 366 * 86400.0
 
 
 def _between(column: Floats, low: float, high: float) -> Flags:
-    """Where a number is in a range; NaN is not."""
+    """Return where a number is in a range; NaN is not."""
     return np.asarray((column >= low) & (column <= high))
 
 
@@ -232,7 +232,7 @@ class TargetColumns:
 
     @cached_property
     def possible(self) -> TargetColumns:
-        """The same with 1 in place of impossible ones: those rows are masked."""
+        """Return the columns with 1 in place of impossible numbers: those rows are masked."""
         bad = self.impossible
         if not bad.any():
             return self
@@ -244,7 +244,7 @@ class TargetColumns:
 
 
 LEAST = 1e-9
-"""Of what fills a pod, in any unit: less is a mistake, and counts by it are beyond 32 bits."""
+"""Smallest pod capacity, in any unit: less is a mistake, and counts by it exceed 32 bits."""
 MOST = 2**53
 """Milli-units of one pod above which sums over pods may leave 64 bits."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
 
 DEFAULT = timedelta(minutes=3)
-"""Where nothing was measured: two minutes of start-up, and a cycle."""
+"""Default lead time where nothing was measured: two minutes of start-up, and a cycle."""
 DELAY = timedelta(minutes=1)
 """Scrape, cycle and sync, with a cycle a minute."""
 SHORT_PEAK = timedelta(minutes=10)
@@ -49,14 +49,14 @@ def lead_time(policy: HorizontalPolicy, start_ups: Sequence[timedelta] = (), *, 
 
 
 class PeakWindow(NamedTuple):
-    """From when after now, and for how long, the peak is looked for."""
+    """Window of the peak: its beginning after now, and its length."""
 
     begin: timedelta
     length: timedelta
 
 
 def peak_window(policy: HorizontalPolicy) -> PeakWindow:
-    """Where the peak is looked for: until lead time + window, from the lead time on, or earlier where that is long.
+    """Return the window of the peak: from the lead time (earlier where that is long) until lead time + window.
 
     What is asked for now serves from the lead time on. A recommendation holds for the stabilization window, so with a
     long lead time pods that came for a peak would be given back before it.
@@ -134,10 +134,10 @@ class ScaleUp(NamedTuple):
     ready: int
     """The most that were ready since."""
     rose: datetime | None = None
-    """When that number rose last; None while no pod of it is ready."""
+    """Instant when that number last rose; None while no pod is ready."""
 
     def seen(self, ready: int, now: datetime) -> ScaleUp:
-        """The same after a look at the ready pods."""
+        """Return this scale-up with `ready` pods counted at `now`."""
         return self._replace(ready=ready, rose=now) if ready > self.ready else self
 
     def took(self, now: datetime) -> timedelta | None:
@@ -166,7 +166,7 @@ class ScaleUpWatch(NamedTuple):
 
 
 def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, delay: timedelta = DELAY) -> ScaleUpWatch:
-    """The same after a look at the workload: a scale-up is over when as many pods are ready as it asked for.
+    """Return the observation at `now`: a scale-up is over when all pods that it asked for are ready.
 
     A scale-up that is taken back before it is over says nothing. One that is over at the first look took no time that
     can be measured.
@@ -185,7 +185,7 @@ def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, de
 
 
 def with_pods(watch: ScaleUpWatch, took: Sequence[timedelta], *, delay: timedelta) -> ScaleUpWatch:
-    """The same after some pods have become ready, each of which counts; together they are one word for another rung."""
+    """Return the observation with pods that became ready; together they support another lead-time bucket."""
     seen = watch._replace(took=(*watch.took, *(min(one, LONGEST) for one in took))[-KEPT:])
     return _settled(seen, delay)
 

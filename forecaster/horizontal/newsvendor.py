@@ -44,7 +44,7 @@ class Tail(NamedTuple):
 
     @classmethod
     def of(cls, levels: Sequence[float], peaks: Sequence[Floats]) -> Tail:
-        """By quantiles [level][row] of the peak."""
+        """Return the tail of quantiles [level][row] of the peak."""
         ends, beyond = [*peaks, REACH * peaks[-1]], [*(1.0 - level for level in levels), 0.0]
         lines = zip(pairwise(ends), pairwise(beyond), strict=True)
         slopes = [(after - before) / np.maximum(right - left, NARROW) for (left, right), (before, after) in lines]
@@ -91,6 +91,6 @@ def _count(tail: Tail, price: float | Floats) -> Counts:
 
 
 def cut_off(measured: Floats, ready: Counts, capacity: Floats) -> Flags:
-    """Where ready pods [row] carry all they can: `demand.censored.cut_off` on arrays."""
+    """Return where ready pods [row] carry all they can: `demand.censored.cut_off` on arrays."""
     full = ready * capacity
     return (full > 0) & (np.abs(measured / np.where(full > 0, full, 1.0) - 1.0) <= AT_CAPACITY)

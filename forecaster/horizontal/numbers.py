@@ -62,11 +62,11 @@ class Band(NamedTuple):
 
     @classmethod
     def of(cls, tolerance: Floats) -> Band:
-        """Both edges of one tolerance [row] for both directions."""
+        """Return both edges of one tolerance [row] for both directions."""
         return cls(1.0 - tolerance, 1.0 + tolerance)
 
     def holds(self, ratio: Floats) -> Flags:
-        """Where a ratio [row] is close enough to 1.0 to keep the current replicas."""
+        """Return where a ratio [row] is close enough to 1.0 to keep the current replicas."""
         return np.asarray((self.lowest <= ratio) & (ratio <= self.highest))
 
     def take(self, rows: Counts) -> Band:

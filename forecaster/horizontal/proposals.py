@@ -122,7 +122,7 @@ class Combined(NamedTuple):
 
 
 def combined(proposals: Sequence[Counts], current: Counts, lower_bound: Flags | None = None) -> Combined:
-    """One recommendation of proposals [target][row]; a target without one blocks scaling down, never up.
+    """Return one recommendation of proposals [target][row]; a target without one blocks scaling down, never up.
 
     So does a target whose proposal is a `lower_bound` [row]. A running maximum of zero is replaced by any later
     proposal, even a negative one.
@@ -144,9 +144,9 @@ class Proposals(NamedTuple):
     """Replicas [target][row], `UNKNOWN` where a target has no answer."""
 
     reactive: list[Counts]
-    """By the measured demand."""
+    """Proposals by measured demand."""
     forecast: list[Counts]
-    """By the forecast; nowhere without a measurement, since it would be made of the same stale samples."""
+    """Proposals by the forecast; none without a measurement: the forecast would come from the same stale samples."""
     keep: list[Counts]
     """Sized by newsvendor: pods that are worth keeping, at least as many as are asked for. Empty otherwise."""
 
@@ -211,7 +211,7 @@ def _sized(seen: Checked, target: int, served: Counts, sized: Flags) -> tuple[Co
 
 
 def _newsvendor_of(seen: Checked, target: int, served: Counts, rows: Counts | slice) -> tuple[Counts, Counts]:
-    """The same of these rows alone."""
+    """Return the newsvendor proposals of these rows alone."""
     measured, full = seen.measured[target][rows], seen.targets.full[target][rows]
     cut = cut_off(measured, seen.ready[rows], full) | cut_off(measured, served[rows], full)
     share = (1.0 + seen.policy.headroom[rows]) / full

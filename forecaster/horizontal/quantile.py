@@ -74,7 +74,7 @@ class Held(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of those that held."""
+        """Share of the forecasts that held."""
         return self.covered / self.matured if self.matured else self.level
 
 
@@ -94,7 +94,7 @@ class Coverage:
 
     @classmethod
     def of(cls, held: Mapping[tuple[WorkloadId, str], Held]) -> Coverage:
-        """With the sums of what is remembered."""
+        """Return the coverage with the sums of what is stored."""
         made = cls(dict(held))
         for (_, signal), one in held.items():
             made._pool(signal, one, 1.0)

@@ -37,7 +37,7 @@ class Ring(NamedTuple):
         return self.values[bisect_right(self.times, begin) :]
 
     def opened(self, now: float, keep: float, rows: int) -> Ring:
-        """With an empty slot for `now` if it has none yet, without what is older than `keep` seconds.
+        """Return the ring with an empty slot for `now`, without what is older than `keep` seconds.
 
         One slot before that stays: it tells that a row was known for the whole time, however irregular the cycles are.
         A clock that was set back makes what came later as old as now.
@@ -52,7 +52,7 @@ class Ring(NamedTuple):
         return _empty(self.nothing.item(), rows, self.nothing.dtype.str)
 
     def marked(self, value: Column) -> Ring:
-        """With `value` [row] in the latest slot, where it is more than what is there."""
+        """Return the ring with `value` [row] in the latest slot, where it is larger than what is there."""
         return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=self.nothing.dtype)))
 
     def take(self, rows: Counts) -> Ring:
@@ -61,7 +61,7 @@ class Ring(NamedTuple):
         return self._replace(values=tuple(found[id(one)] for one in self.values))
 
     def put(self, rows: Counts, ring: Ring) -> Ring:
-        """With these rows as in `ring`, which has the same instants."""
+        """Return the ring with these rows replaced by those of `ring`, which has the same instants."""
         if ring.times != self.times:
             raise ValueError(f"a ring of {len(ring.times)} instants does not fit into one of {len(self.times)}")
         pairs = list(zip(self.values, ring.values, strict=True))

@@ -30,7 +30,7 @@ class Standing(StrEnum):
 
 
 class GateForecaster(StrEnum):
-    """Whose forecast is used."""
+    """Forecaster whose forecast is used."""
 
     MODEL = "model"
     SEASONAL = "seasonal"
@@ -49,7 +49,7 @@ NEW, NO_HISTORY, TOO_SHORT, TOO_FAR, NO_BETTER, PROMISING, PROMOTED, STILL_BETTE
 
 
 class Gate(NamedTuple):
-    """Where one workload stands, whose forecast is used, since when, and why."""
+    """Gate of one workload: its state, whose forecast is used, since when, and why."""
 
     standing: Standing = Standing.OBSERVE
     forecaster: GateForecaster = GateForecaster.MODEL
@@ -82,7 +82,7 @@ COLUMNS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gates:
-    """Where forecasts stand, [row] each."""
+    """Gate states of forecasts, [row] each."""
 
     signals: tuple[str, ...]
     standing: Codes
@@ -98,7 +98,7 @@ class Gates:
     signal: Counts
     """The position in `signals` of what the verdict is about; -1 for none in particular."""
     days: Floats
-    """Of history or of evidence."""
+    """Days of history or of evidence."""
     least_days: Floats
     """Days of history that are needed, or that are looked ahead at most."""
     reactive: Floats
@@ -119,7 +119,7 @@ class Gates:
         return np.asarray(self.standing == ACTING)
 
     def covering(self, signals: Iterable[str]) -> Gates:
-        """With a place for every one of these signals."""
+        """Return the gates with a place for each of these signals."""
         more = [one for one in dict.fromkeys(signals) if one not in self.signals]
         return replace(self, signals=(*self.signals, *map(str, more))) if more else self
 
@@ -129,12 +129,12 @@ class Gates:
         return replace(self, **columns)
 
     def put(self, rows: Counts, gates: Gates) -> Gates:
-        """With these rows as in `gates`, which has the same signals."""
+        """Return the gates with these rows replaced by those of `gates`, which has the same signals."""
         columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(gates, name)) for name in COLUMNS}
         return replace(self, **columns)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as plain arrays, to be saved."""
+        """Return all columns as plain arrays to save."""
         return {"signals": np.array(self.signals, np.str_), **{name: getattr(self, name) for name in COLUMNS}}
 
     @classmethod
@@ -143,7 +143,7 @@ class Gates:
         return cls(tuple(arrays["signals"].tolist()), **{name: arrays[name] for name in COLUMNS})
 
     def gate(self, row: int) -> Gate:
-        """Where one row stands."""
+        """Return the gate of one row."""
         since = float(self.since[row])
         return Gate(
             STANDINGS[self.standing[row]],

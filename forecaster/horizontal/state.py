@@ -60,7 +60,7 @@ class State:
     floor: Counts
     """Replicas that stay until the outage is over."""
     until: Floats
-    """When it is over."""
+    """End of the outage floor."""
     gone: Counts
     """Position in `signals` of the load that has gone or come back; -1 for none."""
     least: Floats
@@ -106,7 +106,7 @@ class State:
         )
 
     def covering(self, signals: Iterable[str]) -> State:
-        """With a place for every one of these signals."""
+        """Return the state with a place for each of these signals."""
         more = [one for one in dict.fromkeys(signals) if one not in self.signals]
         if not more:
             return self
@@ -120,7 +120,7 @@ class State:
         return replace(self, **columns | {name: getattr(self, name).take(rows) for name in RINGS})
 
     def put(self, rows: Counts, state: State) -> State:
-        """With these rows as in `state`, which was taken from this one after it was opened.
+        """Return the state with these rows replaced by those of `state`, which was taken after this one was opened.
 
         Raises:
             ValueError: it has other signals or other instants.
@@ -131,7 +131,7 @@ class State:
         return replace(self, **columns | {name: getattr(self, name).put(rows, getattr(state, name)) for name in RINGS})
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as plain arrays, to be saved."""
+        """Return all columns as plain arrays to save."""
         rings = {name: getattr(self, name).arrays() for name in RINGS}
         return {
             "signals": np.array(self.signals, np.str_),

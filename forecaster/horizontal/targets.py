@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 TARGET_SHARE = 0.8
-"""Of what a pod can carry, where nothing states what it should: the share that is the default for CPU."""
+"""Target as a share of what a pod can carry, where nothing states one: the default of the HPA for CPU."""
 REMEMBERED = 1 << 16
 """Targets that are kept ready: they stand for weeks, and every cycle has them."""
 
@@ -127,7 +127,7 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
 
 
 def usable(targets: tuple[PodTarget | Unusable, ...]) -> tuple[PodTarget, ...]:
-    """Those that can be computed."""
+    """Return the targets that can be computed."""
     return tuple(target for target in targets if not isinstance(target, Unusable))
 
 

@@ -127,6 +127,6 @@ def target_columns(terms: Sequence[Terms]) -> TargetColumns:
 
 
 def _whole(numbers: Floats) -> Counts:
-    """As 64-bit integers; what does not fit is 0, which no target can be."""
+    """Return 64-bit integers; a number that does not fit becomes 0, which no target can be."""
     fits = (numbers >= 0.0) & (numbers <= 2.0**53)
     return np.where(fits, numbers, 0.0).astype(np.int64)

@@ -21,7 +21,7 @@ SelectPolicy = Literal["Max", "Min", "Disabled"]
 
 @dataclass(frozen=True, slots=True)
 class ScalingPolicy:
-    """At most this change within one period: `value` pods, or `value` percent of the size at its beginning."""
+    """Largest change within one period: `value` pods, or `value` percent of the size at its beginning."""
 
     type: PolicyType
     value: int
@@ -44,7 +44,7 @@ class ScalingRules:
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """Both directions; a manifest that names one gets the defaults of the other."""
+    """Behaviour in both directions; a manifest that states one direction gets the defaults of the other."""
 
     scale_up: ScalingRules
     scale_down: ScalingRules
@@ -113,7 +113,7 @@ def stabilize(
     scale_down_window: timedelta,
     now: datetime,
 ) -> tuple[int, PastRecommendations]:
-    """HPA rules §11.1: the size nearest to `current` between lowest of the up window and highest of the down window.
+    """Return the size nearest to `current` between the up window's lowest and the down window's highest (§11.1).
 
     Returns the stabilised count and the history with `recommendation` stored. An entry whose age equals a window is
     neither considered nor stale.

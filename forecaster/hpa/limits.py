@@ -102,7 +102,7 @@ def _limit_without_behavior(
 def stabilize_down(
     history: PastRecommendations, recommendation: int, window: timedelta, now: datetime
 ) -> tuple[int, PastRecommendations]:
-    """HPA rules §10: the highest recommendation of the window, and the history with this one stored.
+    """Return the highest recommendation of the window, and the history with this one stored (HPA rules §10).
 
     An entry whose age equals the window still counts. The result may exceed the current size.
     """

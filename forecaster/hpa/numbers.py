@@ -61,7 +61,7 @@ def ceil_to_int32(value: float) -> int:
 
 
 def ceil_to_int64(value: float) -> int:
-    """As `ceil_to_int32`, for 64-bit milli-values."""
+    """Round up like `ceil_to_int32`, for 64-bit milli-values."""
     if isfinite(value):
         return min(max(ceil(value), MIN_INT64), MAX_INT64)
     return MAX_INT64 if value > 0 else MIN_INT64

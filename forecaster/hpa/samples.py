@@ -45,7 +45,7 @@ class SampledPods(NamedTuple):
 
 
 class ObjectMetric(NamedTuple):
-    """The one value of an Object metric."""
+    """Value of an Object metric."""
 
     value_milli: int
 

@@ -32,7 +32,7 @@ CONNECTIONS = 4
 TIMEOUT_SECONDS = 10.0
 MESSAGE_MAX = 300
 RENEW_SECONDS = 300.0
-"""As client-go does with certificate files. Kept connections end then: a removed authority is no longer trusted."""
+"""Seconds between two reads of certificate files, as in client-go. Connections end then: a removed CA loses trust."""
 RELOAD_SECONDS = 10.0
 """Between two attempts to get other credentials, however many requests are refused meanwhile."""
 EXPIRY_SECONDS = 60.0

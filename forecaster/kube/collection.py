@@ -74,7 +74,7 @@ class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
 
 
 class RawPage(msgspec.Struct, frozen=True):
-    """The same, not looked into."""
+    """A page whose items are not decoded."""
 
     metadata: ListMeta
     items: list[msgspec.Raw] | None = None
@@ -115,7 +115,7 @@ class NamedMeta(Wire, frozen=True):
 
 
 class NamedObject(Wire, frozen=True):
-    """Of an object that is not understood, what every object has."""
+    """Identity of an object that could not be decoded."""
 
     metadata: NamedMeta
 
@@ -202,7 +202,7 @@ class Progress(Generic[T]):
         self.page = max(1, self.page // 2)
 
     def _page(self, body: bytes) -> ObjectPage[T]:
-        """At once, or one by one where some object is not understood."""
+        """Decode a page at once, or object by object where one cannot be decoded."""
         try:
             return self._pages.decode(body)
         except msgspec.ValidationError:

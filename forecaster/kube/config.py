@@ -91,7 +91,7 @@ def client_config_source(kubeconfig: Path | str | None) -> Callable[[], ClientCo
 
 
 def sought_config_source(kubeconfig: Path | None, context: str = "") -> Callable[[], ClientConfig]:
-    """As kubectl finds its cluster: a file that is named, $KUBECONFIG, ~/.kube/config, the pod's own account.
+    """Find the cluster as kubectl does: a given file, $KUBECONFIG, ~/.kube/config, the pod's own account.
 
     Raises:
         ClientConfigError: none of them is there.

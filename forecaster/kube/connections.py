@@ -120,7 +120,7 @@ def _whole(answer: BaseHTTPResponse) -> RawAnswer:
 
 
 def _ended(answer: BaseHTTPResponse) -> None:
-    """End the connection, whose answer is not read to its end, and give its place in the pool back."""
+    """End a connection whose response is not read to its end, and free its place in the pool."""
     answer.close()
     answer.release_conn()
 

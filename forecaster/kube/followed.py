@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.kube.client import ApiClient
 
 CONNECTIONS = 8
-"""Of the client: one for each collection, and one for lists."""
+"""Connections of the client: one for each collection, and one for lists."""
 AGED_SECONDS = 60.0
 """What was confirmed longer ago is asked for again."""
 V = TypeVar("V")

@@ -79,7 +79,7 @@ class PauseNews(Protocol):
 
 
 def unheard(*, paused: bool) -> None:
-    """Where nothing but writers asks for it."""
+    """Ignore the state of the pause, where only writers ask for it."""
 
 
 class Leader(NamedTuple):
@@ -92,7 +92,7 @@ class Leader(NamedTuple):
 
 @dataclass(slots=True)
 class Election:
-    """One replica's part in the election; `step` once every few seconds, in one thread, `valid` from any.
+    """Leader election of one replica; call `step` every few seconds in one thread, `valid` from any.
 
     `seconds` is monotonic; `clock` is for people who look at the Lease.
     """
@@ -131,7 +131,7 @@ class Election:
         return self.seconds() < self._renewed + HOLD_SECONDS and not self._ended
 
     def answered_at(self) -> float:
-        """When the API server was asked last that then answered, seconds since 1970; long ago where it never was."""
+        """Return when the API server was last asked and answered, in seconds since 1970; long ago if it never did."""
         return self.clock().timestamp() - (self.seconds() - self._answered)
 
     def step(self) -> None:

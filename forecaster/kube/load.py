@@ -32,7 +32,7 @@ LISTS = ("clusters", "contexts", "users")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Of a context, empty for the current one, and files: a ClientConfig on standard output and exit status 0.
+    """Print the ClientConfig of a context (empty: the current one) from files; exit status 0.
 
     Or 1 with the reason on standard error.
     """

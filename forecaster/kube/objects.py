@@ -54,7 +54,7 @@ class ServiceReference(Wire, frozen=True):
 
 
 class ApiServiceSpec(Wire, frozen=True):
-    """Without a service the API server answers itself."""
+    """Service of an APIService; without one the API server answers itself."""
 
     service: ServiceReference | None = None
     ca_bundle: bytes | None = None
@@ -157,12 +157,12 @@ class ContainerObject(Wire, frozen=True):
 
 
 class PodSpec(Wire, frozen=True):
-    """Of a pod or of a template."""
+    """Spec of a pod or of a template."""
 
     containers: tuple[ContainerObject, ...] | None = None
     init_containers: tuple[ContainerObject, ...] | None = None
     resources: ResourceRequirements | None = None
-    """Of the pod as a whole, where it states them."""
+    """Resources of the pod as a whole, where it states them."""
     node_name: str = ""
 
 
@@ -216,7 +216,7 @@ class PodTemplate(Wire, frozen=True):
 
 
 class ScalableSpec(Wire, frozen=True):
-    """Of a Deployment, a StatefulSet, or a custom resource of their form."""
+    """Spec of a Deployment, a StatefulSet, or a custom resource of their form."""
 
     replicas: int | None = None
     selector: dict[str, Any] | None = None
@@ -229,7 +229,7 @@ class ScalableStatus(Wire, frozen=True):
     replicas: int = 0
     ready_replicas: int = 0
     update_revision: str = ""
-    """Of a StatefulSet: tells one template from another."""
+    """Revision of a StatefulSet's template."""
 
 
 OURS = "forecaster.dev/"
@@ -295,7 +295,7 @@ class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):
     managed_fields: tuple[ManagedFields, ...] = ()
 
     def ours(self) -> HorizontalPodAutoscalerMeta:
-        """Without what other tools note: of 10,000 HPAs that is 20 MiB."""
+        """Return the metadata without the managedFields of others: for 10,000 HPAs that is 20 MiB."""
         return msgspec.structs.replace(
             self,
             labels=_ours(self.labels),

@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ListMeta(Wire, frozen=True):
-    """Where a page ends."""
+    """Continuation of a page."""
 
     resource_version: str = ""
     more: str = msgspec.field(default="", name="continue")

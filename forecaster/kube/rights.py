@@ -35,9 +35,9 @@ class Right(NamedTuple):
     needed_for: str
     """What is not done without it."""
     names: tuple[str, ...] = ()
-    """Of the objects; none: all of them."""
+    """Names of the objects; none means all of them."""
     namespace: str = ""
-    """Where; none: in all namespaces."""
+    """Namespace of the right; empty means all namespaces."""
     through: str = ""
     """A role of Kubernetes itself that grants it; none: a role of ours."""
 
@@ -222,7 +222,7 @@ def rights_of(account: str, modes: Sequence[str], *, namespace: str = NAMESPACE)
 
 
 def missing(client: ApiClient, rights: Sequence[Right]) -> list[MissingRight]:
-    """Those of the rights that the client's own account has not. Raises ApiError."""
+    """Return the rights that the client's own account lacks. Raises ApiError."""
     return [
         MissingRight(right, verb)
         for right in rights

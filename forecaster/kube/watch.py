@@ -34,7 +34,7 @@ V = TypeVar("V")
 WATCH_SECONDS = (300, 600)
 """How long one watch lasts, drawn between both, so that watches of many processes do not end together."""
 SILENCE_SECONDS = 100.0
-"""Without an event or a bookmark a stream is that of a collection in which nothing happens, whose version no bookmark
+"""Seconds without an event or a bookmark after which a stream is taken for dead, or for that of a collection in which
 moves on, or it is dead."""
 QUIET_SECONDS = 80
 """How long the next watch lasts then: one that the server does not end in time is dead."""
@@ -52,7 +52,7 @@ TOO_LARGE = "Too large resource version"
 
 
 def ignored(_key: Key, _before: object, _after: object) -> None:
-    """Nothing waits for changes."""
+    """Ignore a change."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class WatchHealth:
 
 
 class Watch(Generic[T, V]):
-    """The present objects of a collection, each as what `reduce` leaves of it; None leaves nothing.
+    """Objects of a collection as they are now, each reduced by `reduce`; None leaves the object out.
 
     `on_change` hears of each key whose value differs, with the value before and after (None: it was not, is not there);
     it is called in the thread of the watch and must not take long.
@@ -103,7 +103,7 @@ class Watch(Generic[T, V]):
 
     @property
     def path(self) -> str:
-        """Of its collection."""
+        """Return the API path of its collection."""
         return self.progress.collection.path
 
     @property

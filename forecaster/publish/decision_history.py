@@ -61,7 +61,7 @@ class AccuracyView(msgspec.Struct, frozen=True, gc=False):
 
 
 class WorkloadHistory(msgspec.Struct, frozen=True):
-    """Of one workload."""
+    """Decisions and accuracy of one workload."""
 
     decisions: tuple[DecisionChange, ...] = ()
     accuracy: tuple[AccuracyView, ...] = ()
@@ -78,13 +78,13 @@ class DecisionHistory:
         self._sums: dict[WorkloadId, dict[str, FadingSums]] = {}
         self._present: tuple[WorkloadId, ...] = ()
         self._present_at: datetime | None = None
-        """When these were there; None before the first cycle that had any."""
+        """Instant when these were present; None before the first cycle that had any."""
         self._gone: dict[WorkloadId, datetime] = {}
-        """Those that are not there any more, and when they were last."""
+        """Workloads that are gone, and when they were last present."""
         self._encoded: dict[WorkloadId, bytes] = {}
-        """In the order in which they were asked for last."""
+        """Encoded histories, in the order in which they were last read."""
         self._changed: set[WorkloadId] = set()
-        """Those of which something else is remembered since then."""
+        """Workloads whose history has changed since it was encoded."""
         self._reported: datetime | None = None
 
     def recall(
@@ -155,7 +155,7 @@ class DecisionHistory:
         return [*known.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
-        """So many signals of workloads whose forecasts erred most, by share of their peaks; those with few left out."""
+        """Return the signals whose forecasts erred most, relative to their peaks; those with few scores left out."""
         known = ((id_, signal, one) for id_, sums in self._sums.items() for signal, one in sums.items())
         erred = nlargest(count, (one for one in known if one[2].error_ratio >= 0.0), key=lambda one: one[2].error_ratio)
         return [(id_, sums.view(signal)) for id_, signal, sums in erred]

@@ -66,13 +66,13 @@ class EncodedPaths:
         }
 
     def of(self, ids: Iterable[WorkloadId]) -> list[bytes]:
-        """Those of these workloads; nothing where one has none."""
+        """Return the paths of these workloads; empty where one has none."""
         known = self._known
         return [known[id_][1] if id_ in known else b"" for id_ in ids]
 
 
 def decoded_paths(raw: bytes) -> dict[str, StoredSteps]:
-    """By signal."""
+    """Decode the steps by signal."""
     return {one.signal: one for one in _decoder.decode(raw)} if raw else {}
 
 

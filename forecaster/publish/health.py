@@ -24,7 +24,7 @@ CYCLES_KEPT = 60
 MOVES_KEPT = 20
 """Promotions and demotions."""
 FAILURES_KEPT = 5
-"""Of each cycle; all of them are in its log."""
+"""Failures kept of each cycle; all of them are in its log."""
 WORST_KEPT = 20
 GROUPS_KEPT = 200
 """Signals, models and leads that are told apart; more are not followed."""
@@ -52,7 +52,7 @@ class SourceView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeadAccuracy(msgspec.Struct, frozen=True, gc=False):
-    """How the forecasts of one model turned out whose window ended so many minutes after they were made.
+    """Accuracy of one model's forecasts whose window ended so many minutes after they were made.
 
     Ratios as in `AccuracyView`, newer ones counting more.
     """
@@ -67,7 +67,7 @@ class LeadAccuracy(msgspec.Struct, frozen=True, gc=False):
 
 
 class WorstForecast(msgspec.Struct, frozen=True, gc=False):
-    """A workload whose forecasts of one signal erred most."""
+    """A workload and signal with the largest forecast errors."""
 
     namespace: str
     kind: str
@@ -130,7 +130,7 @@ class HealthBook:
 
     def __init__(self, settings: Sequence[SettingView] = ()) -> None:
         self.settings = tuple(settings)
-        """Those in force; replaced where others are taken over."""
+        """Settings in force; replaced on reload."""
         self._cycles: deque[CycleView] = deque(maxlen=CYCLES_KEPT)
         self._moves: deque[MoveView] = deque(maxlen=MOVES_KEPT)
         self._sums: dict[_Group, FadingSums] = {}
@@ -201,7 +201,7 @@ ADDRESS = re.compile(r"\w+://[^\s\"']+")
 
 MASKED = "(not shown)"
 LONGEST_VALUE = 200
-"""Of a setting that is shown, in characters; queries are longer."""
+"""Characters of a setting that is shown; queries are longer."""
 
 
 def settings_in_force(
@@ -214,7 +214,7 @@ def settings_in_force(
 
 
 def _origin(path: str, origins: Mapping[str, str]) -> str:
-    """Of the setting, or of what it is a part of."""
+    """Return the origin of the setting, or of the section that contains it."""
     while path and path not in origins:
         path = path.rpartition(".")[0]
     return origins.get(path, DEFAULT)

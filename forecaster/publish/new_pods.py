@@ -38,16 +38,16 @@ class NewPods(msgspec.Struct, frozen=True):
     server: str
     """Version of the API server."""
     sizes: dict[str, dict[str, dict[str, NewPodSize]]] = {}
-    """By namespace, kind and name of the workload."""
+    """Sizes by namespace, kind and name of the workload."""
     limit_ranges: dict[str, list[Document]] = {}
     quotas: dict[str, list[Document]] = {}
-    """By namespace, as the API server has them."""
+    """Quotas by namespace, as the API server has them."""
     nodes: list[Document] = []
     """One of each kind that takes pods, as the API server has them but for what DaemonSets take."""
 
     @property
     def ends(self) -> datetime:
-        """When it is too old."""
+        """Return when the offer of sizes expires."""
         return self.at + timedelta(seconds=INTERVALS * self.interval_seconds)
 
 

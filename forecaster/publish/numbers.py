@@ -90,7 +90,7 @@ class FleetNumbers(NamedTuple):
     signals: tuple[str, ...]
     """The axis of columns by signal."""
     columns: Mapping[str, Column]
-    """By name, [row] or [plane, row]."""
+    """Columns by name, [row] or [plane, row]."""
 
     @property
     def rows(self) -> int:

@@ -31,7 +31,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.int8]
 
 NO_COUNT = -1
-"""In place of a count that is not known."""
+"""Count that is not known."""
 NOTHING, MEASURED, FORECAST = range(3)
 """Codes of `Numbers.source`: positions in `record.SOURCES`."""
 DECIDED, BLOCKED, FROZEN, HELD = range(4)
@@ -117,7 +117,7 @@ class Numbers(NamedTuple):
         return cls(value, at, source, ~np.isnan(value))
 
     def take(self, rows: Counts) -> Numbers:
-        """Those of these rows, a negative one is new."""
+        """Return these rows; a negative one is new."""
         return Numbers(
             _taken(self.value, rows, np.nan),
             _taken(self.at, rows, 0.0),
@@ -151,7 +151,7 @@ class Offers:
     """[row] replicas that are not idle by the upper quantile of the forecast; never below `replicas`."""
 
     def take(self, rows: Counts) -> Offers:
-        """Those of these rows in this order; a negative one is new."""
+        """Return these rows in this order; a negative one is new."""
         nothing: dict[str, float] = {"quantile": np.nan, "held": NO_COUNT}
         changed: dict[str, Any] = {}
         for field in fields(self):
@@ -163,7 +163,7 @@ class Offers:
         return replace(self, **changed)
 
     def covering(self, signals: tuple[str, ...]) -> Offers:
-        """With these signals on the axis; those of now are its beginning."""
+        """Return the offers with these signals on the axis; the present ones are its beginning."""
         more = len(signals) - len(self.signals)
         if more <= 0:
             return self
@@ -226,7 +226,7 @@ def _lifted(demand: Floats, decided: DecidedColumns) -> Floats:
 
 
 _SLIVER = 1e-6
-"""Of a pod: demand that is lost where it is written in milli-units."""
+"""Share of a pod: demand that is lost where it is written in milli-units."""
 
 
 def _restrained(demand: Floats, decided: DecidedColumns) -> Floats:
@@ -277,7 +277,7 @@ def _sampled(decided: DecidedColumns) -> Floats:
 
 
 def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers:
-    """With the last known numbers in the place of what is not known now, as long as they may be repeated."""
+    """Return the offers with the last known numbers in place of unknown ones, as long as they may be repeated."""
     least = decided.at - decided.last_for
     blind = (decided.standing == BLOCKED) | (decided.standing == HELD)
     unread = ~fresh.decides.any(axis=0)

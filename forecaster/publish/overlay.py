@@ -90,7 +90,7 @@ class OverlayWriter:
         """Why it cannot be written; empty while it can."""
 
     def changed(self, id_: WorkloadId) -> None:
-        """Something changed at a workload."""
+        """Write the present state of a workload that changed."""
         with self._lock:
             self._instants[id_] = self._clock()
         self._news.set()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 POINTS = 144
 """Twelve hours by five minutes: 0.6 kB a series and workload."""
 PAST, AHEAD = 36, 12
-"""Of a sparkline: three hours of demand, and the hour that is forecast step by step."""
+"""Columns of a sparkline: three hours of demand, and the hour that is forecast step by step."""
 LOW, HIGH = 0.1, 0.9
 """Quantiles between which a sparkline has its band."""
 FULL = 255
@@ -124,7 +124,7 @@ class ShownSignals(NamedTuple):
     pod: NDArray[np.float64]
     """The demand of that signal that fills a pod to its target; NaN where it is not known."""
     peak: NDArray[np.float64]
-    """Its forecast peak."""
+    """Forecast peak of the signal."""
 
 
 def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> ShownSignals:

@@ -67,7 +67,7 @@ class PublishedTable:
         self.signals = self._header.signals
         self.rows = self._header.rows
         self.columns: dict[str, list[memoryview]] = {name: self._column(name) for name in self._header.columns}
-        """Of numbers by name, [plane][row]; of names the bytes."""
+        """Columns by name: numbers as [plane][row], names as bytes."""
 
     @property
     def entries(self) -> TableEntries:
@@ -158,7 +158,7 @@ class PublishedTable:
         return _history.decode(self.text("history", entry.row))
 
     def paths(self, entry: TableEntry) -> bytes:
-        """Its forecast step by step, as it was encoded."""
+        """Return the forecast step by step, as it was encoded."""
         return self.text("steps", entry.row)
 
 

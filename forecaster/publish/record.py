@@ -43,7 +43,7 @@ def recommended_count(one: Recommendation) -> int:
 
 
 class RowColumns(Protocol):
-    """Where the numbers of rows are."""
+    """Columns of rows."""
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class RowColumns(Protocol):
 
     @property
     def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
-        """By name, [plane][row]."""
+        """Return the columns by name, [plane][row]."""
 
 
 class _Table(RowColumns, Protocol):

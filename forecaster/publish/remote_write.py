@@ -46,7 +46,7 @@ class SeriesSample(NamedTuple):
 
 
 def samples_of(cycle: OfferedCycle, settings: RemoteWriteSettings) -> Iterator[SeriesSample]:
-    """Everything that is known of the workloads of a cycle, from its columns: records stand for the cycle only."""
+    """Yield every known sample of the workloads of a cycle, from its columns: records cover only the cycle."""
     quantiles = FORECASTS if settings.quantiles == "all" else FORECASTS[:1]
     for row, (namespace, kind, name) in enumerate(cycle.ids):
         workload = (("kind", kind), ("namespace", namespace), ("workload", name))

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PIECE_BYTES = 4 << 20
-"""Of one answer: some milliseconds of the process that serves it."""
+"""Bytes of one answer: some milliseconds of the serving process."""
 TABLE = "table"
 
 
 def replicated_files(table: Path) -> dict[str, Path]:
-    """By name, in the order in which they are to be taken over: what a table was decided by comes before the table.
+    """Return the files by name, in the order of copying: what a table was decided by comes before the table.
 
     The history comes last. It is large and seldom written, and what it lacks is asked of the source.
     """
@@ -44,13 +44,13 @@ class ReplicatedFiles(msgspec.Struct, frozen=True):
     """What there is to be copied."""
 
     now: float
-    """By the clock of the replica that says it, seconds since 1970."""
+    """Clock of the answering replica, in seconds since 1970."""
     tags: dict[str, str]
-    """Of the files that are there, by name."""
+    """Tags of the existing files, by name."""
 
 
 def tags(files: Mapping[str, Path]) -> dict[str, str]:
-    """Of the files that are there."""
+    """Return the tags of the existing files."""
     found = {}
     for name, path in files.items():
         with suppress(OSError):
@@ -72,5 +72,5 @@ def read_piece(path: Path, tag: str, at: int) -> bytes | None:
 
 
 def _tag(status: os.stat_result) -> str:
-    """Of one content: a file that is renamed into its place is another one, however alike."""
+    """Return the tag of a file's content: a file renamed into its place has another one, even if equal."""
     return f"{status.st_mtime_ns:x}-{status.st_ino:x}-{status.st_size}"

@@ -47,7 +47,7 @@ class OfferedCycle:
 
     @cached_property
     def columns(self) -> Mapping[str, NDArray[Any]]:
-        """By the names that they have in the table, [plane, row]."""
+        """Return the columns by their names in the table, [plane, row]."""
         decided, offers = self.decided, self.offers
         found: dict[str, NDArray[Any]] = {
             name: getattr(decided, name)
@@ -85,13 +85,13 @@ def offered_cycle(
 
 
 def encoded_readers(targets: Sequence[Target]) -> bytes:
-    """Those targets of an HPA that read one of our metrics, as they lie in the table; nothing where there are none."""
+    """Encode the targets of an HPA that read one of our metrics, as in the table; empty where there are none."""
     found = metric_readers(targets)
     return _encoder.encode(found) if found else b""
 
 
 def metric_readers(targets: Sequence[Target]) -> tuple[MetricTarget, ...]:
-    """Those targets of an HPA that read one of our metrics."""
+    """Return the targets of an HPA that read one of our metrics."""
     named = ((own_metric(target.metric), target) for target in targets)
     return tuple(
         MetricTarget(ours.metric, target.type.value, target.value, ours.signal or target.signal)

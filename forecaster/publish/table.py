@@ -65,7 +65,7 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     survives_zero: tuple[str, ...] = ("requests",)
     """Signals that are measured without pods: nothing else wakes a workload at zero."""
     live: tuple[str, ...] = ()
-    """Kinds whose counts and targets are those of the API server: the overlay says whether they still are."""
+    """Kinds whose counts and targets come from the API server: the overlay says whether they still do."""
     note: str = ""
     """What the dashboard says on every page, e.g. that all this was recorded."""
     prices: PriceList | None = None
@@ -73,7 +73,7 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where a column lies, counted from the end of the header."""
+    """Position of a column, counted from the end of the header."""
 
     code: str
     """One of `CODES`."""
@@ -86,7 +86,7 @@ class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class TableHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything but the columns."""
+    """Header of a table: all but its columns."""
 
     meta: TableMeta
     rows: int

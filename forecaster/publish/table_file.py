@@ -198,7 +198,7 @@ class TextBook:
 
     def __init__(self) -> None:
         self.texts: list[WrittenTexts] = []
-        """In the order of the cycle."""
+        """Texts in the order of the cycle."""
         self._ids: tuple[WorkloadId, ...] = ()
         self._keys = np.zeros((2, 0), np.uint64)
         """[row] of words and of sizes."""

@@ -35,7 +35,7 @@ CLOCK_SKEW = timedelta(seconds=30)
 LAST: Final = "last"
 """The last value that was known, while its newest sample is young enough."""
 RAISE: Final = "raise"
-"""The same where it asks for no fewer replicas than there are."""
+"""Answer as for `hold`, but only where that asks for at least as many replicas as there are."""
 NEUTRAL: Final = "neutral"
 """The value that keeps the current count: the reader's target times that count."""
 HOLD: Final = "hold"
@@ -52,7 +52,7 @@ class OfferedNumber(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     value: float
     at: datetime
-    """Of the newest sample behind it."""
+    """Instant of the latest sample behind it."""
     source: str
     """`forecast` or `measured`: what it follows from."""
     known: bool = True
@@ -69,7 +69,7 @@ class MetricTarget(msgspec.Struct, frozen=True, array_like=True, gc=False):
     type: str
     target: float
     signal: str = ""
-    """Of demand, the signal where the metric's name says it."""
+    """Signal of our demand, where the metric's name states it."""
 
 
 class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
@@ -98,7 +98,7 @@ class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AskedAt(NamedTuple):
-    """When a value is asked for, and what that means for the table it is taken from."""
+    """Instant at which a value is asked for, and the age of the table that it is taken from."""
 
     now: datetime
     published_at: datetime
@@ -112,7 +112,7 @@ class OfferedValue(NamedTuple):
     metric: str
     value: float
     at: datetime
-    """Its sample's instant, or of a count that is kept, the table's."""
+    """Instant of its sample, or of the table for a count that is kept."""
     source: str
     """forecast, measured, or the word of abstaining: last, neutral, hold."""
     signal: str
@@ -130,7 +130,7 @@ class NotNamed(NamedTuple):
 
 
 class NotKnown(NamedTuple):
-    """Nothing can be said now, and the policy forbids to say anything else."""
+    """No value now, and the policy forbids to substitute one."""
 
     message: str
 
@@ -219,7 +219,7 @@ def _demand(offer: WorkloadOffer, signal: str) -> OfferedNumber | NotNamed | Non
 
 
 def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> MetricReader | NotNamed | None:
-    """The reader whose count is to be kept. Two targets of a metric that differ leave open which of them asks."""
+    """Return the reader whose count is to be kept; two different targets of a metric leave open which one asks."""
     if target > 0:
         return MetricReader(target)
     readers = {
@@ -280,7 +280,7 @@ class AbstainInputs(NamedTuple):
 
     last: float
     age: timedelta
-    """Of the newest sample behind `last`; where there never was one, longer than any policy allows."""
+    """Age of the latest sample behind `last`; longer than any policy allows if there never was one."""
     last_for: timedelta
     reader: MetricReader | None
     replicas_now: int | None
@@ -310,7 +310,7 @@ def _last(inputs: AbstainInputs) -> float | None:
 
 
 def _raising(inputs: AbstainInputs) -> float | None:
-    """At 0 replicas there is nothing to lower."""
+    """Return the value that raises; None at 0 replicas, where nothing can be lowered."""
     last, kept = _last(inputs), 0.0 if inputs.replicas_now == 0 else _neutral(inputs)
     return None if last is None or kept is None or last < kept else last
 

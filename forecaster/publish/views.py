@@ -125,14 +125,14 @@ class ClampView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeadTimeView(msgspec.Struct, frozen=True, gc=False):
-    """From asking for a pod until it serves, and where that is known from."""
+    """Time from asking for a pod until it serves, and the origin of this duration."""
 
     seconds: float
     origin: str
 
 
 class RecommendationView(msgspec.Struct, frozen=True):
-    """Everything decided about one workload, and the explanation."""
+    """Decision about one workload, and its explanation."""
 
     namespace: str
     kind: str

@@ -19,7 +19,7 @@ VPAS = "vpas"
 
 
 class VpaRequests(msgspec.Struct, frozen=True, gc=False):
-    """Of one container, in cores and bytes; null where it is not told."""
+    """Requests of one container, in cores and bytes; null where unknown."""
 
     cpu_request_cores: float | None
     memory_request_bytes: float | None
@@ -44,14 +44,14 @@ class VpaView(msgspec.Struct, frozen=True):
 
 
 class VpasSight(msgspec.Struct, frozen=True):
-    """When VPAs were listed; or why they are not known, in a sentence."""
+    """When VPAs were listed, or why they are not known, in a sentence."""
 
     read_at: datetime | None = None
     unknown: str = ""
 
 
 class VpasOfWorkload(VpasSight, frozen=True, kw_only=True):
-    """Those of one workload."""
+    """VPAs of one workload."""
 
     vpas: tuple[VpaView, ...] = ()
 
@@ -68,11 +68,11 @@ class SeenVpas:
         self, read_at: datetime | None = None, found: Mapping[WorkloadId, tuple[VpaSizes, ...]] = {}, unknown: str = ""
     ) -> None:
         self.sight = b"" if read_at is None and not unknown else _encoder.encode(VpasSight(read_at, unknown))
-        """Nothing before the first look, and where VPAs are not looked for."""
+        """Encoded state of the list; empty before the first list, and where VPAs are not read."""
         self._of = {id_: _encoder.encode([_view(one) for one in vpas]) for id_, vpas in found.items()}
 
     def of(self, id_: WorkloadId) -> bytes:
-        """Those of a workload; nothing where it has none."""
+        """Return the VPAs of a workload; empty where it has none."""
         return self._of.get(id_, b"")
 
 

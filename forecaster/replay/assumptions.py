@@ -54,11 +54,11 @@ class Timing:
     """
 
     sync: timedelta = SHIPPED.sync_period
-    """From one pass of the HPA to the next; divides a minute."""
+    """Time between two passes of the HPA; divides a minute."""
     metrics_delay: timedelta = timedelta()
-    """From the end of a minute until its demand can be seen: scrape and aggregation; below a minute."""
+    """Time from the end of a minute until its demand is visible: scrape and aggregation; below a minute."""
     decision_delay: timedelta = timedelta(seconds=5)
-    """From the evaluation time until the floor that follows from it is in force; a minute at most.
+    """Time from the evaluation until the floor that follows from it is in force; a minute at most.
 
     Never earlier than the next sync after the evaluation time.
     """
@@ -102,7 +102,7 @@ class Prices:
     core_hour: float = 0.0
     gib_hour: float = 0.0
     currency: str = ""
-    """As it is written beside amounts; empty where none is stated."""
+    """Currency beside amounts; empty where none is stated."""
 
     def of_pod(self, resources: Resources) -> float:
         """An hour of one pod, by its requests."""

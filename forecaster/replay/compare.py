@@ -51,7 +51,7 @@ class ReplayScope(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Where a run belongs."""
+    """Position of a run: strategy, setting and workload."""
 
     series: int
     strategy: str
@@ -150,7 +150,7 @@ class StrategyForecasts:
         self._scope, self._assumed, self._forecasting, self._watch = scope, assumed, forecasting, watch
         self._made: dict[tuple[str, PeakSpan], ReplayForecasts] = {}
         self.stood: dict[int, tuple[GateSince, ...]] = {}
-        """Where the forecast stands, by series, if a strategy is gated."""
+        """Gates of the forecast by series, if a strategy is gated."""
 
     def of(self, strategy: Strategy, series: int) -> ReplayForecasts | None:
         """What this strategy forecasts of one workload; None for the HPA alone."""
@@ -168,7 +168,7 @@ class StrategyForecasts:
         return acting_of(self.stood[series], self._scope.measurements.minutes) if strategy.gated else None
 
     def _behind_gates(self, strategy: Strategy, key: tuple[str, PeakSpan]) -> ReplayForecasts:
-        """The same forecasts, with yesterday's load in their place where a gate says so."""
+        """Return the forecasts, replaced by yesterday's load where a gate says so."""
         gated = (f"{key[0]} behind its gate", key[1])
         if gated not in self._made:
             with self._watch.of("gates"):

@@ -36,7 +36,7 @@ class Curve:
 
     @property
     def own(self) -> Account:
-        """With the targets that the owner set."""
+        """Return the account with the targets that the owner set."""
         return self.points[1.0]
 
 
@@ -85,7 +85,7 @@ class Comparison:
     seconds: Mapping[str, float]
     """What it took: each model's forecasts, and the decisions of all."""
     gates: Mapping[WorkloadId, Sequence[GateSince]] = field(default_factory=dict)
-    """Where the forecast stood on each workload, day by day, if a strategy is gated."""
+    """Gates of each workload, day by day, if a strategy is gated."""
 
     def own(self, name: str) -> Account:
         """The sum over the workloads, with the targets that their owners set."""

@@ -59,7 +59,7 @@ class Alike(NamedTuple):
     """The signal that fills a pod."""
     feedback: Feedback
     rules: Rules | None
-    """Of the decisions; None where none are made."""
+    """Rules of the decisions; None where none are made."""
     stated: bool
     """Whether the floors were decided before."""
     advisor: int | None
@@ -126,7 +126,7 @@ def _shipped(kind: LearnedKind) -> Advisor:
 
 
 def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Measurements) -> FloorRule:
-    """Where the floors of runs come from: decisions, what was decided before, or nowhere."""
+    """Return the source of the runs' floors: decisions, recorded decisions, or none."""
     if runs[0].floors is not None:
         stated = np.stack([run.floors for run in runs if run.floors is not None], axis=1).astype(np.int64)
         return lambda minute, _pods, _before, _load: np.asarray(stated[minute])
@@ -179,7 +179,7 @@ class RunRows:
         self._demand, self._first = Demand.of(measurements, alike, self._series, 0), 0
 
     def replayed(self, floors: FloorRule, overtaken: Callable[[], bool] | None = None) -> list[RunResult]:
-        """From the first minute to the last; `floors` gives those of a minute, from the pods and the floors before."""
+        """Replay all minutes; `floors` gives those of a minute, from the pods and the floors before."""
         for minute in range(self._measurements.minutes):
             if overtaken and overtaken():
                 raise OvertakenError
@@ -272,7 +272,7 @@ class Demand(NamedTuple):
 
     @classmethod
     def of(cls, measurements: Measurements, alike: Alike, series: Counts | slice, first: int) -> Demand:
-        """Of the minutes from `first` on."""
+        """Return the demand of the minutes from `first` on."""
         count = min(BLOCK, measurements.minutes - first)
         usage = {}
         for kind in alike.kinds:
@@ -311,7 +311,7 @@ class Accounts:
         self.measured += known * syncs
 
     def each(self) -> list[Account]:
-        """As values."""
+        """Return one account per run."""
         hours, sync = self._sync / HOUR, self._sync
         columns = (self.asked, self.measured, self.short, self.demand, self.missing, self.changes)
         return [

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 STATED = 0.8
 """The target of the HPA that forecasts are compared with, as a share of a full pod."""
 TARGETS = (1.5, 1.25, 1.1, 1.0, 0.93, 0.86, 0.79, 0.72, 0.6, 0.4)
-"""From lean to safe: a pod's share that is filled by a quantile of the forecast."""
+"""Targets tried, from lean to safe: the share of a pod that a quantile of the forecast fills."""
 FEW_TARGETS = (1.4, 1.1, 0.95, 0.8, 0.65, 0.4)
-"""The same for yesterday's load, which has to be better by a margin anyway."""
+"""Fewer targets for yesterday's load, which has to be better by a margin anyway."""
 NOTHING = 1e-5
 """Share of the demand that is as good as none."""
 REACTIVE_WINDOW = timedelta(minutes=4)
@@ -66,7 +66,7 @@ SETTINGS = (
     Setting(0.01, 0.7),
     Setting(0.01, 0.4),
 )
-"""Of newsvendor sizing, from lean to safe."""
+"""Newsvendor settings tried, from lean to safe."""
 
 
 class Strategies(NamedTuple):
@@ -74,9 +74,9 @@ class Strategies(NamedTuple):
 
     target: Sequence[float]
     setting: Sequence[Setting | None]
-    """Of newsvendor sizing; None where the target speaks."""
+    """Newsvendor settings; None where the target decides."""
     expects: Sequence[str]
-    """Of `EXPECTS`."""
+    """Expectation of each strategy, from `EXPECTS`."""
 
 
 class Bill(NamedTuple):
@@ -100,7 +100,7 @@ class Records(NamedTuple):
 
 
 class PastEvidence(NamedTuple):
-    """Of days that are over, [series] each."""
+    """Evidence of past days, [series] each."""
 
     days: float
     reactive: Floats

@@ -39,7 +39,7 @@ class Feedback:
     cold: timedelta = timedelta()
     """How long a pod that has just become ready carries less: caches, pools, a compiler that warms up."""
     cold_share: float = 1.0
-    """Of its capacity, meanwhile."""
+    """Share of its capacity that a pod has while it is cold."""
 
     def __post_init__(self) -> None:
         for name, share in (("returns", self.returns), ("cold_share", self.cold_share)):
@@ -73,7 +73,7 @@ class ReplayLoad(Protocol):
 
 
 def load_of(feedback: Feedback, capacity: Floats, signal: str, sync: timedelta) -> ReplayLoad:
-    """The load of rows whose pods carry so much of a signal."""
+    """Return the load of rows whose pods carry so much of a signal."""
     if feedback == NO_FEEDBACK:
         return RecordedLoad(capacity)
     return AnsweringLoad(feedback, capacity, signal, -(-feedback.cold // sync))
@@ -91,15 +91,15 @@ class RecordedLoad:
         return np.maximum(missing, 0.0, out=missing)
 
     def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as in `ReplayLoad`
-        """As recorded."""
+        """Return the usage as recorded."""
         return usage
 
     def measured(self, inputs: Inputs) -> Inputs:
-        """As recorded."""
+        """Return the inputs as recorded."""
         return inputs
 
     def end_minute(self) -> None:
-        """Nothing is remembered."""
+        """Do nothing: recorded load has no state."""
 
 
 class AnsweringLoad:
@@ -133,14 +133,14 @@ class AnsweringLoad:
         return np.asarray((pods.ready - (1.0 - self._feedback.cold_share) * young) * self._capacity)
 
     def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:
-        """With the mean of the minute for the signal that fills pods, where that was recorded at all."""
+        """Return usage with the mean of the minute for the signal that fills pods, where it was recorded at all."""
         seen = self._minutes[0 if earlier else 1]
         if seen is None or self._signal not in usage:
             return usage
         return {**usage, self._signal: Usage(millis(seen), usage[self._signal].known)}
 
     def measured(self, inputs: Inputs) -> Inputs:
-        """The same for decisions."""
+        """Return the inputs of a decision with the load that answers to pods."""
         seen = self._minutes[1]
         if seen is None:
             return inputs

@@ -37,7 +37,7 @@ ALL_AT_ONCE = 1_000_000
 
 
 class ForecastCache(Protocol):
-    """Where forecasts are kept between replays: arrays by the hash of all that they were made of."""
+    """Store of forecasts between replays: arrays by the hash of all that they were made of."""
 
     def get(self, key: str) -> Mapping[str, NDArray[np.float64]] | None:
         """What was kept under this key; None when nothing usable was."""
@@ -54,7 +54,7 @@ class ReplayForecasts:
     span: PeakSpan
     levels: tuple[float, ...]
     values: Mapping[str, Floats]
-    """By signal: [minute, level, series], ascending with the level; NaN where there is no forecast."""
+    """Forecasts by signal: [minute, level, series], ascending with the level; NaN where there is none."""
 
     def peak(
         self, signal: str, quantile: float, minutes: slice = EVERY_MINUTE, series: Counts | slice = EVERY_MINUTE
@@ -106,7 +106,7 @@ def forecast_minutes(
 def cached_or_forecast(
     measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest, cache: ForecastCache, version: str
 ) -> ReplayForecasts:
-    """The same from the cache, if it was computed before from the same history by the same version."""
+    """Return forecasts from the cache, if the same version computed them from the same history."""
     key = key_of(measurements, signals, request, version)
     kept = cache.get(key)
     wanted = (measurements.minutes, len(LEVELS), len(measurements.traces.workloads))
@@ -154,7 +154,7 @@ class ServiceHistory:
 
     @classmethod
     def of(cls, measurements: Measurements, signal: Signal) -> ServiceHistory:
-        """With gaps for as long as the service looks back."""
+        """Return the history with gaps for as long as the service looks back."""
         traces = measurements.traces
         values = traces.of(signal).astype(np.float32)
         lead = (traces.start - EPOCH - MINUTE) % FIVE_MINUTES // MINUTE

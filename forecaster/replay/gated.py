@@ -38,13 +38,13 @@ class GateEvidence(NamedTuple):
     """Shares of the demand that were short on the days judged, for the same pod-hours; NaN where that is not known."""
 
     reactive: float
-    """By measured demand alone."""
+    """Loss by measured demand alone."""
     short: float
-    """By the forecast."""
+    """Shortage by the forecast."""
 
 
 class GateSince(NamedTuple):
-    """Where the forecast of one workload stands from a minute of the replay on."""
+    """State of the gate of one workload from a minute of the replay on."""
 
     minute: int
     gate: Gate

@@ -183,7 +183,7 @@ class _Shipped:
         return np.where(highest < least, least, np.minimum(highest, np.minimum(self._most, growth)))
 
     def moved(self, change: Counts, sync: int) -> None:
-        """Nothing is remembered."""
+        """Do nothing: no change is remembered."""
 
 
 class _Behaved:

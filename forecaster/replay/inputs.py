@@ -68,7 +68,7 @@ class DecisionInputs:
         self._first, self._block = 0, self._prepared(0)
 
     def at(self, minute: int, pods: Pods) -> Inputs:
-        """Of one minute, in which these pods are there; minutes come in their order."""
+        """Return the inputs of one minute with these pods; minutes come in order."""
         if minute >= self._first + BLOCK:
             self._first, self._block = minute, self._prepared(minute)
         block, place = self._block, minute - self._first

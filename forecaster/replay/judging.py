@@ -91,7 +91,7 @@ class PastDemand:
         return values[: max(len(values) - later, 0)] if later >= 0 else np.empty(0)
 
     def end(self, signal: Signal) -> datetime:
-        """Where the five minutes end."""
+        """Return where the five minutes end."""
         return self._window(signal, FIVE_MINUTES).end
 
     def _values(self, signal: Signal, id_: WorkloadId, step: timedelta) -> Floats:

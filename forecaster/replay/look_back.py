@@ -45,12 +45,12 @@ class PastForecast(NamedTuple):
     """What was forecast of the peak between `lead` and `lead` + window after each origin; [origin] each."""
 
     begins: list[datetime]
-    """Where the window of each begins."""
+    """Beginning of each window."""
     low: Floats
     median: Floats
     high: Floats
     peak: Floats
-    """At the policy's quantile."""
+    """Peak at the policy's quantile."""
     actual: Floats
     """The peak that came, NaN where it is not known yet."""
     quantile: float
@@ -76,7 +76,7 @@ class Span(NamedTuple):
 
 
 def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = None) -> PastForecast:
-    """Of the half day until now, at the lead time in force unless another one is given."""
+    """Return the forecasts of the half day until now, at the lead time in force unless another one is given."""
     horizontal, end = facts.policy.horizontal, facts.traces.end
     span = PeakSpan(lead or lead_time(horizontal).value, horizontal.window)
     begin = last_multiple(end - LENGTH - span.lead_time, FIVE_MINUTES)
@@ -114,7 +114,7 @@ def by_hour(past: PastForecast) -> Iterator[HourOfForecasts]:
 
 
 def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
-    """Where models learn from something else than what was measured, and why."""
+    """Return the spans in which models learn from other values than the measured ones, and why."""
     measured = measurements_of(facts.traces, facts.traces.end, 1)
     workload, now = facts.workload, facts.traces.end
     pods = ServiceHistory.of(measured, PODS).cut(now)
@@ -130,7 +130,7 @@ def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
 
 
 def unknown_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
-    """Where nothing complete was measured."""
+    """Return the spans in which nothing complete was measured."""
     values = facts.traces.of(signal)[0]
     last = last_multiple(facts.traces.end, FIVE_MINUTES)
     stop = facts.traces.column(last) + 1

@@ -97,7 +97,7 @@ def setup_of(
 
 
 def at_share(setup: Setup, share: float) -> Setup:
-    """The same with every target at this share; a utilization is a whole percent, and at least one."""
+    """Return the setup with every target at this share; a utilization is a whole percent, and at least one."""
     return replace(setup, targets=tuple(_target_at(target, share) for target in setup.targets))
 
 

@@ -84,7 +84,7 @@ class SizeStrategy:
     family: str
     setting: str
     build: Callable[[Load, LoadForecasts], Sizer]
-    """From a load and what is forecast of it."""
+    """Builds the sizer from a load and its forecast."""
 
 
 @dataclass(frozen=True, slots=True)

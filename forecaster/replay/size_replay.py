@@ -58,7 +58,7 @@ class SizeAccount:
 
     @classmethod
     def empty(cls, rows: int) -> SizeAccount:
-        """Nothing happened yet."""
+        """Return an account in which nothing happened."""
         return cls(*(np.zeros(rows) for _ in range(7)))
 
     def count(self, wanted: Doubles, request: Doubles, limit: Doubles) -> None:
@@ -196,7 +196,7 @@ def synthetic_memory(seed: int = 8) -> Load:
 
 
 def weekly_peak(seed: int = 8) -> Load:
-    """Only the container with a peak on Mondays."""
+    """Return only the container with a peak on Mondays."""
     every = synthetic_memory(seed)
     row = every.names.index("peak on Mondays")
     return Load("memory", every.names[row : row + 1], every.wanted[row : row + 1], every.warm)

@@ -58,10 +58,10 @@ class Stated:
     every: int = POINTS
 
     def observe(self, used: Doubles, at: int) -> None:
-        """Nothing is learned."""
+        """Learn nothing."""
 
     def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
-        """Nothing is learned."""
+        """Learn nothing."""
 
     def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  as `Sizer` has it
         """What was stated, and never another."""
@@ -77,7 +77,7 @@ class Ours:
     policy: VerticalPolicy
     every: int = field(init=False)
     foreseen: LoadForecasts | None = None
-    """Who forecasts the load, which for these containers is their CPU."""
+    """Forecasts of the load, which for these containers is their CPU."""
     history: History = field(default_factory=lambda: History(14 * POINTS))
     floor: Doubles = field(init=False)
     floor_until: Doubles = field(init=False)
@@ -187,7 +187,7 @@ class Krr:
         self.history.add(used)
 
     def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
-        """Its OOM option: the limit at the kill."""
+        """Apply KRR's OOM option: the limit at the kill."""
         self.killed_at[rows] = np.maximum(self.killed_at[rows], limit[rows])
 
     def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  the protocol's

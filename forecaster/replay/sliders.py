@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
 """Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
 MOST_VALUES = 64
-"""Of one slider that are replayed together: those nearest to where it is."""
+"""Values of one slider that are replayed together: those nearest to its position."""
 DIGITS = 6
 """After which two positions are the same."""
 
@@ -36,7 +36,7 @@ class WhatIfChange(NamedTuple):
 
     @property
     def policy_fields(self) -> dict[str, object]:
-        """By the names that they have in a policy."""
+        """Return the changed fields by their names in a policy."""
         named = {
             "quantile": self.quantile,
             "tolerance": self.tolerance,
@@ -62,14 +62,14 @@ def with_value(change: WhatIfChange, name: str, value: float) -> WhatIfChange:
 
 
 class Slider(NamedTuple):
-    """From the least to the most value by steps; durations in seconds."""
+    """Range of a slider with its step; durations in seconds."""
 
     least: float
     most: float
     step: float
 
     def values(self, near: float) -> list[float]:
-        """Its positions, the nearest ones where they are many."""
+        """Return its positions, only the nearest ones where they are many."""
         count = round((self.most - self.least) / self.step) + 1
         first = min(max(round((near - self.least) / self.step) - MOST_VALUES // 2, 0), max(count - MOST_VALUES, 0))
         places = range(first, min(first + MOST_VALUES, count))
@@ -87,7 +87,7 @@ FEWEST_OFFERED = 10
 
 
 def sliders_of(now: Values) -> dict[str, Slider]:
-    """By the names of `WhatIfChange`; none of what is not stated at present. Lead times have a list, `LEADS`."""
+    """Return sliders by the names of `WhatIfChange`, for what is stated at present. Lead times have a list, `LEADS`."""
     stated = {name: float(value) for name, value in now.items() if value is not None}
     wide = {
         name: slider._replace(least=min(slider.least, stated[name]), most=max(slider.most, stated[name]))

@@ -34,7 +34,7 @@ CHEAPEST, DEAREST = 0.01, 99.0
 
 
 class ForecastSource(StrEnum):
-    """Where the forecasts of a strategy come from."""
+    """Source of the forecasts of a strategy."""
 
     NOTHING = "nothing"
     MODEL = "model"
@@ -128,7 +128,7 @@ PERFECT_LEVELS = (0.5,)
 
 
 def needed_span(setup: Setup) -> PeakSpan:
-    """From now until the pods serve that the next decision asks for: nothing later has to be known now."""
+    """Return the span until the pods serve that the next decision asks for: nothing later has to be known now."""
     latest = MINUTE + setup.timing.first_floored * setup.timing.sync + setup.start_up.longest
     return PeakSpan(timedelta(), math.ceil(latest / MINUTE) * MINUTE)
 

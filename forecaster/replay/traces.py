@@ -38,7 +38,7 @@ class Traces:
     start: datetime
     values: Mapping[Signal, NDArray[np.float64]]
     origin: str = ""
-    """Where the numbers come from, in a sentence for the report."""
+    """Origin of the numbers, in a sentence for the report."""
 
     def __post_init__(self) -> None:
         wanted = (len(self.workloads), self.minutes)
@@ -62,7 +62,7 @@ class Traces:
         return np.full((len(self.workloads), self.minutes), np.nan) if values is None else values
 
     def column(self, at: datetime) -> int:
-        """Where the minute stands that ends at `at`; may lie outside of the grid."""
+        """Return the column of the minute that ends at `at`; may lie outside of the grid."""
         return (at - self.start) // MINUTE
 
     def take(self, rows: Sequence[int]) -> Traces:
@@ -100,7 +100,7 @@ class LatestValues(NamedTuple):
     values: NDArray[np.float64]
     """The latest value of the last hours, NaN where there is none."""
     age: NDArray[np.int32]
-    """Its age in minutes."""
+    """Age in minutes."""
     known: NDArray[np.int32]
     """Minutes of the last hours that have a value."""
 
@@ -113,7 +113,7 @@ class Measurements:
     begin: datetime
     minutes: int
     latest: Mapping[str, LatestValues]
-    """By signal, of those that were recorded."""
+    """Latest values by signal, of those that were recorded."""
 
     def instant(self, minute: int) -> datetime:
         """The beginning of a minute, at which is decided."""
@@ -126,7 +126,7 @@ class Measurements:
 
 
 def measurements_of(traces: Traces, begin: datetime, minutes: int) -> Measurements:
-    """Everything that can be known from `begin` on, for so many minutes."""
+    """Return everything that can be known from `begin` on, for so many minutes."""
     latest: dict[str, LatestValues] = {signal: _latest(traces, signal, begin, minutes) for signal in traces.signals}
     return Measurements(traces, begin, minutes, latest)
 

@@ -31,14 +31,14 @@ CURIOUS, SETTLED = 0.6, 0.05
 MOST = 120_000
 """Lessons that the forest is fitted on."""
 DISCOUNT = 0.93
-"""Of what comes a minute later: half of it counts ten minutes ahead, five start-ups of two minutes."""
+"""Discount a minute: half of the reward counts ten minutes ahead, five start-ups of two minutes."""
 PERSIST = 3
 """Minutes for which a row goes on with what it tries: one minute of a count is lost in the stabilization window."""
 TREES, LEAF, ITERATIONS = 12, 60, 12
 
 
 class Learned(NamedTuple):
-    """Both policies."""
+    """The two learned policies."""
 
     table: QTable
     forest: Forest

@@ -48,7 +48,7 @@ LONGER = (timedelta(), timedelta(minutes=2), timedelta(minutes=5))
 WINDOWS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=10))
 SHARES = (0.9, 1.0, 1.15, 1.3)
 LEAST_DAYS, MOST_FOLDS = 6, 7
-"""With fewer days a fold is a single one, and the weekend decides."""
+"""Days and folds of tuning: with fewer days a fold is a single one, and the weekend decides."""
 SLACK = 0.01
 """The present policy stays unless another one is better by this share: of equals the known one is to be preferred."""
 DRAWS, SEED, LEVEL = 2000, 1, 0.9
@@ -200,7 +200,7 @@ class DailyCosts:
 
     @property
     def cost(self) -> Floats:
-        """In pod-hours."""
+        """Return the cost, in pod-hours."""
         return self.pod_hours + self.price * self.missing
 
 
@@ -284,7 +284,7 @@ def _grid(policy: Policy, assumed: Assumptions) -> Iterator[Candidate]:
 
 
 def span_of(one: Candidate, policy: Policy) -> PeakSpan:
-    """Where this candidate looks for the peak."""
+    """Return the span in which this candidate expects the peak."""
     return PeakSpan(one.lead_time, policy.horizontal.window)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 WEEK = timedelta(days=7)
 OURS = "gated"
-"""Of the strategies, the one that the service follows."""
+"""Name of the strategy that the service follows."""
 
 
 class Adoption(NamedTuple):

@@ -46,7 +46,7 @@ LENGTH = timedelta(hours=3)
 EVERY = 5
 """Minutes from one forecast to the next, as history has them beyond its latest hours."""
 MOST_KEPT = 1000
-"""Replayed changes, of 5 kB each; a reader who stands still has some 300 beside the present one."""
+"""Replayed changes in memory, of 5 kB each; a reader who stands still has some 300 beside the present one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +58,7 @@ class WhatIfFacts:
     traces: Traces
     model: str
     start_ups: tuple[timedelta, ...] = ()
-    """As they were timed on its scale-ups; without any, the usual ones are assumed."""
+    """Start-up times of its scale-ups; without any, the usual ones are assumed."""
     gate: Gate = field(default_factory=Gate)
 
 
@@ -72,7 +72,7 @@ class WhatIf:
         self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,))
         self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
         self._by_yesterday: dict[PeakSpan, ReplayForecasts] = {}
-        """With yesterday's load in place of the model, where a gate has that."""
+        """Forecasts with yesterday's load in place of the model, where a gate chose that."""
         self.present = _stated(facts.policy, lead_time(facts.policy.horizontal).value)
         """The policy with the lead time that is in force, measured or not."""
         self.setup = self._setup(facts.workload, self.present)
@@ -203,7 +203,7 @@ def changed_policy(policy: Policy, change: WhatIfChange) -> Policy:
 
 
 def with_bounds(workload: Workload, change: WhatIfChange) -> Workload:
-    """The workload with an HPA whose bounds let the changed ones be reached."""
+    """Return the workload with an HPA whose bounds allow the changed ones."""
     hpa = workload.autoscaler
     if hpa is None or (change.min_replicas is None and change.max_replicas is None):
         return workload

@@ -60,7 +60,7 @@ def write_overlay(advices: Sequence[Advice], folder: Path, base: str) -> int:
 
 
 def told_patchable(advices: Sequence[Advice]) -> list[Advice]:
-    """Those that can be written; the others are named with the reason."""
+    """Return the advices that can be written, and print the others with the reason."""
     for one in advices:
         if one.recommended is not None and not patchable(one):
             sys.stderr.write(f"! {one.id}: no patch: {_why(one)}\n")

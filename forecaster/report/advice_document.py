@@ -22,7 +22,7 @@ class SizedView(TypedDict):
 
 
 class RiskDocument(TypedDict):
-    """Of CPU shares of time, of memory chances that a peak passes; core-hours or byte-hours requested and not used."""
+    """Risk of a size: CPU as shares of time, memory as probability; slack in core-hours or byte-hours."""
 
     over_request: float | None
     over_limit: float | None
@@ -83,7 +83,7 @@ class Admission(TypedDict):
 
 
 class MonthlyCost(TypedDict):
-    """Of all pods; null where an amount is not known."""
+    """Monthly cost of all pods; null where an amount is not known."""
 
     now: float | None
     recommended: float | None
@@ -112,7 +112,7 @@ class JointDocument(TypedDict):
 
 
 class Requests(TypedDict):
-    """Of one container; null where it is not told."""
+    """Requests of one container; null where unknown."""
 
     cpu_request_cores: float | None
     memory_request_bytes: int | None
@@ -160,7 +160,7 @@ class AdviceDocument(TypedDict):
 
 
 class Sum(TypedDict):
-    """Of all pods; what is added is no negative saving."""
+    """Sum over all pods; an addition is no negative saving."""
 
     now: float
     recommended: float
@@ -169,7 +169,7 @@ class Sum(TypedDict):
 
 
 class Bytes(TypedDict):
-    """The same in whole bytes."""
+    """An amount now and as recommended, in whole bytes."""
 
     now: int
     recommended: int
@@ -178,7 +178,7 @@ class Bytes(TypedDict):
 
 
 class Totals(TypedDict):
-    """Of workloads of which both what is and what should be are known; no cost where no price was given."""
+    """Totals of workloads whose present and recommended sizes are known; no cost where no price was given."""
 
     workloads: int
     with_a_recommendation: int

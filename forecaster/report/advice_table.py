@@ -62,7 +62,7 @@ def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list
 
 
 def styles_of(advices: Sequence[Advice]) -> list[str]:
-    """Of each row, by its severity."""
+    """Return the style of each row, by its severity."""
     return [STYLES[one.severity] for one in advices]
 
 

@@ -153,7 +153,7 @@ def _requested(known: Sequence[Advice], name: str) -> Sum:
 
 
 def _sum(each: Iterable[tuple[float | None, float | None, int]]) -> Sum:
-    """Of amounts now, as recommended, and how often there is one of them."""
+    """Sum amounts now and as recommended, each times its number of pods."""
     both = [(now, then, count) for now, then, count in each if now is not None and then is not None]
     return {
         "now": sum(now * count for now, _, count in both),
@@ -173,7 +173,7 @@ def _in_bytes(one: Sum) -> Bytes:
 
 
 def _money(one: Sum) -> Sum:
-    """In cents."""
+    """Return the sum in cents."""
     return {
         "now": round(one["now"], 2),
         "recommended": round(one["recommended"], 2),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ChecksView(msgspec.Struct, frozen=True):
-    """Everything that was tried, in its order."""
+    """Checks in the order in which they were made."""
 
     checks: list[Check]
 

@@ -90,7 +90,7 @@ def print_summary(
     left_out: Mapping[WorkloadId, str],
     length: timedelta,
 ) -> None:
-    """Everything after the play."""
+    """Print the comparison after the play."""
     console.print()
     console.print(f"Outcome of {length / HOUR:g} h, against the plain HPA on the same demand", style="bold")
     console.print(outcome_table(compared))

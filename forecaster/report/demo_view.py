@@ -86,7 +86,7 @@ def demo_view(
     compared: Mapping[WorkloadId, FloorComparison],
     left_out: Mapping[WorkloadId, str],
 ) -> DemoView:
-    """Everything that the demo found."""
+    """Return the result of the demo as one document."""
     recommendations = sorted(last.outcome.recommendations, key=lambda one: one.id)
     outcome = DemoOutcomeView(
         begin=begin,

@@ -10,7 +10,7 @@ class Output(StrEnum):
 
     TABLE = "table"
     WIDE = "wide"
-    """With all columns, however wide the terminal is."""
+    """All columns, however wide the terminal is."""
     JSON = "json"
     YAML = "yaml"
     CSV = "csv"
@@ -42,7 +42,7 @@ class TuneOutput(StrEnum):
     """A fragment of the settings, with comments."""
     JSON = "json"
     NAME = "name"
-    """Of the workloads with a proposal."""
+    """Names of the workloads with a proposal."""
 
 
 class AdviceOutput(StrEnum):
@@ -69,7 +69,7 @@ class NodesOutput(StrEnum):
     YAML = "yaml"
     CSV = "csv"
     NAME = "name"
-    """Of each pool."""
+    """Names of the pools."""
     HEADROOM = "headroom"
     """Manifests of headroom pods."""
     WATCHER = "watcher"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MovedView(msgspec.Struct, frozen=True):
-    """Both databases, and what each of them holds now."""
+    """Both databases, and what each contains now."""
 
     source: str
     target: str

@@ -103,7 +103,7 @@ GIB = 2**30
 
 
 def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
-    """Pools with their windows, headroom, and the nodes whose memory fills up."""
+    """Print pools with their windows, spare capacity, and the nodes whose memory fills up."""
     if not ahead.pools:
         print_text("No nodes are known: give --objects, or let Prometheus scrape kube-state-metrics.")
         return
@@ -165,7 +165,7 @@ def _between(one: JointSum, unit: float) -> str:
 
 
 def pressure_columns(ahead: NodeForecast) -> list[PrintedColumn]:
-    """The nodes whose memory is most likely to run out."""
+    """Return the nodes whose memory is most likely to run out."""
     nodes = ahead.pressures[:MOST_NODES_SHOWN]
     return [
         PrintedColumn("NODE", [one.node for one in nodes]),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TICKS = 5
 SIZE = 1000
-"""Of the drawing's own coordinates; the page stretches them."""
+"""Size of the drawing in its own coordinates; the page stretches them."""
 ZERO, SMALLEST = 0.03, 0.13
 """On a logarithmic axis: where zero stands, and where the smallest other value does."""
 EDGE = 0.94
@@ -33,7 +33,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From `low` to `high`; a logarithmic one has a place of its own for zero, which is no value of it."""
+    """Axis from `low` to `high`; a logarithmic one shows zero at a place of its own."""
 
     low: float
     high: float
@@ -122,7 +122,7 @@ class Plot:
     areas: Sequence[Area] = ()
     across_name: str = ""
     note: str = ""
-    """At the first own mark."""
+    """Note at the first of our own marks."""
     hover: Mapping[str, object] | None = None
 
     def html(self) -> str:
@@ -189,7 +189,7 @@ def _path(line: Line) -> str:
 
 
 def _stepped(points: Sequence[tuple[float, float]]) -> str:
-    """Only where the value changes: a day of minutes is mostly straight."""
+    """Return points only where the value changes: a day of minutes is mostly straight."""
     (x, before), *others = points
     parts = [f"M{_x(x):g},{_y(before):g}"]
     for across, up in others:

@@ -45,7 +45,7 @@ class PrintedColumn:
 
     @property
     def width(self) -> int:
-        """Of the longest cell."""
+        """Return the width of the longest cell."""
         return max(map(len, (self.head, *self.cells)))
 
     @property
@@ -58,10 +58,10 @@ class PrintedColumn:
 
 
 class _Output(Console):
-    """Standard output whose lines are as long as they are; a reader that left is an error as everywhere."""
+    """Standard output whose lines are never wrapped; a closed pipe raises an error as everywhere."""
 
     def on_broken_pipe(self) -> None:
-        """In place of rich's own exit."""
+        """Raise the error, in place of rich's own exit."""
         raise BrokenPipeError
 
 
@@ -160,7 +160,7 @@ def print_json(view: object) -> None:
 
 
 def print_yaml(view: object) -> None:
-    """The same document as YAML."""
+    """Print the document as YAML."""
     yaml.safe_dump(msgspec.to_builtins(view), sys.stdout, sort_keys=False, allow_unicode=True)
 
 

@@ -26,7 +26,7 @@ class ShownProgress:
             self._bar.update(self._task, description=stage, completed=share)
 
     def interrupted(self, stage: str) -> bool:
-        """Only once: a second Ctrl-C ends everything."""
+        """Return whether to stop; only once: a second Ctrl-C ends everything."""
         first, self.interrupted_in = not self.interrupted_in, stage
         return first
 

@@ -244,7 +244,7 @@ class LiveTable:
 
 
 def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:
-    """When, and how many there are of each verdict."""
+    """Return the instant of the cycle and the number of workloads by verdict."""
     counts = Counter(verdict_of(one.replicas_now, _recommended(one)) for one in ours)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
     shown = counted(len(ours), "workload")

@@ -71,12 +71,12 @@ def frontier_section(one: Comparison) -> list[str]:
 
 
 def titles_of(strategies: Sequence[Strategy]) -> dict[str, str]:
-    """By name."""
+    """Return the titles by name."""
     return {one.name: one.title for one in strategies}
 
 
 def worst_section(one: Comparison) -> str:
-    """When and where it hurt."""
+    """Return the section about when and where the shortage was worst."""
     hours = worst_hours(one)
     if not hours:
         return "<h2>Worst hours</h2><p>Nothing was short under the HPA alone or our policy.</p>"

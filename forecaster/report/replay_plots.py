@@ -24,7 +24,7 @@ STYLES = {HPA.name: "hpa", NAIVE: "naive", "policy": "other", "gated": "ours", P
 OURS = "ours"
 """The class of our policy in plots that have but one."""
 PLACES = 480
-"""Of a plot over time at most: two for each point of its width on a phone."""
+"""Points of a plot over time: two for each point of its width on a phone."""
 LABELS = 6
 HOURS = (1, 2, 3, 6, 12, 24, 48, 168)
 """Between two marks of an axis of time."""
@@ -36,7 +36,7 @@ def style_of(name: str) -> str:
 
 
 def coinciding(curves: Mapping[str, Mapping[float, Account]]) -> dict[str, str]:
-    """Strategies whose every point is that of one before them, and that one."""
+    """Return strategies whose every point equals that of an earlier one, and that one."""
     found: dict[str, str] = {}
     seen: dict[tuple[tuple[float, float], ...], str] = {}
     for name, by_share in curves.items():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("", "pod-hours", "short, min", "demand short", "changes", "short at the HPA's cost", "saved at its shortage")
 TERMINAL = ("", "pod-hours", "short min", "short", "changes", "at HPA's cost", "saved")
-"""The same, shorter."""
+"""Column heads for a terminal: the same as on the page, shorter."""
 LEGEND = (
     "SHORT MIN: minutes with demand above what the ready pods carry; SHORT: that share of the demand. AT HPA'S COST: "
     "its shortage in shares of the HPA's when both spend the same pod-hours. SAVED: pod-hours at the HPA's shortage."
@@ -142,7 +142,7 @@ def _loss(one: WorkloadComparison, name: str) -> float:
 
 
 def lead_sentence(whole: Comparison) -> str:
-    """Where our policy was worse than the HPA alone, or that it was nowhere; then what it spent and left short."""
+    """Say on which workloads our policy was worse than the HPA alone, if any; then its cost and shortage."""
     name = "gated" if any(one.name == "gated" for one in whole.strategies) else POLICY
     if not whole.workloads or not any(one.name == name for one in whole.strategies):
         return ""

@@ -75,7 +75,7 @@ class LeftOutView(msgspec.Struct, frozen=True, gc=False):
 
 
 class GateView(msgspec.Struct, frozen=True, gc=False):
-    """Where the gate stood on one workload from an instant on, whose forecast it was about, and why."""
+    """State of the gate of one workload from an instant on, the forecaster that it judges, and why."""
 
     namespace: str
     kind: str
@@ -114,11 +114,11 @@ class ComparisonView(msgspec.Struct, frozen=True):
     seconds: dict[str, float]
     limits: tuple[str, ...]
     gates: list[GateView] = []
-    """Of every workload, day by day."""
+    """Gates of every workload, day by day."""
 
 
 def comparison_view(one: Comparison, assumed: Assumptions, origin: str, *, tracks: bool = True) -> ComparisonView:
-    """Everything that the replay found."""
+    """Return the result of the replay as one document."""
     prices = assumed.prices
     return ComparisonView(
         begin=one.begin,

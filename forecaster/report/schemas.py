@@ -43,7 +43,7 @@ DOCUMENTS: dict[str, type] = {
     "store move": MovedView,
     "tune": TuningView,
 }
-"""By command."""
+"""Type of each command's document."""
 
 
 def schema_of(command: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class SizeOutcomeView(msgspec.Struct, frozen=True):
 
 
 class SizesBacktestView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """By resource, of those that have a day of usage for each pod; ratios, null where there is none."""
+    """Backtest of sizes by resource, for containers with a day of usage; ratios, null where there is none."""
 
     cpu: list[SizeOutcomeView] = []
     memory: list[SizeOutcomeView] = []

@@ -72,7 +72,7 @@ class TuningView(msgspec.Struct, frozen=True):
 
 
 def tuned_view(tuning: Tuning) -> TuningView:
-    """The same for machines."""
+    """Return the tuning as a document."""
     return TuningView(
         tuning.begin,
         tuning.until,

@@ -45,7 +45,7 @@ WORSE_MEANS = "worse: the HPA alone, at a lower target, leaves less short for th
 
 
 def heads_of(one: WeekOutcome) -> tuple[str, ...]:
-    """Of the columns; money in the currency that the settings name."""
+    """Return the column heads; money in the currency that the settings name."""
     currency = one.prices.currency if one.prices else ""
     return tuple(head.replace("money", currency) for head in HEADS) if currency else HEADS
 

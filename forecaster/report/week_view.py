@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.replay.weekly import WeekOutcome
 
 STRATEGIES = {"hpa": HPA.name, "seasonal_naive": NAIVE, "ours": OURS}
-"""By name in the document."""
+"""Strategies by name in the document."""
 
 
 class SizesView(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class SizesView(msgspec.Struct, frozen=True, gc=False):
 
 
 class BothSizes(msgspec.Struct, frozen=True):
-    """As the owner states them, and ours."""
+    """Sizes as the owner states them, and ours."""
 
     stated: SizesView
     ours: SizesView
@@ -109,7 +109,7 @@ def week_view(one: WeekOutcome) -> WeekView:
 
 
 def ordered(one: WeekOutcome) -> list[WorkloadComparison]:
-    """Those on which we were worse first, then by what the HPA alone left short."""
+    """Sort workloads: those on which we were worse first, then by the shortage of the HPA alone."""
     worse = worse_of(one.comparison, OURS)
     others = [each for each in one.comparison.workloads if each not in worse]
     return [*worse, *sorted(others, key=lambda each: -each.curves[HPA.name].own.missing)]

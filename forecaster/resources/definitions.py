@@ -44,7 +44,7 @@ HEAD = "# Made by `python -m deploy.generate` of the settings of a policy (forec
 
 
 def definitions_text() -> str:
-    """Both as YAML."""
+    """Return both definitions as YAML."""
     documents = (yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=120) for one in definitions())
     return HEAD + "---\n".join(documents)
 

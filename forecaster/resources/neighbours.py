@@ -34,7 +34,7 @@ CPU, MEMORY = "cpu", "memory"
 
 
 class ContainerPolicy(Wire, frozen=True):
-    """Of a VPA, for one container or all."""
+    """Policy of a VerticalPodAutoscaler for one container or all."""
 
     container_name: str = EVERY_CONTAINER
     mode: str = "Auto"
@@ -43,13 +43,13 @@ class ContainerPolicy(Wire, frozen=True):
 
 
 class ResourcePolicy(Wire, frozen=True):
-    """Of a VPA."""
+    """Resource policy of a VerticalPodAutoscaler."""
 
     container_policies: tuple[ContainerPolicy, ...] = ()
 
 
 class UpdatePolicy(Wire, frozen=True):
-    """Of a VPA: `Auto` where it states none."""
+    """Update policy of a VerticalPodAutoscaler; updateMode defaults to Auto."""
 
     update_mode: str = "Auto"
 
@@ -98,7 +98,7 @@ class ScaledObject(NamedTuple):
     name: str
     target: WorkloadId
     paused: str
-    """Its annotation that pauses it; empty where none does."""
+    """Value of the annotation that pauses it; empty where it is absent."""
 
     def __str__(self) -> str:
         return f"ScaledObject {self.name}" + (f" (paused by {self.paused})" if self.paused else "")
@@ -113,7 +113,7 @@ class VpaNeighbour(NamedTuple):
     least: dict[str, Any]
     """`minAllowed` of every container."""
     resources: frozenset[str] = frozenset({CPU, MEMORY})
-    """Whose requests it sets, of any container."""
+    """Resources whose requests it sets, of any container."""
     sizes: VpaSizes = VpaSizes("", "")
     """What it recommends, in any mode."""
 
@@ -128,16 +128,16 @@ N = TypeVar("N", Hpa, ScaledObject, VpaNeighbour)
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Those of a cluster."""
+    """Other autoscalers in a cluster."""
 
     hpas: Sequence[Hpa] = ()
     scaled_objects: Sequence[ScaledObject] = ()
     vpas: Sequence[VpaNeighbour] = ()
     unknown: dict[str, str] = field(default_factory=dict)
-    """Collections that could not be read, by path, and why. One whose kind is not there is empty, and not unknown."""
+    """Collections that could not be read, by path, and why. A kind that is not installed is empty, and not unknown."""
 
     def scaled_object(self, id_: WorkloadId) -> ScaledObject | None:
-        """The one that scales a workload; also while it is paused: then KEDA has removed its HPA, and set the count."""
+        """Return the ScaledObject of a workload; also if paused: then KEDA has removed its HPA, and set the count."""
         return self._scaled_by.get(id_)
 
     def writes_sizes(self, id_: WorkloadId, resource: str = "") -> str:
@@ -181,7 +181,7 @@ def neighbours_of(
     paths: Sequence[str] = (HPAS, SCALED_OBJECTS, VPAS),
     followed: Followed | None = None,
 ) -> Neighbours:
-    """Those that the API server lists in these collections; what it refuses is unknown.
+    """Return the other autoscalers in these collections; a collection that the API server refuses is unknown.
 
     What is `followed` is not listed again. Raises UnreachableError where the API server does not answer.
     """

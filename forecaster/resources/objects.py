@@ -20,7 +20,7 @@ DEFAULTS, DEFAULT_POLICIES = "PredictivePolicy", "predictivepolicies"
 
 
 def path_of_all(plural: str) -> str:
-    """Where the objects of all namespaces are."""
+    """Return the API path of the objects in all namespaces."""
     return f"/apis/{API_VERSION}/{plural}"
 
 
@@ -55,7 +55,7 @@ class AutoscalerResource(msgspec.Struct, frozen=True):
     target: WorkloadId
     layer: Layer
     status: msgspec.Raw = msgspec.Raw(b"{}")
-    """As it was written last."""
+    """Status as last written."""
     fault: str = ""
     """Why it states nothing."""
 
@@ -71,7 +71,7 @@ class PolicyResource(msgspec.Struct, frozen=True):
     uid: str = ""
     generation: int = 0
     status: msgspec.Raw = msgspec.Raw(b"{}")
-    """As it was written last."""
+    """Status as last written."""
 
 
 _wire = msgspec.json.Decoder(dict[str, Any])

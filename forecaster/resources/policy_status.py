@@ -50,7 +50,7 @@ class Selected(NamedTuple):
     layers: Sequence[SelectingLayer]
     """PredictivePolicies and overrides, the lowest first."""
     refused: Mapping[WorkloadId, Mapping[str, str]]
-    """By workload, layers that its policy is made without, and why."""
+    """Layers that a workload's policy is made without, and why."""
 
 
 def selected_by(selector: PolicySelector, fleet: Selected) -> frozenset[WorkloadId]:

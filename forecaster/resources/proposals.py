@@ -27,7 +27,7 @@ class Proposal(NamedTuple):
     notes: tuple[str, ...]
 
     def text(self) -> str:
-        """As YAML; the notes are comments above it."""
+        """Return the proposal as YAML; the notes are comments above it."""
         comments = "".join(f"# {note}\n" for note in self.notes)
         return comments + yaml.safe_dump(self.document, sort_keys=False, allow_unicode=True)
 

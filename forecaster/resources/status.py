@@ -73,7 +73,7 @@ class Decided:
     policy: Policy
     refused: Sequence[tuple[Layer, str]] = ()
     origins: Sequence[Origin] = ()
-    """Of the settings that its policy states above the defaults."""
+    """Origins of the settings that its policy states above the defaults."""
     disabled: Collection[str] = ()
     """Modes that write to the cluster and are not enabled in the settings."""
     refusal: tuple[str, str] | None = None
@@ -89,7 +89,7 @@ class ConditionState(NamedTuple):
 
 
 def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatus, now: datetime) -> AutoscalerStatus:
-    """The status after a cycle; instants of conditions whose status stays are those of `before`."""
+    """Return the status after a cycle; conditions whose status stays keep the instants of `before`."""
     found = decided.recommendation
     findings = {
         "Ready": _ready(one, decided),
@@ -166,7 +166,7 @@ def condition_after(
 
 
 def _peak(found: Recommendation) -> str:
-    """Of the signal that asks for most replicas; to two digits, so that it stays while little changes."""
+    """Say the peak of the signal that asks for most replicas; to two digits, so that it stays while little changes."""
     known = [view for view in found.signals if view.forecast]
     if not known:
         return ""
@@ -185,7 +185,7 @@ def _word(reason: str) -> str:
 
 
 def news(before: AutoscalerStatus, after: AutoscalerStatus) -> list[Condition]:
-    """The conditions whose status or reason is another one: each is worth an Event. Not those of a first status."""
+    """Return the conditions whose status or reason changed: each is worth an Event. Not those of a first status."""
     return [one for one in after.conditions if one.type != "Limited" and is_news(before.condition(one.type), one)]
 
 

@@ -83,7 +83,7 @@ def _socket(descriptor: int | None, address: Address | None) -> socket.socket:
 
 
 def _allow_descriptors() -> None:
-    """As many as we may have: connections that wait silently cost one each, and must not take those of others."""
+    """Raise the limit of descriptors: silent connections cost one each, and must not exhaust those of others."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

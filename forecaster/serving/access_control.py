@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from forecaster.serving.reply import HttpReply
 
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
-"""For probes, which show no credentials."""
+"""Paths of probes, which show no credentials."""
 PATH_MAX = 1024
 """Twice what two names of 253 characters can need. Longer ones are not worth a review, nor the memory of its answer."""
 PROXIED_WORKERS = 4
 PROXIED_OPEN_MAX = 64
 """Open reviews of one user of the front proxy. An HPA controller syncs five HPAs at a time by default."""
 PROXIED_HOLD = HoldTimes(300.0, 10.0)
-"""As the API server keeps what an authorization webhook allows: it has authorized the same request itself before."""
+"""Seconds to keep a review, as the API server does with its authorization webhook: it authorized the request before."""
 DIRECT_WORKERS = 2
 DIRECT_OPEN_MAX = 8
 """Open reviews of one address (tokens) or one user (rights) on connections that are not the front proxy's."""

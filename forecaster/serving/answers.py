@@ -69,7 +69,7 @@ def answer(table: PublishedTable, asked: MetricRequest, moment: AskedAt) -> Answ
 
 
 def entry_of(table: PublishedTable, namespace: str, name: str, kind: str) -> TableEntry | NotNamed | NotThere:
-    """The one workload of that name, and of that kind where one is given."""
+    """Return the one workload of that name, and of that kind where one is given."""
     found = [entry for entry in table.named(namespace, name) if kind in {"", entry.kind}]
     if not found:
         return NotThere(f"no {kind or 'workload'} {namespace}/{name} in the table")

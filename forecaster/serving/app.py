@@ -155,7 +155,7 @@ def create_app(
     calendar: Mapping[str, object] | None = None,
     admission: NewPodAdmission | None = None,
 ) -> FrontApplication:
-    """The application on top of a reader; where there is a secure listener, for those who may.
+    """Return the application on top of a reader; with a secure listener it answers authorized callers only.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals. With `pictures` there is
     a dashboard, with `replicas` others may copy what is served, with `admission` new pods are sized on the secure port.

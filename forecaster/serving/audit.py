@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from http import HTTPStatus
 
 SILENT_SECONDS = 60.0
-"""The same denial is written once in this time: an attacker shall not fill the log."""
+"""Seconds in which the same denial is logged once: an attacker must not fill the log."""
 KINDS = 1024
 
 
@@ -41,7 +41,7 @@ class Audit:
         self._out = out
         self._written: TTLCache[tuple[Any, ...], None] = TTLCache(KINDS, SILENT_SECONDS, clock)
         self.denials: Counter[str] = Counter()
-        """By status, or `connection` for those that never became a request."""
+        """Denials by status, or `connection` for those that never became a request."""
 
     def denied(self, denial: Denial) -> None:
         """A request was refused."""
@@ -64,7 +64,7 @@ class Audit:
         self._once((why, client), {"event": "connection_refused", "why": why, "client": client})
 
     def note(self, event: str, **facts: str) -> None:
-        """Something else that a person should know."""
+        """Log another event that a person should know."""
         self._once((event, *facts.values()), {"event": event, **facts})
 
     def _once(self, key: tuple[Any, ...], line: dict[str, Any]) -> None:

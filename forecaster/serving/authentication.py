@@ -56,7 +56,7 @@ class FrontProxy(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _named(proxy: FrontProxy, headers: Headers) -> User | None:
-    """The same few users ask again and again: their headers are read once."""
+    """Return the user of the headers, cached: the same few users ask again and again."""
     name = next((value for header in proxy.user_headers for value in _values(headers, header) if value), "")
     if not name:
         return None
@@ -162,7 +162,7 @@ class FrontProxyWatch:
         self._read.set()
 
     async def keep_looking(self) -> None:
-        """For ever."""
+        """Watch until the process ends."""
         while True:
             await self.look()
             await asyncio.sleep(POLL_SECONDS if self.known else RETRY_SECONDS)

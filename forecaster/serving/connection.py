@@ -22,7 +22,7 @@ HEADERS_MAX = 64 * 1024
 HEADER_LINES_MAX = 128
 BODY_MAX = 64 * 1024
 POD_MAX = 1024 * 1024
-"""Of the body at `ADMISSION`, which holds a pod; the larger ones, which are rare, are made as they are."""
+"""Largest body at `ADMISSION`, which holds a pod; larger pods, which are rare, are admitted unchanged."""
 ADMISSION = b"/admit/"
 PATIENCE_SECONDS = 10.0
 """How long a client may take over its headers, its body, or over reading an answer."""
@@ -67,7 +67,7 @@ class Connection(HttpToolsProtocol):
         return self._waiting_since is not None and now - self._waiting_since > PATIENCE_SECONDS
 
     def give_up(self) -> None:
-        """Close what is overdue; who sent half a request is told why."""
+        """Close a connection that is overdue; a caller that sent half a request is answered with the reason."""
         self._refusal = HTTPStatus.REQUEST_TIMEOUT
         if self._in_headers or self._body:
             self.send_400_response("too slow")
@@ -127,7 +127,7 @@ class Connection(HttpToolsProtocol):
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Resume writing."""
         self._waiting_since = None
         super().resume_writing()
 

@@ -57,19 +57,19 @@ GUARDS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Nothing but what this process serves: no script in a page, no request to another host."""
+"""Headers that allow only what this process serves: no inline script, no request to another host."""
 REPLAY_REMEDY = "Ask the replica that computes, which holds the Lease, or use `forecaster replay`."
 SENTENCES_MOST = 100
 """Rows of which sentences are made in one request: some 100 µs each."""
 DIGITS_MOST = 9
-"""Of the number of a row."""
+"""Digits of a row number."""
 
 
 class Now(TableAge, frozen=True, kw_only=True):
     """What a page asks every few seconds: whether there is another table or picture, and how old this table is."""
 
     drawn_at: datetime | None
-    """When the pictures were published, which a cycle writes after its table; null where there are none."""
+    """Instant of the pictures, which a cycle writes after its table; null where there are none."""
     interval_seconds: float
     workloads: int
     version: str
@@ -78,11 +78,11 @@ class Now(TableAge, frozen=True, kw_only=True):
     follows: bool
     """Whether this replica copies what another one computes."""
     reported_at: datetime | None
-    """When the newest weekly report was written; null where there is none."""
+    """Instant of the latest weekly report; null where there is none."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """In the place of any of these answers, as long as no cycle has been decided."""
+    """Answer of each path until a first cycle has ended."""
 
     waiting: str
     """Why, in a sentence."""
@@ -164,7 +164,7 @@ class Dashboard:
         """Whether another replica computes, and this one copies its files."""
         self.report: WeeklyReport | None = None
         self.calendar: Mapping[str, object] = {}
-        """Zone and countries whose holidays are marked."""
+        """Time zone, and countries whose holidays are marked."""
         self._table = table
         self._reader = reader
         self.pictures = pictures
@@ -176,7 +176,7 @@ class Dashboard:
         """One thread makes what is long: those in which tables are read stay free, however many pages are open."""
 
     def routes(self) -> list[Route]:
-        """Where all this is answered."""
+        """Return the routes of the dashboard."""
         return [
             Route("/", self.page),
             Route("/static/{file}", self.static),
@@ -201,7 +201,7 @@ class Dashboard:
         return answered
 
     async def page(self, request: Request) -> Response:
-        """The one page."""
+        """Return the page."""
         return _answer(request, self._files["index.html"], TYPES[".html"])
 
     async def static(self, request: Request) -> Response:
@@ -265,7 +265,7 @@ class Dashboard:
         return Response(self._table().whole(name) or b"{}", media_type="application/json", headers=headers)
 
     async def workload(self, request: Request) -> Response:
-        """Everything about one workload."""
+        """Return everything about one workload."""
         table = self._table()
         entry = _entry(table, **request.path_params)
         view, paths, past = table.view(entry), decoded_paths(table.paths(entry)), table.past(entry)

@@ -87,7 +87,7 @@ class RecentReplies:
         return None if request.wants_table else self._replies.get(_key(request))
 
     def keep(self, request: ApiRequest, reply: HttpReply, value: OfferedValue) -> None:
-        """For the next time, unless its truth depends on the time."""
+        """Keep a reply for the next request, unless it depends on the time."""
         if value.source in KNOWN and len(self._replies) < REPLIES_MAX and len(request.query) <= QUERY_MAX:
             self._replies[_key(request)] = reply
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable
 
 UNKNOWN = -1
-"""In place of a count, of a row, or of a mode, which a table of an older version does not have."""
+"""Count, row or mode that is not known."""
 ACTS, WATCHED, NONE = range(3)
 """Whether the forecast of a row had its say, is only watched, or is not there."""
 
@@ -61,11 +61,11 @@ class FleetView(msgspec.Struct, frozen=True):
     request: list[tuple[float | None, float | None]]
     """Cores and bytes that a pod requests now."""
     resized: list[tuple[float | None, float | None]]
-    """The same as recommended; as now where nothing is."""
+    """Requests as recommended; as now where no change is recommended."""
     spark: str
     spark_size: int
     prices: PriceList | None
-    """Without them nothing is said of money."""
+    """Prices; without them no money is shown."""
 
 
 def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetView:
@@ -125,7 +125,7 @@ class PodRequests(msgspec.Struct, frozen=True, gc=False):
 
 
 class FleetSizes(msgspec.Struct, frozen=True, gc=False):
-    """Of the texts of a row: what its pods request, and should."""
+    """Requests of a row's pods now and as recommended."""
 
     now: PodRequests
     recommended: PodRequests | None = None
@@ -155,7 +155,7 @@ def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def _rows_in(table: PublishedTable, pictures: PublishedTable | None) -> Sequence[int]:
-    """Where each row of the table is in the pictures: at the same place, while the workloads are the same."""
+    """Return the position of each row of the table in the pictures: the same, while the workloads are."""
     if pictures is None:
         return [UNKNOWN] * table.rows
     if all(_same_texts(table, pictures, name) for name in ("namespace", "name", "kind")):
@@ -171,7 +171,7 @@ def _same_texts(table: PublishedTable, pictures: PublishedTable, name: str) -> b
 
 
 def _unit(signal: str) -> str:
-    """Of a signal that is built in; another one is shown by its name."""
+    """Return the unit of a built-in signal; another one is shown by its name."""
     known = BUILT_IN.by_name.get(signal)
     return known.unit if known else ""
 
@@ -203,7 +203,7 @@ def _amounts(table: PublishedTable, name: str, planes: Sequence[int]) -> list[fl
 
 
 def _forecasts(table: PublishedTable, peaks: Sequence[float | None]) -> list[int]:
-    """Of a table that was made of single records it is not told which side had its say."""
+    """Return which side decided; unknown for a table that was made of single records."""
     acting = table.columns["by_forecast"][0].tolist() if "by_forecast" in table.columns else [UNKNOWN] * table.rows
     return [
         ACTS if count >= 0 else NONE if peak is None else WATCHED for count, peak in zip(acting, peaks, strict=True)

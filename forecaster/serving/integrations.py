@@ -34,7 +34,7 @@ EXPIRES_AFTER = timedelta(minutes=5)
 
 
 class ObjectName(msgspec.Struct, frozen=True):
-    """Where it belongs."""
+    """Namespace and name of an object."""
 
     name: str
     namespace: str
@@ -141,7 +141,7 @@ class IntegrationPages:
         ]
 
     async def kapacity_result(self, request: Request) -> Response:
-        """For `kubectl apply`."""
+        """Return the result object for `kubectl apply`."""
         names = request.path_params
         found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS))
         if not isinstance(found, OfferedCount):
@@ -150,7 +150,7 @@ class IntegrationPages:
         return _json(kapacity_result(portrait, found.value, self._clock()))
 
     async def watermark_recommendation(self, request: Request) -> Response:
-        """For WatermarkPodAutoscaler, which takes errors inside an answer."""
+        """Return the value for WatermarkPodAutoscaler, which expects errors inside an answer."""
         target = await _target(request)
         found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
         if isinstance(found, OfferedCount):

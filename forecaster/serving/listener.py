@@ -74,7 +74,7 @@ HANDSHAKE_SECONDS = 5.0
 HANDSHAKES = 256
 """Handshakes under way at a time."""
 PACE_SECONDS = 0.002
-"""After each newcomer there is a breath for those who are in: a handshake takes up to 3 ms of CPU, and many that are
+"""Pause after each new connection, for the established ones: a handshake takes up to 3 ms of CPU, and many that are
 under way at the same moment are one long stall."""
 CONNECTIONS = 1024
 OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -128,7 +128,7 @@ class Listener:
             self._lobby.enter(connection)
 
     def _line_up(self, connection: socket.socket) -> None:
-        """For its handshake, in turns by address; one too many closes one of the address that has the most."""
+        """Queue a connection for its handshake, in turns by address; above the limit the busiest address loses one."""
         if len(self._speaking) >= SILENT_MAX:
             self._speaking.drop().close()
         self._speaking.add(_address(connection), connection)

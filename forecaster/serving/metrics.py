@@ -59,7 +59,7 @@ class ServingMetrics:
         self._stale_after = stale_after
         self._reader = reader
         self.owners: Mapping[str, str] = {}
-        """Of the API groups, by their APIServices, where that is looked at."""
+        """Owners of the API groups by their APIServices, where these are read."""
         self.names_on_plain_port = True
         """Whether the plain port has the gauges of workloads."""
         self.told = Told()
@@ -120,7 +120,7 @@ class ServingMetrics:
         yield GaugeMetricFamily("forecaster_serving_follows", follows, self.told.follows)
 
     async def answer(self, request: Request) -> Response:
-        """Both processes in one text, then the gauges of the workloads while the table is fresh."""
+        """Return the metrics of both processes, then the gauges of the workloads while the table is fresh."""
         return StreamingResponse(self._pieces(request, self._reader.table), media_type=CONTENT_TYPE_LATEST)
 
     async def _pieces(self, request: Request, table: PublishedTable | None) -> AsyncIterator[bytes]:
@@ -133,7 +133,7 @@ class ServingMetrics:
                 yield piece
 
     def _own(self, table: PublishedTable | None) -> bytes:
-        """Without a table there is no age: an absent series, not a zero.
+        """Return this process's metrics; without a table there is no age: an absent series, not a zero.
 
         What the table says of its computing process is that of the leader, which is asked itself.
         """

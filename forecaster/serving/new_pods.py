@@ -68,7 +68,7 @@ class AskedReview(Wire, frozen=True):
 
 
 class AnsweredReview(msgspec.Struct, frozen=True, rename="camel"):
-    """As it goes back."""
+    """Review as it is sent back."""
 
     response: AdmissionResponse
     api_version: str = "admission.k8s.io/v1"

@@ -67,7 +67,7 @@ class NodeLoad:
         return _all(snapshot) if host is None else _one(snapshot, host)
 
     async def health(self, _request: Request) -> Response:
-        """As load-watcher says it: 200 or 503, without a body."""
+        """Answer the probe as load-watcher does: 200 or 503, without a body."""
         return Response(status_code=503 if self._fresh() is None else 200)
 
     async def metrics(self, _request: Request) -> Response:

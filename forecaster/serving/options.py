@@ -13,7 +13,7 @@ PORT_MAX = 65535
 WRITTEN, NOT_WRITTEN = b"w", b"f"
 """What the computing process says of each table over the standard input of the serving one."""
 LEADS, FOLLOWS = b"l", b"s"
-"""The same of itself, where there are other replicas: whether it computes, or copies what another one has computed."""
+"""State of a replica among others: whether it computes, or copies what another one has computed."""
 
 
 class Address(NamedTuple):
@@ -86,7 +86,7 @@ class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything beside the table and the sockets."""
+    """Options of the serving process besides the table and the sockets."""
 
     stale_after_seconds: float | None = None
     """None: three intervals of the table."""
@@ -98,7 +98,7 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """File of the newest weekly report; empty where none is shown."""
     zone: str = "UTC"
     countries: tuple[str, ...] = ()
-    """Whose public holidays are marked, by the days of that zone."""
+    """Countries whose public holidays are marked, by the days of that zone."""
     new_pods: str = ""
     """The file with the sizes of new pods; empty where they get none."""
     facts: str = ""

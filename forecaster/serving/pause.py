@@ -65,7 +65,7 @@ class Writing:
         self._path = lease_path(*lease.split("/"))
 
     async def view(self) -> WritingView:
-        """As it is now."""
+        """Return the present state."""
         try:
             return self._view(await self._api_server.get(self._path, Lease))
         except ApiError as error:
@@ -101,7 +101,7 @@ class Writing:
 
 
 async def asked_pause(request: Request) -> tuple[str, bool]:
-    """The user who asks, and whether to pause.
+    """Return the user that asks, and whether to pause.
 
     Raises:
         ProblemError: the request did not pass access control, is none of our pages', or no JSON of that form.

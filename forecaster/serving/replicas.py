@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILES = "/replica/v1/files"
 DIGITS = 15
-"""Of a place in a file."""
+"""Digits of a position in a file."""
 
 
 class ReplicaFiles:

@@ -37,7 +37,7 @@ class HoldTimes(NamedTuple):
 
 
 class ReviewTurns:
-    """At most `workers` reviews at a time and `open_max` of one caller; callers whose reviews wait take turns.
+    """Limit reviews to `workers` at a time and `open_max` of one caller; callers whose reviews wait take turns.
 
     So the review of a caller waits for one of each other caller, and not for all that others have asked before.
     """

@@ -24,7 +24,7 @@ class FairTurns(Generic[T]):
         self._count += 1
 
     def take(self) -> T:
-        """The first item of the caller whose turn it is.
+        """Remove and return the first item of the caller whose turn it is.
 
         Raises:
             KeyError: there is none.

@@ -55,7 +55,7 @@ class UpstreamAdapter:
         self._known: tuple[ApiResource, ...] = ()
 
     def has(self, request: ApiRequest) -> bool:
-        """Whether this is the adapter's to answer: a value of the external group whose name is not one of ours."""
+        """Whether the upstream adapter answers this: a value of the external group whose name is not one of ours."""
         call = value_call(request.path) if request.method == "GET" else None
         return isinstance(call, ExternalValue) and call.metric not in METRICS
 
@@ -146,11 +146,11 @@ class Breaker:
         return False
 
     def answered(self) -> None:
-        """It works."""
+        """Record an answer."""
         self.failures = 0
 
     def failed(self, now: float) -> None:
-        """It did not answer."""
+        """Record a failure."""
         self.failures += 1
         if self.failures >= FAILURES:
             self.until = now + PAUSE_SECONDS

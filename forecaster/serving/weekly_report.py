@@ -25,7 +25,7 @@ SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 class WeeklyReport:
-    """A file that another program replaces once a week; read anew for every reader, who are few."""
+    """A file that another program replaces once a week, read anew for every request."""
 
     def __init__(self, page: str) -> None:
         self._page = Path(page)
@@ -35,7 +35,7 @@ class WeeklyReport:
         return [Route("/report", self.page), Route("/report.json", self.figures)]
 
     def made_at(self) -> datetime | None:
-        """When the page was written; None where there is none."""
+        """Return when the page was written; None where there is none."""
         try:
             return datetime.fromtimestamp(int(self._page.stat().st_mtime), UTC)
         except OSError:
@@ -47,7 +47,7 @@ class WeeklyReport:
         return Response(body, media_type="text/html", headers={**GUARDS, "Content-Security-Policy": policy_of(body)})
 
     async def figures(self, _request: Request) -> Response:
-        """The same for machines."""
+        """Return the figures of the report as JSON."""
         body = await asyncio.to_thread(_read, self._page.with_suffix(".json"))
         return Response(body, media_type="application/json", headers=GUARDS)
 

@@ -27,9 +27,9 @@ PROGRAM = (sys.executable, "-m", "forecaster.app.what_if")
 ANSWER_SECONDS = 10.0
 """A process that takes longer than this is ended."""
 FIRST_SECONDS = 40.0
-"""The same for the first answer, which loads numpy and forecasts: 1.5 s of what CPU others leave it."""
+"""Seconds for the first answer, which loads numpy and forecasts: 1.5 s of CPU that may be shared."""
 IDLE_SECONDS = 120.0
-"""Without a question; it holds some 60 MB."""
+"""Seconds without a question after which the process ends; it holds some 60 MB."""
 LONGEST_ANSWER = 2**20
 PER_SECOND, AT_ONCE = 25.0, 50.0
 """Questions of one caller, on average and in a burst: a page asks twenty times a second while a slider moves."""
@@ -47,7 +47,7 @@ class CallerLimit:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """By caller: questions left, and when that was so."""
+        """Questions left by caller, and when that was counted."""
 
     def allows(self, caller: str) -> bool:
         """Whether this caller may ask now; if so, it has asked."""
@@ -132,7 +132,7 @@ class WhatIfProcess:
         return await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER)
 
     def _end(self) -> None:
-        """Its standard input ends, and so does it."""
+        """End the process by closing its standard input."""
         process, self.process = self.process, None
         if process and process.stdin:
             process.stdin.close()

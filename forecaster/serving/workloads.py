@@ -112,7 +112,7 @@ class Workloads:
         return _json(WorkloadForecasts(*self._age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
-        """Its last changes of mind."""
+        """Return the last changes of the recommendation."""
         table, entry = self._found(request)
         return _json(WorkloadDecisions(*self._age(table), decisions=table.past(entry).decisions))
 

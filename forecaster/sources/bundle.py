@@ -39,7 +39,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str
     version: str
-    """Of forecaster, which wrote it."""
+    """Version of forecaster that wrote it."""
     origin: str
     start: datetime
     """The end of the first minute."""
@@ -63,7 +63,7 @@ class Bundle:
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
-        """In the order of the rows."""
+        """Return the workloads in the order of the rows."""
         return self.manifest.workloads
 
 
@@ -118,7 +118,7 @@ def _manifest(path: Path, text: bytes) -> Manifest:
 
 
 def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Manifest) -> NDArray[np.float32]:
-    """Its shape is read before its values, so that a forged one does not fill memory."""
+    """Read one signal; its shape is checked before its values, so that a forged one does not fill memory."""
     wanted = (len(manifest.workloads), manifest.minutes)
     with archive.open(HISTORY.format(signal)) as file:
         head = io.BytesIO(file.read(np.lib.format.MAGIC_LEN + 2 + 10_000))

@@ -165,7 +165,7 @@ class QueryRetry(Retry):
 
 
 def query_retry(settings: PrometheusSettings) -> QueryRetry:
-    """As many attempts, with such pauses, as the settings say."""
+    """Return the attempts and pauses of the settings."""
     return QueryRetry(
         total=settings.retries,
         backoff_factor=settings.retry_backoff_seconds,
@@ -224,7 +224,7 @@ class Password(AuthBase):
 
 
 class Anonymous(AuthBase):
-    """Nothing added. Without it requests would look for credentials in the user's .netrc."""
+    """No credentials. Without it requests would look for some in the user's .netrc."""
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Leave the request as it is."""

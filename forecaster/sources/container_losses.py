@@ -25,7 +25,7 @@ SPAN = "SPAN"
 """Stands for the length of a question."""
 AT_A_TIME = timedelta(days=1)
 SECONDS = 300.0
-"""Of a step."""
+"""Seconds of a step."""
 _BY_OWNER = "* on (namespace, pod) group_left (workload_kind, workload) $owners"
 _RESTARTS = f"max by (namespace, pod, container) (kube_pod_container_status_restarts_total{{{SELECTED}}})"
 _RESTARTS_BEFORE = _RESTARTS.replace("})", "} offset 5m)")
@@ -53,7 +53,7 @@ sum_over_time((sum by (namespace, workload_kind, workload) (
 
 
 def container_losses(source: PrometheusSource, begin: datetime, until: datetime) -> dict[WorkloadId, ContainerLosses]:
-    """By workload; what no series tells stays unknown. Raises `SourceError`."""
+    """Return losses by workload; without a series they stay unknown. Raises `SourceError`."""
     kills = dict(_summed(source, "OOM kills", OOM_KILLS, begin, until))
     throttled = dict(_summed(source, "throttling", THROTTLED, begin, until))
     return {

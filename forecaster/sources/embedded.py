@@ -163,7 +163,7 @@ class Answers:
         return values
 
     def _overlay_changes(self, pods: NDArray[np.float64], times: NDArray[np.float64]) -> None:
-        """From its first change on, the fleet knows better than the recording how many pods were ready."""
+        """Overlay the ready pods of the fleet, from its first change on, over those of the recording."""
         for row, one in zip(pods, self._recording.workloads, strict=True):
             for change in self._fleet.changes(one.id):
                 row[times >= change.since] = change.ready

@@ -86,7 +86,7 @@ def close(source: Source) -> None:
 
 
 def origins_of(source: Source) -> Origins | None:
-    """Where the requests of workloads come from, in a source that finds that out; None in another."""
+    """Return the origins of request rates from a source that detects them; None for another."""
     return getattr(getattr(source, "source", source), "request_origins", None)
 
 
@@ -106,4 +106,4 @@ def _prometheus_of(config: SourceConfig) -> PrometheusSource:
 SOURCES: Mapping[str, Callable[[SourceConfig], Source]] = {
     "prometheus": _prometheus_of,
 }
-"""In alphabetical order."""
+"""Constructors of sources, in alphabetical order."""

@@ -55,7 +55,7 @@ class HpaName(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """Whose the series are."""
+    """Workload and pod that a series belongs to."""
 
     several: frozenset[WorkloadId] = frozenset()
     """Workloads that are told as more than one object: their sums are those of all of them."""
@@ -86,7 +86,7 @@ class Facts:
         return frozenset(name for name in every if name)
 
     def renewed(self, name: str, rows: Sequence[InstantRow]) -> Facts:
-        """The same with a new answer of one query."""
+        """Return the facts with a new answer of one query."""
         return replace(self, **{name: _READ[name](rows)})
 
 
@@ -124,7 +124,7 @@ def _by_hpa(rows: Sequence[InstantRow]) -> dict[HpaName, float]:
 
 
 def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
-    """In alphabetical order of the metric, because the order of series is the server's."""
+    """Return the targets in alphabetical order of the metric, because the order of series is the server's."""
     targets: dict[HpaName, list[Target]] = defaultdict(list)
     for row, hpa in _with_hpa(rows):
         kind = _TARGET_TYPES.get(row.labels.get("metric_target_type", ""))

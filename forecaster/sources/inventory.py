@@ -27,7 +27,7 @@ MOST_FAILED = 2
 """Queries about specifications that may fail in one cycle; the others wait for the next, each failure may be a
 time-out."""
 WHOLE_WITHIN = timedelta(minutes=10)
-"""For so long an HPA that is told in part is asked for in every cycle: its other series come with the next scrape."""
+"""Time for which an HPA with missing series is asked for in every cycle: they come with the next scrape."""
 _DEFAULT_MIN_REPLICAS = 1
 """`spec.minReplicas` of autoscaling/v2 when it is absent."""
 
@@ -39,7 +39,7 @@ class Specifications:
     resources: Mapping[WorkloadId, Resources] = field(default_factory=dict)
     autoscalers: Mapping[WorkloadId, Autoscaler] = field(default_factory=dict)
     containers: Mapping[WorkloadId, tuple[NamedContainer, ...]] = field(default_factory=dict)
-    """Those that HPAs name."""
+    """Containers that HPAs name."""
     faults: tuple[str, ...] = ()
     partly: Mapping[WorkloadId, str] = field(default_factory=dict)
     """Why the HPA of a workload is known in part only."""
@@ -65,7 +65,7 @@ NOT_HONOURED = "those of kube-state-metrics itself (label exported_pod): scrape 
 
 
 def of_series(told: Inventory) -> tuple[tuple[str, ...], dict[WorkloadId, str]]:
-    """Its faults, and what is told in part, that concern usage: they stand whatever else tells counts and HPAs."""
+    """Return the faults and incomplete parts of usage: they hold whatever source provides counts and HPAs."""
     faults = tuple(one for one in told.faults if one.endswith((SEVERAL_OBJECTS, NOT_HONOURED)))
     return faults, {id_: why for id_, why in told.partly.items() if why == SEVERAL_OBJECTS}
 
@@ -204,7 +204,7 @@ class Rotation:
     def specifications(
         self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]
     ) -> Specifications:
-        """Those of `ids` at `at`, after asking what is due by its name."""
+        """Return the specifications of `ids` at `at`, after asking what is due by its name."""
         due = [name for name in self._due(at, ids, ask) if not self._back_off.waits(name, at)]
         told = self._renewed(due, at, ask)
         if self._told_at.get("hpa_metric_targets") == at:

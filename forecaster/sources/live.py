@@ -67,7 +67,7 @@ AGED_SECONDS = 60.0
 
 
 class LiveCluster:
-    """Watches of HPAs, workloads, ReplicaSets and pods, and what they say together.
+    """Watches of HPAs, workloads, ReplicaSets and pods, and their combined state.
 
     `changed` hears of each workload whose count or whose HPA is another one, in the thread of a watch. It may be set
     before the start.
@@ -82,7 +82,7 @@ class LiveCluster:
         resources: bool = False,
         pool_labels: Sequence[str] = POOL_LABELS,
     ) -> None:
-        """With `resources` also the custom ones that state policies; `pool_labels` tell node pools apart."""
+        """Prepare the watches; with `resources` also those of policies; `pool_labels` distinguish node pools."""
         self._clock, self.changed = clock, changed
         self._scalers: dict[WorkloadId, frozenset[Key]] = {}
         self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)

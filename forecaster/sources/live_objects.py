@@ -55,7 +55,7 @@ class ScalableKind(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where its objects of all namespaces are."""
+        """Return the API path of its objects in all namespaces."""
         return f"/apis/{self.group}/{self.version}/{self.plural}"
 
 
@@ -79,7 +79,7 @@ class WatchState:
 
     @classmethod
     def of(cls, watch: Watch[Any, Any]) -> WatchState:
-        """Of one watch."""
+        """Return the state of one watch."""
         health = watch.health
         return cls(watch.path, watch.confirmed(), len(watch.objects), health.requests, health.fault, health.refused)
 
@@ -103,17 +103,17 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     selector: str
     containers: tuple[LiveContainer, ...]
     resources: Resources
-    """Of one pod by the template, summed."""
+    """Resources of one pod by the template, summed."""
     version: str
     """resourceVersion."""
     annotations: Mapping[str, str] = NOTHING_NOTED
-    """Those of ours."""
+    """Annotations of ours."""
     labels: Mapping[str, str] = NOTHING_NOTED
     """All but ours, which are marks of writes."""
     image: str = ""
-    """Of its app containers by the template, without tags."""
+    """Images of its app containers by the template, without tags."""
     revision: str = ""
-    """Of the template of a StatefulSet."""
+    """Revision of a StatefulSet's template."""
 
 
 class LiveHpa(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class LiveHpa(msgspec.Struct, frozen=True):
 
     spec: HpaSpec
     targets: tuple[Target, ...]
-    """In the order of the inventory, as the workload that it scales reads them."""
+    """Targets in the order of the inventory, as the scaled workload reads them."""
     meta: HorizontalPodAutoscalerMeta
     current: int
     desired: int
@@ -135,7 +135,7 @@ class LiveHpa(msgspec.Struct, frozen=True):
 
     @property
     def scaled(self) -> WorkloadId:
-        """The workload whose count it sets."""
+        """Return the workload whose count it sets."""
         return workload_id(self.meta.namespace, self.spec.scale_target.kind, self.spec.scale_target.name)
 
 
@@ -157,16 +157,16 @@ class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     created: float
     scheduled: float
     ready: float
-    """When it became ready first, as far as that was seen."""
+    """Instant when it was first seen ready."""
     phase: str
     node: str
     resources: Resources
     unready: float = 0.0
     """Since when it is not ready again; 0 where it is, or never was."""
     restarts: int = 0
-    """Of all containers."""
+    """Restarts of all containers."""
     restarted: float = 0.0
-    """When a container ended last that was started again."""
+    """Instant of the last end of a container that was restarted."""
 
 
 _NOTHING = Resources()
@@ -262,7 +262,7 @@ def pool_of_object(one: LabelledOnly, labels: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=1 << 17)
 def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
-    """The same object for all pods of a workload."""
+    """Return the identity, one object for all pods of a workload."""
     return WorkloadId(namespace, kind, name)
 
 
@@ -288,7 +288,7 @@ def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=1 << 14)
 def _text(text: str) -> str:
-    """The same object for the same text."""
+    """Return one object for equal texts."""
     return text
 
 
@@ -337,7 +337,7 @@ def _written(amounts: Quantities, resource: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _resources(*texts: str) -> Resources:
-    """The same object for the same texts; an amount that cannot be read is none."""
+    """Return one object for equal texts; an amount that cannot be read is absent."""
     return Resources(*map(_amount, texts))
 
 
@@ -352,7 +352,7 @@ def _amount(text: str) -> float | None:
 
 @lru_cache(maxsize=1 << 14)
 def _summed(parts: tuple[Resources, ...]) -> Resources:
-    """Of all containers of a pod, the same object for the same parts."""
+    """Sum the containers of a pod; one object for equal parts."""
     if not parts:
         return _NOTHING
     return Resources(*(_sum(amounts) for amounts in zip(*map(_amounts_of, parts), strict=True)))

@@ -46,9 +46,9 @@ class LiveSource(RelistedSource):
         self.live, self._tells = live, tells
         self._signals = signals
         self.told: tuple[datetime, frozenset[str]] | None = None
-        """Of the last inventory, its instant and the kinds that were live."""
+        """Instant of the last inventory, and the kinds that were live in it."""
         self.misread: list[Misread] = []
-        """Of the last inventory, HPAs that read our demand in a way that has no answer; a sentence each."""
+        """HPAs of the last inventory that read our demand in a way that has no answer; a sentence each."""
         self._clock = clock
         self._namespaces = re.compile(source.queries.namespaces)
         self._others: tuple[Workload, ...] = ()
@@ -75,7 +75,7 @@ class LiveSource(RelistedSource):
         return self.told[1] if self.told is not None and self.told[0] == at else frozenset()
 
     def _with_others(self, live: Inventory) -> Inventory:
-        """With the workloads of other kinds; while these cannot be listed, they are held as they were.
+        """Add workloads of other kinds; while these cannot be listed, they are held as they were.
 
         The source is asked in any case: what it learns of containers that HPAs name, its other queries need.
         """

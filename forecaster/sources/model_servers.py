@@ -42,7 +42,7 @@ def _of_workloads(aggregated: str, of_pods: str) -> str:
 
 
 def _gauge(name: str) -> str:
-    """Of each pod, engines and models in it taken together, copies of a series once."""
+    """Return the query of a gauge by pod: engines and models summed, copies of a series counted once."""
     return f'sum by (namespace, pod) (max without ($copies) ({name}{{namespace=~"$namespaces"$labels}}))'
 
 
@@ -61,4 +61,4 @@ MODEL_SERVERS: Final = {
         _busy("nv_inference_queue_duration_us"),
     ),
 }
-"""By the names of their presets. A gauge is of the moment of its scrape; Triton's counters are means of $window."""
+"""Queries by preset. A gauge is of the moment of its scrape; Triton's counters are means of $window."""

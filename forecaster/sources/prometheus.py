@@ -43,7 +43,7 @@ _FIRST_SLICE = 12
 
 
 LONGEST_OF_SIGNAL = timedelta(minutes=5)
-"""Pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
+"""Longest pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
 NOTHING_ANSWERED: Mapping[str, Block] = MappingProxyType({})
 NOTHING_NAMED: Mapping[WorkloadId, str] = MappingProxyType({})
 _NOT_KNOWN = "whether pods lack samples, and which are starting, is not known"
@@ -71,7 +71,7 @@ class PrometheusSource:
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
         self.request_origins = Origins()
-        """Where the request rate of each workload comes from, unless the settings say it."""
+        """Origin of the request rate of each workload, unless the settings state it."""
         self._named: dict[Signal, Mapping[WorkloadId, str]] = {}
         """The container that the HPA of a workload names, by signal."""
 
@@ -232,7 +232,7 @@ class PrometheusSource:
             return block_of(self._of_named(signal, answer), signal, grid.start, grid.step, grid.points)
 
     def _of_named(self, signal: Signal, answer: QueryAnswer) -> QueryAnswer:
-        """Of a signal of containers, the series of those that HPAs name, without the label that says so."""
+        """Return the series of containers that HPAs name, without the label that says so."""
         return of_containers(answer, self._containers(signal)) if signal.of_container else answer
 
     def _containers(self, signal: Signal) -> Mapping[WorkloadId, str]:
@@ -243,7 +243,7 @@ class PrometheusSource:
         return self._rows(question, self._client.ask(question))
 
     def _whole(self, question: Query) -> tuple[InstantRow, ...]:
-        """The same of facts whose absence says something, e.g. that a workload has no HPA."""
+        """Ask for facts whose absence has a meaning, e.g. that a workload has no HPA."""
         answer = self._client.ask(question)
         if answer.partial:
             where = f"query {question.name!r} to {shown_url(self._settings.url)}"
@@ -256,7 +256,7 @@ class PrometheusSource:
 
     @contextmanager
     def _patient(self, signal: Signal, at: datetime) -> Iterator[None]:
-        """A signal whose query took too long is not asked for a while: it would take the time of the others."""
+        """Skip a signal for a while after its query took too long: it would take the time of the others."""
         if waiting := self._slow_signals.waiting(signal, at):
             raise SourceRefused(waiting)
         try:
@@ -315,7 +315,7 @@ def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str
 
 
 def _back_offs() -> tuple[BackOff, BackOff]:
-    """Of single questions, and of signals whose query takes too long."""
+    """Return the back-offs of single questions, and of signals whose query takes too long."""
     return BackOff(), BackOff(LONGEST_OF_SIGNAL)
 
 

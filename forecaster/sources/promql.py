@@ -350,6 +350,6 @@ RECORDED: dict[str, str] = {
     "pod_requests": f"forecaster:workload_pod_requests:avg{{{SELECTED}}}",
     "pod_limits": f"forecaster:workload_pod_limits:avg{{{SELECTED}}}",
 }
-"""The same answers from the series that deploy/rules records; what is missing here is cheap enough as it is."""
+"""Queries of the series that deploy/rules records; what is missing here is cheap enough without."""
 
 OWNERS_RECORDED = f"forecaster:pod_workload:owner{{{SELECTED}}}"

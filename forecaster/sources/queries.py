@@ -37,7 +37,7 @@ OF_PODS = "cpu_pods"
 _MADE_OF: Mapping[str, str] = {CPU: OF_PODS, CPU_CONTAINER: "cpu_container_pods"}
 """The query that says what sums of a signal are made of."""
 ERRORS = "errors of "
-"""Of signals of errors, before their names."""
+"""Prefix of the names of error signals."""
 ANY_CONTAINER = ".+"
 MOST_NAMED = 500
 """Containers that a query names one by one; with more, all are asked for."""
@@ -196,13 +196,13 @@ class Queries(BaseModel):
         return value
 
     def with_signals(self, signals: Mapping[str, SignalSettings]) -> Queries:
-        """The same queries beside those of signals of the settings."""
+        """Return the queries with those of signals of the settings."""
         queries = self.model_copy()
         queries._own = {name: one for name, one in signals.items() if one.query}  # noqa: SLF001  its own
         return queries
 
     def about(self, namespace: str, name: str) -> Queries:
-        """The same queries for less: the workloads of one namespace and name, shell patterns.
+        """Return the queries restricted to workloads of one namespace and name, shell patterns.
 
         A namespace beside `namespaces` is asked for where both can be one expression. Pods are known by the names of
         their owners where all kinds are those of Kubernetes and Argo. What is more than was meant does no harm.
@@ -226,7 +226,7 @@ class Queries(BaseModel):
         return self.requests_from == "auto" and not self.requests
 
     def with_requests_from(self, preset: str) -> Queries:
-        """The same queries with request rates from this preset."""
+        """Return the queries with request rates from this preset."""
         return self.model_copy(update={"requests_from": preset, "requests": PRESETS[preset].query})
 
     def requests_of(self, preset: str, step: timedelta = timedelta(0)) -> str:

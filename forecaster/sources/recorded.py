@@ -98,13 +98,13 @@ class RecordedFleet:
             self._changes[workload].append(PodCount(at.timestamp(), ready))
 
     def changes(self, workload: WorkloadId) -> tuple[PodCount, ...]:
-        """When the number of ready pods changed, in the order in which it was told."""
+        """Return when the number of ready pods changed, in the order of the changes."""
         with self._lock:
             return tuple(self._changes[workload])
 
 
 class PodCount(NamedTuple):
-    """From this time on, in seconds since the epoch, so many pods were ready."""
+    """Number of ready pods from a time on, in seconds since the epoch."""
 
     since: float
     ready: int

@@ -21,23 +21,23 @@ class RelistedSource:
         self.source = source
 
     def latest(self, signal: Signal, at: datetime) -> Block:
-        """As the source has it."""
+        """Return the source's answer."""
         return self.source.latest(signal, at)
 
     def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """As the source has it."""
+        """Return the source's answer."""
         return self.source.within(signal, at, window)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """As the source has it."""
+        """Return the source's answer."""
         return self.source.history(signal, start, end, step)
 
     def containers(self, at: datetime) -> ContainerFacts:
-        """As the source has them."""
+        """Return the source's answer."""
         return self.source.containers(at)
 
     def container_usage(
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
     ) -> Iterator[ContainerBlock]:
-        """As the source has it."""
+        """Return the source's answer."""
         return self.source.container_usage(signal, start, end, step)

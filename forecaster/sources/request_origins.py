@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Block
 
 LOOK_EVERY = timedelta(minutes=15)
-"""From one look at which origins have data to the next."""
+"""Time between two checks of which origins have data."""
 SILENT = HOUR
 """After so long without data a workload takes another origin: a restart of a mesh takes minutes."""
 SETTLES = 2 * LOOK_EVERY
-"""For so long a new workload may still turn to a preferred origin, whose first counter came later."""
+"""Time in which a new workload may still change to a preferred origin whose first counter came later."""
 FORGOTTEN = timedelta(days=14)
 """A workload without any data for so long chooses anew, by the days of all processes together."""
 
@@ -49,9 +49,9 @@ class Origins:
     seen: dict[WorkloadId, datetime] = field(default_factory=dict)
     looked_at: datetime | None = None
     since: dict[WorkloadId, datetime] = field(default_factory=dict)
-    """When a new workload chose first."""
+    """Instant of a new workload's first choice."""
     before: dict[WorkloadId, datetime] = field(default_factory=dict)
-    """When a process before this one saw those that have had no data since; else a restart would keep them for ever."""
+    """Instant when an earlier process last saw workloads without data since; a restart must not keep them forever."""
     moved: dict[WorkloadId, str] = field(default_factory=dict)
 
     def due(self, at: datetime, *, past: bool) -> bool:
@@ -132,7 +132,7 @@ class Origins:
         return replace(block, ids=tuple(block.ids[row] for row in rows), values=block.values[rows])
 
     def kept(self) -> bytes:
-        """As JSON."""
+        """Encode the origins as JSON for the snapshot."""
         origins: dict[str, list[WorkloadId]] = defaultdict(list)
         for id_, name in sorted(self.of.items()):
             origins[name].append(id_)
@@ -156,7 +156,7 @@ class Origins:
 
 
 def handed_over(kept: Iterable[bytes], place: Callable[[str], int]) -> dict[int, bytes]:
-    """Of what several shards keep (`Origins.kept`), what each of other shards has to know; `place` is by namespace.
+    """Distribute persisted origins of several shards (`Origins.kept`) to new shards; `place` maps namespaces to shards.
 
     Raises:
         msgspec.MsgspecError: one of them is no such JSON.

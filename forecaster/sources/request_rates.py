@@ -186,7 +186,7 @@ sum by (namespace, workload_kind, workload) (
 )""",
     ),
 }
-"""In alphabetical order; detection prefers the order of `PREFERRED`."""
+"""Presets in alphabetical order; detection prefers the order of `PREFERRED`."""
 
 PREFERRED = (
     "recorded",

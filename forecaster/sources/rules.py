@@ -80,7 +80,7 @@ def plain(groups: list[dict[str, Any]]) -> str:
 
 
 def prometheus_rule(name: str, groups: list[dict[str, Any]]) -> str:
-    """The same as an object for the Prometheus Operator."""
+    """Return the rules as an object for the Prometheus Operator."""
     return _HEADER + _object(name, groups)
 
 

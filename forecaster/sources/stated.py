@@ -42,7 +42,7 @@ class StatedPolicies:
 
     @property
     def watches(self) -> tuple[Watch[Any, Any], ...]:
-        """Both."""
+        """Return the two watches."""
         return self.autoscalers, self.policies
 
 
@@ -54,10 +54,10 @@ class StatedObjects(msgspec.Struct, frozen=True):
     autoscalers: tuple[AutoscalerResource, ...] = ()
     defaults: tuple[PolicyResource, ...] = ()
     labels: tuple[tuple[WorkloadId, Mapping[str, str]], ...] = ()
-    """Of workloads."""
+    """Labels of workloads."""
 
     def persisted(self) -> StatedObjects:
-        """Without what states nothing and changes often: marks of writes, statuses."""
+        """Return the objects without what states nothing and changes often: annotations of writes, statuses."""
         return StatedObjects(
             tuple(sorted(filter(None, map(_stating, self.hpas)))),
             tuple(sorted(filter(None, map(_stating, self.workloads)))),
@@ -74,7 +74,7 @@ class StatedBefore:
     objects: StatedObjects = field(default_factory=StatedObjects)
 
     def kept(self) -> bytes:
-        """As JSON."""
+        """Encode as JSON."""
         return msgspec.json.encode(self.objects.persisted(), enc_hook=lambda one: one.model_dump())
 
     def restore(self, kept: bytes) -> None:

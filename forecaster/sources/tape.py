@@ -60,23 +60,23 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     layers: int = 1
     """Arrays of [row, column] in the body: the values, and those of `domain.window.PodSamples` where they are known."""
     tells_containers: bool = False
-    """Of the beginning: whether the source tells containers apart."""
+    """Whether the source distinguishes containers; part of the beginning."""
 
 
 class ToldPolicies(msgspec.Struct, frozen=True):
     """What objects of the cluster state of policies, in types that can be read back; a layer is origin and policy."""
 
     defaults: list[tuple[tuple[str, str, str], tuple[str, dict[str, Any]]]]
-    """By namespace, kind and name of a selector."""
+    """Layers by namespace, kind and name of a selector."""
     own: list[tuple[tuple[str, str, str], list[tuple[str, dict[str, Any]]]]]
     selected: list[dict[str, str]] = []
     """The label patterns of `defaults`, in their order."""
     labels: list[tuple[tuple[str, str, str], dict[str, str]]] = []
-    """Of workloads."""
+    """Labels of workloads."""
 
     @classmethod
     def of(cls, stated: ClusterPolicies) -> ToldPolicies:
-        """As it goes on the tape."""
+        """Encode the policies for the tape."""
         defaults = [((by.namespace, by.kind, by.name), (one.origin, dict(one.policy))) for by, one in stated.defaults]
         own = [
             ((id_.namespace, id_.kind, id_.name), [(one.origin, dict(one.policy)) for one in layers])
@@ -86,7 +86,7 @@ class ToldPolicies(msgspec.Struct, frozen=True):
         return cls(defaults, own, [by.labels for by, _ in stated.defaults], labels)
 
     def policies(self) -> ClusterPolicies:
-        """As it was said."""
+        """Decode the policies."""
         by_labels = self.selected or [{} for _ in self.defaults]
         defaults = tuple(
             (PolicySelector(namespace=namespace, kind=kind, name=name, labels=labels), Layer(*layer))
@@ -164,7 +164,7 @@ class TapedSource:
         self._source, self._tape = source, tape
 
     def inventory(self, at: datetime) -> Inventory:
-        """As the source says."""
+        """Return and record the source's answer."""
         head = Head(kind="inventory", at=at)
         with self._told(head):
             found = self._source.inventory(at)
@@ -180,7 +180,7 @@ class TapedSource:
         return found
 
     def latest(self, signal: Signal, at: datetime) -> Block:
-        """As the source says."""
+        """Return and record the source's answer."""
         head = Head(kind="latest", signal=str(signal), at=at)
         with self._told(head):
             found = self._source.latest(signal, at)
@@ -189,7 +189,7 @@ class TapedSource:
         return found
 
     def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """As the source says."""
+        """Return and record the source's answer."""
         if not isinstance(self._source, PanicSource):
             raise SourceRefused(NO_PANIC)
         head = panic_head(signal, at, window)
@@ -200,7 +200,7 @@ class TapedSource:
         return found
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """As the source says; blocks that came before a failure are on the tape, and so is the failure."""
+        """Return and record the source's answer; blocks before a failure are recorded, and so is the failure."""
         self._tape.write(span_head("history", signal, start, end, step))
         with self._told(Head(kind="stop")):
             for block in self._source.history(signal, start, end, step):
@@ -225,7 +225,7 @@ class TapedContainerSource(TapedSource):
         self._containers = source
 
     def containers(self, at: datetime) -> ContainerFacts:
-        """As the source says."""
+        """Return and record the source's answer."""
         head = Head(kind="containers", at=at)
         with self._told(head):
             found = self._containers.containers(at)
@@ -235,7 +235,7 @@ class TapedContainerSource(TapedSource):
     def container_usage(
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
     ) -> Iterator[ContainerBlock]:
-        """As the source says, as `history` has it."""
+        """Return and record the source's answer, like `history`."""
         self._tape.write(span_head("container_usage", signal, start, end, step))
         with self._told(Head(kind="stop")):
             for block in self._containers.container_usage(signal, start, end, step):
@@ -256,7 +256,7 @@ class TapedLedger:
         self._ledger, self._tape = ledger, tape
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Both.
+        """Record in the ledger and on the tape.
 
         Raises:
             StoreError: nothing of this cycle was kept in the ledger, or the tape has ended.

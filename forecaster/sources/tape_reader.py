@@ -75,7 +75,7 @@ class TapeReader:
         return found
 
     def inventory(self, at: datetime) -> Inventory:
-        """As it was said."""
+        """Return the recorded answer."""
         _head, body = self._answer(Head(kind="inventory", at=at))
         found = msgspec.json.decode(body, type=Inventoried)
         partly = {WorkloadId(*id_): why for id_, why in found.partly}
@@ -94,18 +94,18 @@ class TapeReader:
         return Inventory(*facts, policies, started, images, found.partial)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
-        """As it was said."""
+        """Return the recorded answer."""
         self._answer(Head(kind="latest", signal=str(signal), at=at))
         return _block(*self._next())
 
     def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """As it was said."""
+        """Return the recorded answer."""
         self._asked_then(PANIC)
         self._answer(panic_head(signal, at, window))
         return _block(*self._next())
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """As it was said."""
+        """Return the recorded answer."""
         self._answer(span_head("history", signal, start, end, step))
         for head, body in self._blocks():
             yield _block(head, body)
@@ -172,7 +172,7 @@ class ContainerTapeReader(TapeReader):
     """A tape of a service that read containers, too."""
 
     def containers(self, at: datetime) -> ContainerFacts:
-        """As it was said."""
+        """Return the recorded answer."""
         self._asked_then("containers")
         _head, body = self._answer(Head(kind="containers", at=at))
         return _containers_of(msgspec.json.decode(body, type=ToldContainers))
@@ -180,7 +180,7 @@ class ContainerTapeReader(TapeReader):
     def container_usage(
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
     ) -> Iterator[ContainerBlock]:
-        """As it was said."""
+        """Return the recorded answer."""
         self._answer(span_head("container_usage", signal, start, end, step))
         for head, body in self._blocks():
             yield _container_block(head, body)

@@ -65,6 +65,6 @@ class ForecastFiles:
 
 
 def usual_directory() -> Path:
-    """Where a command keeps them: the user's cache."""
+    """Return the directory in the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "forecaster" / "forecasts"

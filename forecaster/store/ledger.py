@@ -183,7 +183,7 @@ class SqlLedger:
         known: Mapping[WorkloadId, KnownWorkload],
         news: Mapping[WorkloadId, DecisionRow],
     ) -> dict[WorkloadId, KnownWorkload]:
-        """Only new ones are inserted: PostgreSQL spends an id on each row that it tries to insert."""
+        """Insert only new states: PostgreSQL spends an id on each row that it tries to insert."""
         there = [dict(after._asdict(), row=known[id_].row, seen_at=now) for id_, after in news.items() if id_ in known]
         new = [dict(id_._asdict(), seen_at=now, **after._asdict()) for id_, after in news.items() if id_ not in known]
         if there:

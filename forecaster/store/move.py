@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AT_ONCE = 25
 """Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""
 OWNERS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: scores.c.workload}
-"""The tables in the order in which they are copied, and which column says whose row it is."""
+"""Tables in the order in which they are copied, and the column that refers to a workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class MovedTable:
     table: str
     rows: int
     copied: int
-    """Of them by this run."""
+    """Rows copied by this run."""
     checksum: str
-    """Of all rows, in whatever order a database gives them."""
+    """Checksum of all rows, whatever their order."""
 
 
 def move(source: Database, target: Database, told: Callable[[str, float], None]) -> list[MovedTable]:

@@ -113,7 +113,7 @@ class FadedScores(NamedTuple):
 
 
 def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecision]:
-    """At most so many of each workload, the oldest of them first."""
+    """Yield the latest decisions of each workload, at most so many, the oldest first."""
     other = decisions.alias()
     least = (
         select(other.c.at)
@@ -135,7 +135,7 @@ def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecisio
 
 
 def faded_scores(connection: Connection, now: datetime, half_life: timedelta) -> Iterator[FadedScores]:
-    """Of each workload and signal, over all models: what matured a half-life ago counts half."""
+    """Yield the scores of each workload and signal, over all models: one that matured a half-life ago counts half."""
     seconds = int(now.timestamp())
     bucket = (seconds - scores.c.at) // int(BUCKET.total_seconds())
     weights = {k: 0.5 ** ((k + 0.5) * (BUCKET / half_life)) for k in range(SCORES_BACK // BUCKET)}

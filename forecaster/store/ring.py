@@ -71,7 +71,7 @@ class HistoryRing:
         return len(self._keys)
 
     def window(self) -> Window:
-        """Everything kept, as a read-only view."""
+        """Return the whole history as a read-only view."""
         values = self._kept
         values.flags.writeable = False
         return Window(tuple(self._keys), self.oldest, self.step, values)

@@ -23,9 +23,9 @@ class ShardState(NamedTuple):
 
     at: datetime
     observed: bytes
-    """As `Observed.kept` gives it."""
+    """Encoded observations (`Observed.kept`)."""
     origins: bytes
-    """As `Origins.kept` gives it; nothing where the settings say where requests come from."""
+    """Encoded origins (`Origins.kept`); empty where the settings state them."""
 
 
 class ShardStates:

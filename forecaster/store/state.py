@@ -26,7 +26,7 @@ class Persisted(Protocol):
     """What outlives the process, as bytes."""
 
     def kept(self) -> bytes:
-        """As it is now."""
+        """Encode the present state."""
 
     def restore(self, kept: bytes) -> None:
         """Take over what `kept` gave. Raises `msgspec.MsgspecError` where it is something else."""

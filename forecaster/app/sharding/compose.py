@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
 
 SHARE = 2 / 3
-"""Of the interval that shards may take: the table, its record and what is written to the cluster come after them."""
+"""Share of the interval that shards may use: the table, its record and writes to the cluster come after them."""
 
 
 def sharded_cycle(
@@ -40,7 +40,7 @@ def sharded_cycle(
 
 
 def executor_of(settings: ShardingSettings) -> Executor:
-    """Where shards are run.
+    """Return the executor that runs shards.
 
     Raises:
         StoreError: a scheduler is named, and Dask is not installed.

@@ -45,7 +45,7 @@ class ShardAnswers(NamedTuple):
     failures: dict[int, str]
     """Why a shard could not be computed, by its number."""
     rows: dict[int, list[int]]
-    """Of the inventory, by shard."""
+    """Rows of the inventory, by shard."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class ShardedCycle:
     """Up to which evaluation time each shard has told what is said of its workloads."""
     for_workers: Settings = field(init=False)
     identity: str = field(init=False)
-    """The same for the same settings: after a restart workers go on with what they hold."""
+    """Identity of the settings: after a restart workers go on with the state that they hold for it."""
 
     def __post_init__(self) -> None:
         self.for_workers = settings_for_workers(self.settings)
@@ -78,7 +78,7 @@ class ShardedCycle:
 
     @property
     def policies(self) -> Policies:
-        """Those of all workloads."""
+        """Return the policies of all workloads."""
         return self.settings.policies
 
     def divide(self, shards: int) -> None:
@@ -87,7 +87,7 @@ class ShardedCycle:
         self.told.clear()
 
     def run(self, now: datetime) -> Outcome:
-        """Everything for one evaluation time."""
+        """Run one cycle for an evaluation time."""
         steps, came = Steps(self.seconds, self.patience), ShardAnswers([], {}, {})
         targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
         if not targets.down:

@@ -37,7 +37,7 @@ CONNECT_SECONDS = 5.0
 """How long the scheduler may take to be reached; then it is tried again while the cycle has time."""
 PAUSE_SECONDS = 0.2
 FACTS_SECONDS = 1.8
-"""For what a worker knows of one workload: less than the process waits that asks for it (`app/facts.py`)."""
+"""Seconds within which a worker answers about one workload: less than the serving process waits (`app/facts.py`)."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
 LOST = (OSError, RuntimeError, CancelledError, TimeoutError)
@@ -53,7 +53,7 @@ numbers = count()
 
 
 def frozen(found: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    """A mapping as it was sent: frozen values have some, whose class pickle does not find by its name."""
+    """Return a read-only mapping: frozen values contain one, and pickle does not find its class by name."""
     return MappingProxyType(found)
 
 
@@ -93,9 +93,9 @@ class DaskExecutor:
 
     address: str
     security: Any = None
-    """With the certificates of mutual TLS; None: no TLS."""
+    """Certificates of mutual TLS; None for no TLS."""
     last: dict[int, str] = field(default_factory=dict)
-    """Where each shard ran last."""
+    """Worker on which each shard ran last."""
     waits: float = 0.5
     """The share of the time after which a shard is begun once more on another worker."""
     avoided: dict[str, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class DaskExecutor:
         return max(1, len(self.there))
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        """As they come."""
+        """Yield the results as they come."""
         until, left, fault = time.monotonic() + seconds, {task.shard: task for task in tasks}, ""
         self.avoided = {worker: cycles - 1 for worker, cycles in self.avoided.items() if cycles > 1}
         while left and (rest := until - time.monotonic()) > PAUSE_SECONDS:
@@ -126,7 +126,7 @@ class DaskExecutor:
             yield from (ShardFailure(shard, fault) for shard in left)
 
     def _asked(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        """Of the tasks that are left: one that has come is not."""
+        """Submit the remaining tasks; a task whose result has come is removed."""
         round_ = Round(self._connected(seconds), self.last)
         self.there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
         workers = [worker for worker in self.there if worker not in self.avoided] or self.there
@@ -161,7 +161,7 @@ class DaskExecutor:
         return self._client
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
-        """Of the worker that ran the shard last, where it answers in time."""
+        """Return facts from the worker that ran the shard last, if it answers in time."""
         client, worker = self._client, self.last.get(shard, "")
         if client is None or not worker:
             return b""
@@ -188,7 +188,7 @@ class Round:
     client: Any
     last: dict[int, str]
     shards: dict[Any, int] = field(default_factory=dict)
-    """By future."""
+    """Shard of each future."""
 
     def submit(self, task: ShardTask, worker: str) -> Any:
         """Have a shard run on a worker, or on any other if that one is lost."""

@@ -69,7 +69,7 @@ class LocalExecutor:
         return 1
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        """As long as there is time."""
+        """Yield results as long as there is time."""
         until = time.monotonic() + seconds
         for task in tasks:
             if time.monotonic() > until:
@@ -79,8 +79,8 @@ class LocalExecutor:
                 yield came
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
-        """Of this process."""
+        """Return facts of this process."""
         return self.cycles.facts(fleet, shard, id_)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is held open."""

@@ -61,7 +61,7 @@ def merged_decisions(
 
 
 def _summed(counts: Sequence[Mapping[Any, int]]) -> Counter[Any]:
-    """By key; what is counted as none stays."""
+    """Sum counts by key; keys that were counted 0 stay."""
     found: Counter[Any] = Counter()
     for one in counts:
         found.update(one)

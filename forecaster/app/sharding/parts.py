@@ -23,7 +23,7 @@ V = TypeVar("V")
 
 
 def settings_for_workers(settings: Settings) -> Settings:
-    """Those by which a shard is read and decided."""
+    """Return the settings by which a shard is read and decided."""
     sections = {name: getattr(settings, name) for name in Settings.model_fields if name not in STAYS_HERE}
     return Settings.model_construct(**sections)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SLACK = 1.1
-"""By how much the busiest worker may have more workloads than it would if all shards were spread anew."""
+"""Factor by which the busiest worker may hold more workloads than after a new distribution of all shards."""
 
 
 def assigned(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str]) -> dict[int, str]:

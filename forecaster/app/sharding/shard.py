@@ -46,10 +46,10 @@ class ShardTask(NamedTuple):
 
     settings: Settings
     fleet: str
-    """By which a worker knows that it has run this shard before: the same settings and number of shards."""
+    """Identity of the settings and the number of shards: a worker that has run it before keeps its state."""
     shard: int
     inventory: Inventory
-    """Of its workloads alone, at the evaluation time; what objects of the cluster state is in it always."""
+    """Workloads of the shard at the evaluation time, with all that cluster objects state."""
     policy: Policy
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
     learned: ShardState | None
@@ -57,15 +57,15 @@ class ShardTask(NamedTuple):
     told: datetime | None = None
     """The evaluation time since which texts that have changed are wanted; None: all of them."""
     share: float = 1.0
-    """Of the time of a process, 0-1: it has so many shards to compute, and none is to keep the others waiting."""
+    """Share of a process's time, 0-1, that this shard may use."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Those of its workloads, in order."""
+        """Return the namespaces of its workloads, in order."""
         return tuple(sorted({one.id.namespace for one in self.inventory.workloads}))
 
     def alone(self) -> ShardTask:
-        """The same for a process that has run this shard before and knows what was learned; others say so."""
+        """Return this task without learned state, for a process that has run the shard before; others refuse it."""
         known = self.learned and self.learned._replace(observed=b"", origins=b"")
         return self._replace(learned=known)
 
@@ -80,15 +80,15 @@ class ShardResult(NamedTuple):
 
     shard: int
     numbers: FleetNumbers
-    """Of its workloads, in the order of the task."""
+    """Numbers of its workloads, in the order of the task."""
     texts: ShardTexts
-    """Those that the asking process has not been told."""
+    """Texts that the receiving process does not have yet."""
     report: CycleReport
     learned: ShardState
 
 
 class ListedSource(RelistedSource):
-    """A source whose inventory is the one that was handed over."""
+    """Source whose inventory is given and not read."""
 
     def __init__(self, source: PrometheusSource, inventory: Inventory) -> None:
         super().__init__(source)
@@ -96,7 +96,7 @@ class ListedSource(RelistedSource):
         source.follow(inventory)
 
     def inventory(self, _: datetime) -> Inventory:
-        """The one that was handed over."""
+        """Return the given inventory."""
         return self._inventory
 
 
@@ -217,7 +217,7 @@ def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:
 
 
 def narrowed_source(task: ShardTask) -> PrometheusSource:
-    """A source whose questions are about the namespaces of a shard."""
+    """Return a source whose queries are restricted to the namespaces of a shard."""
     namespaces = "|".join(map(expression_of, task.namespaces))
     queries = task.settings.queries.model_copy(update={"namespaces": namespaces})
     found: PrometheusSource = source_of(task.settings.model_copy(update={"queries": queries}))  # type: ignore[assignment]
@@ -225,4 +225,4 @@ def narrowed_source(task: ShardTask) -> PrometheusSource:
 
 
 HERE = ShardCycles()
-"""Those of this process."""
+"""Cycles of the shards that this process computes."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:
-    """The lowest count [row] not above the current one whose saving has been forgone for the price of a change."""
+    """Return the lowest count [row] not above the current one whose saving exceeds the price of a change."""
     policy, current = at.seen.policy, at.seen.current
     if not policy.prices_churn:
         return count

@@ -20,7 +20,7 @@ class ClampContext(NamedTuple):
     seen: Checked
     desired: Desired
     state: State
-    """With this cycle's outages and an empty slot for this cycle."""
+    """State with this cycle's outages and an empty slot for this cycle."""
     now: float
 
 
@@ -37,7 +37,7 @@ class ClampRule(NamedTuple):
     """One rule that may change a count."""
 
     name: str
-    """As records call it."""
+    """Name of the clamp in records."""
     limited: Callable[[Counts, ClampContext], Counts]
     """The count [row] after it, of the count before it."""
     sentence: Callable[[Step], str]

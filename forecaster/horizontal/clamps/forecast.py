@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:
-    """Both sides joined, by `desired`."""
+    """Return the larger side, by `desired`."""
     del count
     return at.desired.joined
 
 
 def sentence(step: Step) -> str:
-    """By which rule of sizing the count was raised or lowered."""
+    """Say by which rule of sizing the count was raised or lowered."""
     side = "raises" if step.after > step.before else "lowers"
     quantile = step.words.rules.quantile
     if step.words.rules.newsvendor:

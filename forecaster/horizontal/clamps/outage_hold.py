@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 GONE_SHARE = 0.1
 """Load below this share of what was expected at the very least (its 10 % quantile) has not fallen, it has gone."""
 BACK_SHARE = 0.5
-"""It is back when it reaches this share again."""
+"""A load is back when it reaches this share of what it was."""
 LONGEST = 1e9
 """Seconds; an age beyond is none."""
 CAUSES = (GONE, BACK, SILENCE, NONE)
@@ -79,7 +79,7 @@ class _Load(NamedTuple):
 
 
 def _loads(state: State, seen: Checked) -> list[_Load]:
-    """In the order of the targets; two targets on one signal have the same measurement."""
+    """Return the loads in the order of the targets; two targets on one signal have the same measurement."""
     found: dict[int, Floats] = {}
     for target, kind in enumerate(seen.rules.kinds):
         measured = np.where(seen.unseen[target] == KNOWN, seen.measured[target], np.nan)
@@ -88,7 +88,7 @@ def _loads(state: State, seen: Checked) -> list[_Load]:
 
 
 def _gone(state: State, loads: list[_Load], rows: Flags) -> Counts:
-    """The signal [row] whose load has gone, of several the first; -1 for none."""
+    """Return the signal [row] whose load has gone, of several the first; -1 for none."""
     gone = np.full(len(rows), -1)
     for signal, measured in loads:
         least = state.expected[signal]
@@ -97,7 +97,7 @@ def _gone(state: State, loads: list[_Load], rows: Flags) -> Counts:
 
 
 def _returned(state: State, loads: list[_Load]) -> Flags:
-    """Where the load that has gone is back."""
+    """Return where the load that has gone is back."""
     back = np.zeros(state.rows, np.bool_)
     for signal, measured in loads:
         back |= (state.cause == GONE) & (state.gone == signal) & (measured >= BACK_SHARE * state.least)
@@ -115,7 +115,7 @@ def _expected(state: State, seen: Checked, inputs: Inputs, rows: Flags) -> Float
 
 
 def _silenced(state: State, seen: Checked, inputs: Inputs, silent: Flags) -> State:
-    """With the reasons why samples are missing."""
+    """Return the state with the reasons why samples are missing."""
     if not silent.any():
         return state
     missing, age = np.where(silent, np.int8(KNOWN), state.missing), np.where(silent, np.nan, state.missing_age)
@@ -133,7 +133,7 @@ def sentence(step: Step) -> str:
 
 
 def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
-    """Why there was an outage: what was `missing`, or the `signal` whose load has gone or come back."""
+    """Say why there was an outage: what was `missing`, or the `signal` whose load has gone or come back."""
     if cause == SILENCE:
         said = (
             f"{one.signal}: {unseen_sentence(one.code, one.signal, one.age_seconds, limit_seconds)}" for one in missing

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 SCHEMA_VERSION = 39
 COLUMNS = 24
-"""Of Grafana's grid."""
+"""Columns of Grafana's grid."""
 HEIGHTS = {"stat": 4, "timeseries": 8, "table": 9}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 DATASOURCE = {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0}
 TAG = "forecaster"
 COLOURS = {"measured": "blue", "forecast": "orange", "ready": "blue", "recommended": "orange", "aim": "text"}
-"""By legend: one meaning, one colour, as in our own dashboard."""
+"""Colour of each legend: one meaning, one colour, as in our own dashboard."""
 
 
 class GrafanaPanel(NamedTuple):
@@ -78,7 +78,7 @@ def _variable(one: Variable) -> dict[str, Any]:
 
 
 def _places(panels: tuple[GrafanaPanel, ...]) -> list[dict[str, int]]:
-    """From left to right, and below where a row is full; a row is as high as its highest panel."""
+    """Place panels from left to right; a row is as high as its highest panel."""
     places, x, y, high = [], 0, 0, 0
     for panel in panels:
         height = HEIGHTS[panel.kind]

@@ -33,7 +33,7 @@ LOOK_SECONDS = 1.0
 
 
 class ScalerService:
-    """One handler for each call. With `client_names`, only clients whose certificate has one of them are answered."""
+    """Handlers of KEDA's calls. With `client_names`, only clients whose certificate has one of them are answered."""
 
     def __init__(self, scaler: TriggerValues, client_names: Collection[str] = (), audit: Audit | None = None) -> None:
         self._scaler = scaler
@@ -137,5 +137,5 @@ def _code(why: NotKnown | NotNamed | NotThere) -> grpc.StatusCode:
 
 
 def _whole(number: float) -> int:
-    """For clients that know no fractions. Elsewhere the other field counts; 0 here is refused rather than rounded."""
+    """Return a whole number for clients that read no fractions. 0 is refused rather than rounded to."""
     return int(number) if number.is_integer() else 0

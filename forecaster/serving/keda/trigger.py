@@ -72,9 +72,9 @@ KEEPING = frozenset({NEUTRAL, HOLD})
 
 
 UNREAD_FOR = timedelta(minutes=5)
-"""For how long the HPA that KEDA makes of a new ScaledObject may be unread: a cycle or two, and its scrapes."""
+"""Time for which the HPA that KEDA makes of a new ScaledObject may be unread: a cycle or two, and its scrapes."""
 UNREAD_MOST = 10_000
-"""Triggers whose HPA has not been read that are remembered."""
+"""Triggers remembered whose HPA has not been read."""
 
 
 class TriggerValues:

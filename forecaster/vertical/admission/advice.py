@@ -48,7 +48,7 @@ class ResourcePrices:
 
 
 def rounded(resources: Resources) -> Resources:
-    """The same, rounded up; what is not set stays so."""
+    """Return the resources rounded up; what is not set stays so."""
     return Resources(
         cpu_request=_if_set(resources.cpu_request, whole_millicores),
         cpu_limit=_if_set(resources.cpu_limit, whole_millicores),

@@ -25,7 +25,7 @@ STATIC_CPU = "static CPU"
 
 
 class Verdict(StrEnum):
-    """From good to bad; `unknown` where the facts that the rule needs are missing."""
+    """Result of a check, from good to bad; `unknown` where the facts that the rule needs are missing."""
 
     PASSES = "passes"
     NOTE = "note"
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 def passes(rule: str, message: str = "") -> Finding:
-    """Nothing speaks against it."""
+    """Return a finding without an objection."""
     return Finding(rule, Verdict.PASSES, message)
 
 
@@ -133,7 +133,7 @@ def _quota(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> It
 
 
 def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
-    """In place, pods are resized one after the other and each one's growth is charged."""
+    """Check a quota for a resize in place: pods are resized one after the other, and each one's growth is charged."""
     for done in range(context.rollout.replicas):
         charged = charge(quota, pod, before, context.server)
         if not charged.admitted:
@@ -144,7 +144,7 @@ def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> 
 
 
 def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
-    """In a rollout both generations are charged."""
+    """Check a quota for a rollout: both generations are charged."""
     old = usage(before, context.server) if matches(quota, before, context.server) else {}
     for name, per_pod in usage(pod, context.server).items():
         if name in quota.tracked:

@@ -35,7 +35,7 @@ class Cluster:
     nodes: tuple[Node, ...] | None = None
     residents: tuple[Resident, ...] = ()
     limit_ranges: Mapping[str, tuple[LimitRange, ...] | None] | None = None
-    """By namespace; None also where one of them could not be understood."""
+    """LimitRanges by namespace; None also where one of them could not be understood."""
     quotas: Mapping[str, tuple[Quota, ...] | None] | None = None
     templates: Mapping[WorkloadId, Pod] = field(default_factory=dict)
     rollouts: Mapping[WorkloadId, Rollout] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Cluster:
         )
 
     def template_of(self, workload: Workload, containers: Mapping[str, Resources] | None = None) -> Pod:
-        """Its template; where none is known, its containers, or one container with the sums of the pod."""
+        """Return its template; where none is known, its containers, or one container with the sums of the pod."""
         known = containers or {POD: workload.resources}
         return self.templates.get(workload.id) or Pod(
             tuple(Container(name, requirements_of(now)) for name, now in known.items())

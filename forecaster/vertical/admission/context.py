@@ -50,7 +50,7 @@ ROLLED_OUT = ApplyTerms()
 
 @dataclass(frozen=True, slots=True)
 class AdmissionContext:
-    """Everything the proof looks at besides the recommendation itself. None is a fact that is not known."""
+    """Facts that the proof reads besides the recommendation itself. None is a fact that is not known."""
 
     template: Pod
     rollout: Rollout = Rollout()
@@ -77,14 +77,14 @@ class AdmissionContext:
 
 
 def with_values(pod: Pod, proposed: ProposedRequirements) -> Pod:
-    """The same pod with other cpu and memory where containers are named."""
+    """Return the pod with other cpu and memory where containers are named."""
     return pod.with_containers(
         lambda one: replace(one, resources=_merged(one, proposed[one.name])) if one.name in proposed else one
     )
 
 
 def compute_only(amounts: Amounts) -> dict[str, int]:
-    """Only what a recommendation is about."""
+    """Return only cpu and memory."""
     return {name: amounts[name] for name in COMPUTE if name in amounts}
 
 
@@ -128,7 +128,7 @@ def _old_beside(rollout: Rollout, j: int) -> int:
 
 
 def most_charged_per_pod(quota: Quota, name: str, pod: Pod, before: Pod, context: AdmissionContext) -> int | None:
-    """In milli-units; None where this quota does not limit it. Never below what a pod is charged today."""
+    """Return the charge per pod in milli-units; None where this quota does not limit it. Never below today's charge."""
     if name not in quota.tracked or not matches(quota, pod, context.server) or not context.rollout.replicas:
         return None
     old = usage(before, context.server).get(name, 0) if matches(quota, before, context.server) else 0

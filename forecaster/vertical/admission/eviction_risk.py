@@ -56,7 +56,7 @@ def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionR
 
 
 def usual_node(context: AdmissionContext) -> Node | None:
-    """Where most of the workload's pods are; else the largest there is, which a request weighs least on."""
+    """Return the node of most of the workload's pods; else the largest node, which a request weighs least on."""
     occupancy = context.occupancy
     if occupancy is None:
         return None

@@ -29,7 +29,7 @@ MOST_PREEMPTIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class FreeCapacity:
-    """Where the replicas would go. `desired == now + waiting`."""
+    """Nodes that have place for the replicas. `desired == now + waiting`."""
 
     desired: int
     now: int
@@ -53,7 +53,7 @@ class FreeCapacity:
 
 
 def free_capacity(pod: Pod, context: AdmissionContext) -> FreeCapacity | None:
-    """Where the replicas go once the workload's present pods are gone; None where no nodes are known."""
+    """Return the nodes for the replicas once the workload's present pods are gone; None where no nodes are known."""
     if context.occupancy is None:
         return None
     found = fit(pod, context.rollout.replicas, context.occupancy, context.server, without=context.workload)

@@ -48,7 +48,7 @@ class Cell:
     """What it is a whole number of: a byte, a thousandth of a core, or a core."""
 
     def raised(self) -> Cell:
-        """At least the floor, a limit no lower than the request, whole units: everything that only adds."""
+        """Return the cell at or above its floor, a limit no lower than the request, in whole units."""
         limit = self.limit
         if limit is None and (self.tied or self.limited or self.ratio or self.ceiling < _UNBOUNDED):
             limit = self.request
@@ -61,7 +61,7 @@ class Cell:
         return replace(self, request=_up(request, self.unit), limit=None if limit is None else _up(limit, self.unit))
 
     def lowered(self, *, request: int = _UNBOUNDED, limit: int = _UNBOUNDED) -> Cell:
-        """At most these and the ceiling, everything else following down."""
+        """Return the cell at or below these amounts and the ceiling, everything else following down."""
         limit_now = None if self.limit is None else _down(min(self.limit, limit, self.ceiling), self.unit)
         stated = _down(min(self.request, request, self.ceiling), self.unit)
         if limit_now is not None:

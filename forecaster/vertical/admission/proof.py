@@ -110,7 +110,7 @@ class Proof:
     qos_before: QosClass
     qos_after: QosClass
     free: FreeCapacity | None
-    """Where the replicas go; None where no nodes are known."""
+    """Nodes for the replicas; None where no nodes are known."""
     risk: EvictionRisk | None
     nearest: Mapping[str, Requirements] | None
     """Feasible values: the proposed ones if accepted; None if there are none near."""

@@ -67,7 +67,7 @@ def with_defaults(pod: Pod, ranges: Sequence[LimitRange]) -> Pod:
 
 
 def _defaults(limits: LimitRange) -> Requirements:
-    """Of two items that default the same resource, the later one counts."""
+    """Return the defaults; of two items that default the same resource, the later one counts."""
     requests: Amounts = NONE
     of_limits: Amounts = NONE
     for item in limits.items:

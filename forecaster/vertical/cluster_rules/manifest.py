@@ -32,7 +32,7 @@ _ALWAYS = "Always"
 
 
 def placement_of(spec: Wire, metadata: Wire) -> Placement:
-    """Where a pod may run."""
+    """Return the constraints on the nodes of a pod."""
     affinity = spec.get("affinity") or {}
     labels = metadata.get("labels") or {}
     node_affinity = (affinity.get("nodeAffinity") or {}).get(_REQUIRED)

@@ -58,11 +58,11 @@ class Resident:
 
     node: str
     requests: Amounts = field(default_factory=dict)
-    """As the scheduler counts: cpu in thousandths, everything else in whole units."""
+    """Requests as the scheduler counts: cpu in thousandths, everything else in whole units."""
     placement: Placement = ANYWHERE
     priority: int = 0
     workload: str = ""
-    """Its owner, as `namespace/name`."""
+    """Owner of the pod, as `namespace/name`."""
     daemon: bool = False
     """Whether every node of its kind runs one."""
     memory_bytes: int | None = None
@@ -134,7 +134,7 @@ class Occupancy:
 
     @property
     def lowest_priority(self) -> int:
-        """Of all residents; 0 where there are none."""
+        """Return the lowest priority of all residents; 0 where there are none."""
         return min((one.priority for one in self.residents()), default=0)
 
     def residents(self) -> Iterable[Resident]:

@@ -149,7 +149,7 @@ class PodAffinity:
     keys: set[str] = field(default_factory=set)
     """Topology keys of those."""
     joined: dict[int, set[_Domain]] = field(default_factory=dict)
-    """For each affinity term, by its position, the domains where a pod it names runs."""
+    """Domains by position of the affinity term in which a pod that it names runs."""
     any_match: bool = False
     """Whether a running pod matches all affinity terms; until one does, the first pod of a group may start anywhere."""
 

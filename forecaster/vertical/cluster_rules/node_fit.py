@@ -55,7 +55,7 @@ def fit(pod: Pod, count: int, occupancy: Occupancy, server: Server = NEWEST, *, 
 
 
 def _node_by_node(pod: Pod, count: int, request: Amounts, occupancy: Occupancy, without: str) -> Fit:
-    """Where no filter looks at other pods, each node is filled before the next."""
+    """Fill each node before the next, where no filter reads other pods."""
     placed: Counter[str] = Counter()
     turned_down: Counter[str] = Counter()
     left = count

@@ -49,7 +49,7 @@ class LabelSelector:
         return not self.absent and all(condition.holds(labels) for condition in self.conditions)
 
     def narrowed(self, labels: Labels) -> LabelSelector:
-        """The same, and these labels as well; one that is absent stays so."""
+        """Return the selector with these labels added; one that is absent stays so."""
         if self.absent:
             return self
         more = tuple(LabelCondition(key, "In", frozenset({value})) for key, value in sorted(labels.items()))
@@ -133,7 +133,7 @@ class PodAffinityTerm:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Everything that narrows down the nodes of a pod, and the labels that others see it by."""
+    """Constraints on the nodes of a pod, and the labels that other pods select it by."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""

@@ -97,7 +97,7 @@ class Pod:
         yield from self.init_containers
 
     def with_containers(self, change: Callable[[Container], Container]) -> Pod:
-        """The same pod with each container changed."""
+        """Return the pod with each container changed."""
         return replace(
             self,
             containers=tuple(change(one) for one in self.containers),

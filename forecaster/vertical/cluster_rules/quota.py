@@ -63,7 +63,7 @@ class Charge:
 
     @property
     def admitted(self) -> bool:
-        """Nothing speaks against it."""
+        """Whether the quota admits the charge."""
         return not self.refusals
 
 

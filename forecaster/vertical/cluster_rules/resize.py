@@ -30,7 +30,7 @@ class ResizeAnswer:
 
     @property
     def allowed(self) -> bool:
-        """Nothing speaks against it."""
+        """Whether the resize is allowed."""
         return not self.refusals
 
 
@@ -48,7 +48,7 @@ def _with_kept_block(old: Pod, new: Pod, server: Server) -> Pod:
 
 
 def _refusals(old: Pod, new: Pod, server: Server) -> Iterator[Refusal]:
-    """In the order of the API server, which looks no further after some of them."""
+    """Yield refusals in the order of the API server, which stops after some of them."""
     if not server.resizes_pods:
         yield Refusal("version", "pod", f"{server.major}.{server.minor} cannot resize pods in place")
         return

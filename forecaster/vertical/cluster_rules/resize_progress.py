@@ -120,7 +120,7 @@ class InPlaceSituation:
 
 
 def resize_status(conditions: Sequence[PodCondition]) -> ResizeStatus:
-    """By a pod's conditions: none unless the first one about a resize is True; pending goes before in progress."""
+    """Return the status by a pod's conditions: none unless the first resize condition is True."""
     about = [condition for condition in conditions if condition.type in {_PENDING, _IN_PROGRESS}]
     if not about or about[0].status != "True":
         return ResizeStatus.NONE
@@ -149,7 +149,7 @@ def decide_resize(pod: InPlaceSituation) -> InPlaceDecision:
 
 
 def _under_way(mode: str, status: ResizeStatus, group: ReplicaGroup, since: timedelta) -> InPlaceDecision:
-    """In place alone never evicts; otherwise a resize that failed, or takes too long, ends in an eviction."""
+    """Decide during a resize: a resize that failed or takes too long ends in an eviction, unless in place only."""
     if mode == IN_PLACE:
         return InPlaceDecision.INFEASIBLE if status is ResizeStatus.INFEASIBLE else InPlaceDecision.DEFERRED
     patience = {ResizeStatus.DEFERRED: DEFERRED_FOR, ResizeStatus.IN_PROGRESS: IN_PROGRESS_FOR}.get(status)

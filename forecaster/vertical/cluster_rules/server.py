@@ -16,7 +16,7 @@ class Server(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Server:
-        """From `1.36`, `v1.36.3` or `v1.36.3-gke.1`.
+        """Parse `1.36`, `v1.36.3` or `v1.36.3-gke.1`.
 
         Raises:
             ValueError: there is no version in the text.

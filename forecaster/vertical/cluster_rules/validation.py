@@ -99,7 +99,7 @@ def _all_limit(pod: Pod, name: str) -> bool:
 
 
 def faults(pod: Pod, server: Server = NEWEST) -> tuple[Refusal, ...]:
-    """Everything wrong with the requests, limits and resize policies of a defaulted pod."""
+    """Return all faults of the requests, limits and resize policies of a defaulted pod."""
     return (*resource_faults(pod, server), *_policy_faults(pod))
 
 

@@ -36,7 +36,7 @@ class DemandWindow:
     dependence_known: bool = True
 
     rows: Mapping[str, int] = field(init=False, repr=False)
-    """Where each workload is; absent where nothing is forecast of it."""
+    """Row of each workload; absent where there is no forecast."""
 
     def __post_init__(self) -> None:
         """Index."""

@@ -22,7 +22,7 @@ Floats: TypeAlias = NDArray[np.float64]
 DAYS_COMPARED = 2
 """A block is compared with the same time of other days."""
 FEWEST_SAMPLES = 40
-"""With fewer past blocks the 95 % quantile of a sum would rest on one or two of them."""
+"""Fewest past blocks: with less the 95 % quantile of a sum would rest on one or two of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

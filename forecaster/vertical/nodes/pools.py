@@ -90,7 +90,7 @@ def pools_of(nodes: Iterable[Node], labels: Sequence[str] = POOL_LABELS) -> list
 
 
 def homes_of(residents: Iterable[Resident], pools: Iterable[Pool]) -> dict[str, str]:
-    """By workload, the pool where most of its pods run; absent where none of them is on a known node."""
+    """Return the pool of most pods by workload; absent where none of them is on a known node."""
     pool_of = {node.name: pool.name for pool in pools for node in pool.nodes}
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for one in residents:

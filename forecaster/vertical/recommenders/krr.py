@@ -45,9 +45,9 @@ class QueryResults:
     """Answers of the queries by pod: which of them are used depends on the strategy."""
 
     cpu_percentile: Mapping[str, float] = field(default_factory=dict)
-    """Of `simple`: the percentile of each pod's CPU, computed by the query."""
+    """Percentile of each pod's CPU for `simple`, computed by the query."""
     cpu_points: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of `simple_limit`: every point."""
+    """Every point for `simple_limit`."""
     memory_peak: Mapping[str, float] = field(default_factory=dict)
     points: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """How many samples stand behind each resource, by resource and pod."""
@@ -66,7 +66,7 @@ class KrrProposal:
 
 
 def simple(results: QueryResults, settings: KrrSettings = KRR_DEFAULTS) -> dict[str, KrrProposal]:
-    """By resource: CPU request at the highest pod's percentile, no CPU limit; memory at the peak and a buffer."""
+    """Return proposals by resource: CPU request at the highest pod's percentile, memory at peak plus buffer."""
     cpu = KrrProposal(max(results.cpu_percentile.values(), default=KRR_UNKNOWN), None)
     return {
         "cpu": unknown_because("cpu", results.cpu_percentile, results, settings) or cpu,
@@ -133,7 +133,7 @@ _MEMORY_STEPS = ((500.0, Severity.CRITICAL), (250.0, Severity.WARNING), (100.0, 
 
 
 def severity_of(resource: str, current: KrrValue, recommended: KrrValue) -> Severity:
-    """By the absolute difference in cores or mebibytes; too much weighs like too little."""
+    """Return the severity by the absolute difference in cores or mebibytes; too much weighs like too little."""
     if KRR_UNKNOWN in {current, recommended}:
         return Severity.UNKNOWN
     if current is None or recommended is None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LIVE_VPA = "live_vpa"
-"""Its name among recommenders that are compared."""
+"""Name of this recommender in comparisons."""
 RESOURCES = ("cpu", "memory")
 
 
@@ -78,13 +78,13 @@ def _amount(text: Any) -> float | None:
 
 
 def _why_none(status: Mapping[str, Any]) -> str:
-    """By its condition `RecommendationProvided`."""
+    """Return the reason from its condition `RecommendationProvided`."""
     of = (one for one in map(_mapping, _list(status.get("conditions"))) if one.get("type") == "RecommendationProvided")
     return next((str(one.get("message") or one.get("reason") or "") for one in of), "")
 
 
 def _sum(containers: Sequence[Resources]) -> Resources:
-    """Of one pod; a resource that is not known of one container is not known."""
+    """Sum containers to one pod; a resource unknown in one container is unknown in the sum."""
     cpu, memory = ([one.request(name) for one in containers] for name in RESOURCES)
     return Resources(cpu_request=_total(cpu), memory_request=_total(memory))
 

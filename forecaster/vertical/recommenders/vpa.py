@@ -119,7 +119,7 @@ class VpaPanel:
         self._enter(needed, rows, at)
 
     def recommend(self, settings: VpaSettings = VPA_DEFAULTS, *, containers_per_pod: int = 1) -> dict[str, VpaBounds]:
-        """By resource: `cpu` in millicores, `memory` in bytes."""
+        """Return bounds by resource: `cpu` in millicores, `memory` in bytes."""
         confidence = self._confidence(settings.confidence_interval)
         least_cpu, least_memory = settings.container_minimum(containers_per_pod)
         return {

@@ -41,7 +41,7 @@ class BesideHpa:
     targets: tuple[Target, ...] = ()
 
     def factor(self, metric: str) -> float:
-        """By which a request and a limit of this resource are multiplied."""
+        """Return the factor by which a request and a limit of this resource are multiplied."""
         return dict(self.factors).get(metric, 1.0)
 
 

@@ -86,7 +86,7 @@ class ColdStart:
     policy: VerticalPolicy
 
     def cpu(self, found: DonorSize) -> ChosenSize:
-        """At least what its own hours need, and what it has: donors raise and fill in, and lower nothing."""
+        """Return at least what its own hours need, and what it has: donors raise and fill in, and lower nothing."""
         now, own = self.sizing.now, self.sizing.cpu
         least = max(found.size, own.request if own else 0.0, self.policy.min_cpu)
         request = max(least, now.cpu_request or 0.0)
@@ -94,7 +94,7 @@ class ColdStart:
         return _without_risk(request, limit, kept=request == now.cpu_request)
 
     def memory(self, found: DonorSize) -> ChosenSize:
-        """As of CPU, and above the limit of a kill."""
+        """Return the size like that of CPU, and above the limit of a kill."""
         now, own = self.sizing.now, self.sizing.memory
         least = max(found.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
         request = max(least, now.memory_request or 0.0)
@@ -206,4 +206,4 @@ _DEGREES: tuple[tuple[str, Callable[[Donor], Hashable]], ...] = (
     ("image", lambda one: one.image or None),
     ("workload", lambda one: (one.workload, one.container)),
 )
-"""From most in common to least."""
+"""Degrees of similarity, the closest first."""

@@ -72,7 +72,7 @@ class ContainerSizing:
     load_ratio: float = 1.0
     """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
     borrowed: Mapping[str, str] = field(default_factory=dict)
-    """By resource: from which donors its size is while it has no day of its own, and how wide theirs are."""
+    """Donors by resource while it has no day of its own, and the range of theirs."""
 
     def of(self, metric: str) -> ChosenSize | None:
         """What was chosen for `cpu` or `memory`."""

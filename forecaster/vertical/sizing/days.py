@@ -64,7 +64,7 @@ def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: 
 
 
 def resembling(days: PastDays, likeness: Doubles | None) -> PastDays:
-    """The same days with weights times `likeness` [row, day], latest first; days beyond its columns keep theirs."""
+    """Return the days with weights times `likeness` [row, day], latest first; days beyond its columns keep theirs."""
     if likeness is None:
         return days
     missing = max(days.weights.shape[1] - likeness.shape[1], 0)

@@ -92,7 +92,7 @@ class Peaks:
 
 
 def peaks_of(peaks: Doubles, weights: Doubles) -> Peaks:
-    """From peaks [row, day], NaN where not known, and weights that are zero there."""
+    """Return peaks [row, day], NaN where not known, and weights that are zero there."""
     logs = np.log(np.maximum(np.where(weights > 0, peaks, 1.0), _LEAST))
     mean = (weights * logs).sum(axis=1, keepdims=True)
     spread = np.sqrt((weights * (logs - mean) ** 2).sum(axis=1))

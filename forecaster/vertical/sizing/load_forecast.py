@@ -27,7 +27,7 @@ LEAST, MOST = 0.5, 2.0
 WIDENED = 0.1
 """Added to the forecast's spread: two days of one load are no closer than this."""
 _FARTHEST = 3.0
-"""In spreads. What is farther counts as this far, so that a forecast silences no day for good."""
+"""Largest distance in spreads; what is farther counts as this far, so that a forecast never excludes a day for good."""
 _NORMAL = {"low": 1.2816, "high": 1.6449}
 """How many deviations the 10 % and the 95 % quantile are away from the median."""
 _LEAST_LOAD = 1e-9
@@ -87,7 +87,7 @@ class LoadForecast:
     ratio: Doubles
 
     def only_raising(self) -> LoadForecast:
-        """The same where more load is forecast than the days had on average; nothing where it is less."""
+        """Return the forecast where more load is expected than the days had on average; nothing where it is less."""
         more = self.ratio > 1
         return LoadForecast(
             np.where(more[:, None], self.likeness, 1.0),
@@ -104,7 +104,7 @@ class LoadForecast:
 def load_forecast(
     forecast: PeakQuantiles, total: Floats, pods: Floats, counts: PodCounts, points: int, ahead: int
 ) -> LoadForecast:
-    """From the forecast, the past totals and ready pods [row, time], the latest column last and `points` to a day."""
+    """Compare the forecast with past totals and ready pods [row, time], latest last, `points` to a day."""
     days = days_of(total, points, ahead)
     past = np.log(np.maximum(_load_per_pod(days, days_of(pods, points, ahead), counts), _LEAST_LOAD))
     low, median, high = (np.log(np.maximum(counts.coming(one), _LEAST_LOAD)) for one in forecast)

@@ -33,7 +33,7 @@ class Mechanism(IntEnum):
     LEAK = 1
     """The lows rise day by day since the last restart."""
     CACHE = 2
-    """It fills its limit and is not killed for it: usage says nothing about need."""
+    """The container fills its limit and is not killed for it: usage says nothing about need."""
     LOAD = 3
     """The daily peaks go with those of the CPU."""
 
@@ -56,7 +56,7 @@ class LoadShare:
 
 
 def leaks_of(memory: PastDays) -> Leaks:
-    """From the daily lows, back from the latest day to the last that was not below its successor."""
+    """Detect leaks from the daily lows, back from the latest day to the last that was not below its successor."""
     lows = memory.troughs()
     newer, older = lows[:, :-1], lows[:, 1:]
     rising = newer > older * (1 + LEAST_GROWTH_A_DAY)
@@ -76,7 +76,7 @@ def fills_limit(peaks: Doubles, weights: Doubles, limit: Doubles, oom_floor: Dou
 
 
 def load_share(memory: Doubles, cpu: Doubles, weights: Doubles) -> LoadShare:
-    """From daily peaks of both [row, day] and the days' weights."""
+    """Fit memory to load by daily peaks of both [row, day] and the days' weights."""
     known = (weights > 0) & ~np.isnan(memory) & ~np.isnan(cpu)
     count = known.sum(axis=1)
     of_cpu, of_memory = (_centred(values, known, count) for values in (cpu, memory))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
 
 _LEAST_CHANGE = 0.05
-"""Of the load of a pod, as a ratio, that is worth a clause."""
+"""Smallest change of a pod's load, as a ratio, that is mentioned."""
 _BECAUSE = {
     Mechanism.STEADY: "",
     Mechanism.LEAK: ", its lows rise day by day since the last restart",
@@ -83,7 +83,7 @@ class SizeCache:
 
 
 def total(parts: Iterable[Resources]) -> Resources:
-    """Of a pod: the sum over its containers, None where at least one states none."""
+    """Sum the containers of a pod, None where at least one states none."""
     columns = zip(*((p.cpu_request, p.cpu_limit, p.memory_request, p.memory_limit) for p in parts), strict=True)
     return Resources(*(sum_if_all(column) for column in columns))
 

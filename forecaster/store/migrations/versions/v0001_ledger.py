@@ -7,7 +7,7 @@ revision, down_revision = "0001", None
 
 
 def upgrade() -> None:
-    """As it was before there were revisions."""
+    """Create the tables as they were before there were revisions."""
     version = op.create_table("schema", sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
     op.bulk_insert(version, [{"version": 1}])
     op.create_table(
