@@ -41,18 +41,6 @@ class ContainerSource(Protocol):
         """Usage of each container in the workload's hottest pod, as `history` has demand; CPU or memory."""
 
 
-NO_PANIC = "policies state a panic_window, and this source knows demand over one window only"
-"""What is said where a source is no `PanicSource`."""
-
-
-@runtime_checkable
-class PanicSource(Protocol):
-    """A source that knows demand over shorter windows than that of rates. Raises `SourceError` when it cannot say."""
-
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """The demand of every workload over this window before `at`: one column, without rows where it is no rate."""
-
-
 class Histories(Protocol):
     """Store of demand between cycles. Raises `StoreError` when the clock goes back."""
 

@@ -42,7 +42,6 @@ from forecaster.config import stated
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
 from forecaster.config.sharding import ShardingSettings, fitting
-from forecaster.domain.amounts import duration_text
 from forecaster.domain.faults import UNKNOWN_SETTING
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -280,21 +279,6 @@ class Settings(Section):
             if queries and isinstance(name, str) and name and name not in queries.errors:
                 known = ", ".join(sorted(queries.errors)) or "none is there"
                 raise ValueError(f"rollback.errors {name!r} is not one of queries.errors ({known})")
-        return value
-
-    @field_validator("policy", "overrides")
-    @classmethod
-    def _panic_windows_are_shorter(cls, value: Any, info: ValidationInfo) -> Any:
-        queries = info.data.get("queries")
-        for policy in _stated_in(value):
-            window = stated.panic_window(policy.get("horizontal"))
-            if not window or not queries:
-                continue
-            if queries.preset == "recorded":
-                raise ValueError("panic_window needs queries.preset: raw; recorded rates have windows of their own")
-            if window >= queries.rate_window:
-                longest = duration_text(queries.rate_window)
-                raise ValueError(f"panic_window must be shorter than queries.rate_window, {longest}")
         return value
 
     @property

@@ -33,12 +33,6 @@ def errors(policy: Mapping[str, Any]) -> object:
     return rollback.get("errors") if isinstance(rollback, dict) else None
 
 
-def panic_window(horizontal: object) -> timedelta | None:
-    """The panic window that the horizontal part of a policy states."""
-    window = horizontal.get("panic_window") if isinstance(horizontal, dict) else None
-    return None if window is None else _DURATION.validate_python(window)
-
-
 def signals_named(horizontal: object) -> list[str]:
     """The signals that the horizontal part of a policy names."""
     if not isinstance(horizontal, dict):

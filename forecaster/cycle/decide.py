@@ -137,7 +137,6 @@ def inputs_of(
         event_floor=calendar.floors[at],
         frozen=calendar.frozen[at],
         unreadable=rows.standing.unreadable[at],
-        panic=stacked("panic") if rows.standing.in_panic else None,
     )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from forecaster.cycle.panic import PanicDemand
 from forecaster.cycle.rows import corrects
 from forecaster.demand.completeness import COMPLETE
 from forecaster.demand.fresh import DemandContext, fresh
@@ -86,7 +85,6 @@ class Forecasts:
     day_ago: Mapping[Signal, DayAgo] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
     """How often earlier forecasts held."""
-    panic: PanicDemand = field(default_factory=PanicDemand)
 
     def of(self, id_: WorkloadId, row: Row, forecaster: GateForecaster = GateForecaster.MODEL) -> SignalForecasts:
         """Each signal of one workload under its policy, with the forecast of the model that the gate chose."""
@@ -109,7 +107,6 @@ def forecasts_of(
     history: Histories,
     now: datetime,
     coverage: Coverage,
-    panic: PanicDemand,
 ) -> Forecasts:
     """Return latest values and forecasts by the fitted models.
 
@@ -122,7 +119,7 @@ def forecasts_of(
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {unexpected(error)}")
     weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES)) for signal in peaks}
-    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage, panic)
+    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage)
 
 
 class Columns(NamedTuple):
@@ -142,8 +139,6 @@ class Columns(NamedTuple):
     """[level, row] its distribution."""
     words: NDArray[np.uint64]
     """A number that changes when what is said of the signal beside these numbers does (`SignalForecasts`)."""
-    panic: Floats
-    """Latest demand over the panic window of the policy."""
 
 
 def columns_of(
@@ -169,8 +164,8 @@ def columns_of(
     quantiles[:, short] = np.nan
     level, why = _levels(signal, forecasts, rows, quantile)
     words = mixed(words, (np.where(short, known, 0.0), why, np.bincount(seasonal, minlength=len(rows.ids))))
-    peak, panic = at_quantile(quantiles, level), forecasts.panic.columns(signal, rows)
-    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, words, panic)
+    peak = at_quantile(quantiles, level)
+    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, words)
 
 
 def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:

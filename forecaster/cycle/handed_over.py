@@ -15,7 +15,7 @@ from forecaster.cycle.observed import VERSION, PersistedColumn, PersistedObserva
 from forecaster.horizontal.ring import Ring
 from forecaster.horizontal.standing import COLUMNS as GATE_COLUMNS
 from forecaster.horizontal.standing import Gates
-from forecaster.horizontal.state import BY_ROW, BY_SIGNAL, RINGS, State
+from forecaster.horizontal.state import BY_ROW, BY_SIGNAL, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,7 +116,7 @@ def _joined_state(parts: Sequence[State]) -> State:
     columns: dict[str, Any] = {
         **{name: np.concatenate([getattr(one, name) for one in ordered]) for name in BY_ROW},
         **{name: np.concatenate([getattr(one, name) for one in ordered], axis=1) for name in BY_SIGNAL},
-        **{name: _joined_rings([(getattr(one, name), one.rows) for one in ordered]) for name in RINGS},
+        "recommendations": _joined_rings([(one.recommendations, one.rows) for one in ordered]),
     }
     return replace(ordered[0], **columns)
 

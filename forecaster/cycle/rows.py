@@ -142,20 +142,6 @@ class StandingRows:
         return found
 
     @cached_property
-    def in_panic(self) -> Mapping[int, timedelta]:
-        """The panic window of each row whose policy states one."""
-        windows = (row.policy.horizontal.panic_window for row in self.rows)
-        return {position: window for position, window in enumerate(windows) if window}
-
-    @cached_property
-    def panic_windows(self) -> Mapping[timedelta, list[Signal]]:
-        """The signals whose demand is asked for over each panic window."""
-        found: dict[timedelta, dict[Signal, None]] = defaultdict(dict)
-        for position, window in self.in_panic.items():
-            found[window] |= dict.fromkeys(sorted(self.rows[position].signals))
-        return {window: list(signals) for window, signals in found.items()}
-
-    @cached_property
     def corrected(self) -> list[int]:
         """Return the rows whose forecast level follows from its past coverage."""
         return [position for position, row in enumerate(self.rows) if corrects(row.policy)]

@@ -23,7 +23,6 @@ from forecaster.cycle.fleet_decisions import FleetDecisions
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.load_forecast import PodLoads
-from forecaster.cycle.panic import PanicDemand
 from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
@@ -80,7 +79,6 @@ class Cycle:
     scoring: Scoring = field(default_factory=Scoring)
     roster: Roster = field(default_factory=Roster)
     completeness: Completeness = field(default_factory=Completeness)
-    panic: PanicDemand = field(default_factory=PanicDemand)
     nodes: NodePools | None = None
     """None where nothing shows them."""
     targets: Targets | None = None
@@ -99,7 +97,7 @@ class Cycle:
         missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now, steps), ())
         policies = self.decider.observed.in_force(self.policies)
         rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
-        demands = Demands() if targets.down else steps.run("demand", lambda: self._asked(rows, now), Demands())
+        demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
         learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else OptionalResults()
         if self._restarted() and not targets.down:
             steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
@@ -113,7 +111,7 @@ class Cycle:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
         failed, at_maximum = _trouble(decided)
-        missing = (*targets.inventory.faults, *missing, *self.panic.failures)
+        missing = (*targets.inventory.faults, *missing)
         early = (*missing, *learned.unread, *known.failures, *learned.gates.failures)
         unwritten = [line for one in effected.values() for line in one.failures]
         late = (*failed, *unkept, *unwritten, *scored.unkept, *steps.failures)
@@ -153,7 +151,7 @@ class Cycle:
         observed = replace(self.decider.observed, state=self.decider.before)
         rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
         demands = self._demands(rows)
-        known = forecasts_of(self.forecaster, rows, demands, self.history, now, observed.coverage, self.panic)
+        known = forecasts_of(self.forecaster, rows, demands, self.history, now, observed.coverage)
         return Decider(observed).decide(rows, known, self.sizes.of, self._lead_time, now)
 
     def _targets(self, now: datetime) -> Targets:
@@ -173,10 +171,6 @@ class Cycle:
             reached = steps.within("observations")
             return catch_up(self.history, self.source, targets, now, self.completeness, reached)
 
-    def _asked(self, rows: Rows, now: datetime) -> Demands:
-        self.panic.ask(self.source, self.history, rows, now)
-        return self._demands(rows)
-
     def _demands(self, rows: Rows) -> Demands:
         return demands_of(self.history, rows, self.throttling.hours, self.completeness.books)
 
@@ -184,7 +178,7 @@ class Cycle:
         if not demands.latest:
             return Forecasts()
         coverage = self.decider.observed.coverage
-        return forecasts_of(self.forecaster, rows, demands, self.history, now, coverage, self.panic)
+        return forecasts_of(self.forecaster, rows, demands, self.history, now, coverage)
 
     def _decide(self, targets: Targets, rows: Rows, known: Forecasts, now: datetime) -> DecidedRows:
         if targets.down:

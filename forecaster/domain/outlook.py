@@ -17,8 +17,6 @@ class Measured:
     at: datetime
     lower_bound: str = ""
     """Why it is part of a sum only, which may raise a count and never lowers one; empty where it is all of it."""
-    panic: float | None = None
-    """The same over the panic window of the policy; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

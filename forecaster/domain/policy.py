@@ -86,14 +86,6 @@ class HorizontalPolicy(Section):
             "P90 of the workload's scale-ups and a cycle; 3m until five of them were seen."
         ),
     )
-    panic_window: Annotated[Duration, Field(ge=timedelta(seconds=10), le=timedelta(minutes=5))] | None = Field(
-        None,
-        description=(
-            "A window shorter than that of rates (`queries.rate_window`), 10s–5m, over which demand is measured, too: "
-            "where it is more, it counts; it lowers nothing. At least two scrape intervals. Each window that policies "
-            "state costs two queries a signal and cycle. Default: none."
-        ),
-    )
     window: Positive = Field(
         timedelta(minutes=3),
         description="How long after the lead time the peak is looked for. Longer is paid in pods.",
@@ -129,10 +121,6 @@ class HorizontalPolicy(Section):
             "been saved already. For workloads that rebalance on each change."
         ),
     )
-    changes_per_hour: Annotated[int, Field(ge=1)] | None = Field(
-        None,
-        description="Changes in any hour after which nothing is lowered until the hour is over; default: no bound.",
-    )
     surge: Annotated[float, Field(ge=0.05, le=10)] | None = Field(
         None,
         description=(
@@ -163,10 +151,6 @@ class HorizontalPolicy(Section):
             "A learned policy that hears the forecast and speaks in its place, within the same clamps: tabular "
             "Q-learning, or fitted Q iteration. docs/replay.md says where either wins, and where not."
         ),
-    )
-    beyond_max: Literal["advise", "honour"] = Field(
-        "advise",
-        description="At max_replicas. advise: say which maximum the load would need. honour: only keep to it.",
     )
     events: tuple[ScheduledEvent, ...] = Field(
         (),

@@ -32,7 +32,6 @@ CHECKED = (
     "surge",
     "scale_down_stabilization",
     "churn_price",
-    "changes_per_hour",
     "outage_hold",
     "headroom",
     "quantile",
@@ -45,7 +44,7 @@ CHECKED = (
     "the policy or the targets",
 )
 """What a code of `Decisions.failed` names; the numbers of a policy in the order of `PolicyColumns`."""
-TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(11, 16)
+TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(CHECKED.index("the target of a pod"), len(CHECKED))
 
 KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
 """Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount.

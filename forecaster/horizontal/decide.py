@@ -12,7 +12,6 @@ from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hp
 from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.codes import REASONS, STALE, UNKNOWN
 from forecaster.horizontal.desired import desired_of
-from forecaster.horizontal.panic import with_panic
 from forecaster.horizontal.proposals import proposals_of
 
 if TYPE_CHECKING:
@@ -67,15 +66,13 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
 
     Pure, and never raises for a value in a row: what is impossible masks its row, and the others get the very same.
     """
-    raised = with_panic(inputs)
-    seen = checked(raised)
+    seen = checked(inputs)
     state = state.opened(now, seen.policy.keep, inputs.rules.signals)
     proposals = proposals_of(seen, state.ready)
     desired = desired_of(seen, proposals, inputs.acting)
     reason = refusals(inputs, seen, desired)
     scales, silent = reason == REACTIVE, (reason == NO_DATA) | (reason == STALE_DATA)
-    usual = seen if raised is inputs else checked(inputs)  # a burst is no end of an outage
-    state = outage_hold.looked_at(state, usual, inputs, now, scales=scales, silent=silent)
+    state = outage_hold.looked_at(state, seen, inputs, now, scales=scales, silent=silent)
     at = ClampContext(seen, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)
@@ -85,7 +82,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     state = remembering(state, seen, counts, scales=scales)
     reason = np.where(scales, credited(desired, counts[RECOMMENDATION]), reason)
     found = Decisions(
-        inputs=raised,
+        inputs=inputs,
         now=now,
         replicas=replicas,
         reason=reason,
@@ -130,16 +127,14 @@ def credited(desired: Desired, recommendation: Counts) -> Codes:
 
 
 def remembering(state: State, seen: Checked, counts: tuple[Counts, ...], *, scales: Flags) -> State:
-    """The state with this cycle's recommendations and changes; a row that failed leaves no trace."""
+    """The state with this cycle's recommendations; a row that failed leaves no trace."""
     entry = np.where(scales, counts[RECOMMENDATION], UNKNOWN)
     there = seen.failed == 0
     if not state.begun.all():
         entry = np.where(there & ~state.begun, np.maximum(entry, seen.current), entry)
-    changed = scales & (counts[-1] != seen.current) & (seen.policy.changes_per_hour > 0)
     return replace(
         state,
         begun=state.begun | there,
         ready=np.where(scales, seen.ready, state.ready),
         recommendations=state.recommendations.marked(entry),
-        changes=state.changes.marked(changed) if changed.any() else state.changes,
     )

@@ -75,8 +75,6 @@ class PolicyColumns:
     """Seconds."""
     churn_price: Floats
     """Minutes of one pod, 0 for none."""
-    changes_per_hour: Counts
-    """0 for no bound."""
     outage_hold: Floats
     """Seconds, 0 for none."""
     headroom: Floats
@@ -108,7 +106,6 @@ class PolicyColumns:
             ~(np.isnan(self.surge) | _between(self.surge, 0.0, 1e6)),
             ~_between(self.stabilization, 0.0, _YEAR),
             ~_between(self.churn_price, 0.0, _YEAR),
-            self.changes_per_hour < 0,
             ~_between(self.outage_hold, 0.0, _YEAR),
             ~_between(self.headroom, 0.0, 1e6),
             ~((self.quantile > 0.0) & (self.quantile < 1.0)),
@@ -162,11 +159,6 @@ class PolicyColumns:
         return bool(self.churn_price.any())
 
     @cached_property
-    def counts_changes(self) -> bool:
-        """Whether the changes of an hour are bounded in any row."""
-        return bool(self.changes_per_hour.any())
-
-    @cached_property
     def holds_outages(self) -> bool:
         """Whether any row holds its count after an outage."""
         return bool(self.outage_hold.any())
@@ -187,7 +179,6 @@ HARMLESS = {
     "surge": np.nan,
     "stabilization": 0.0,
     "churn_price": 0.0,
-    "changes_per_hour": 0,
     "outage_hold": 0.0,
     "headroom": 0.0,
     "quantile": 0.9,
@@ -280,8 +271,6 @@ class Inputs:
     """[row] whether a maintenance window is on."""
     unreadable: Flags
     """[row] whether the policy or the targets could not be read at all."""
-    panic: Floats | None = None
-    """[target, row] the latest demand over the panic window of the policy; None where no policy states one."""
 
     @property
     def rows(self) -> int:

@@ -83,7 +83,6 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
         event_floor=calendar.floors,
         frozen=calendar.frozen,
         unreadable=np.zeros(1, np.bool_),
-        panic=_column([_panic(one) for one in seen]) if policy.panic_window else None,
     )
 
 
@@ -96,11 +95,6 @@ def _unseen(subject: Subject, outlook: SignalForecast) -> int:
         there = outlook.signal in subject.outlooks
         return STALE if outlook.measured.stale else NO_SAMPLE if there else NOT_READ
     return INCOMPLETE if outlook.measured.lower_bound else KNOWN
-
-
-def _panic(outlook: SignalForecast) -> float:
-    found = outlook.measured.panic if isinstance(outlook.measured, Measured) else None
-    return np.nan if found is None else found
 
 
 def _age(outlook: SignalForecast, now: datetime) -> float:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import Hold, Recommendation
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
@@ -27,7 +26,6 @@ from forecaster.horizontal.codes import (
     TARGET,
 )
 from forecaster.horizontal.events import floor_at, freeze_at
-from forecaster.horizontal.panic import in_panic
 from forecaster.horizontal.row import RowNumbers, RowWords, RuleNumbers, TargetNumbers, TargetWords
 from forecaster.horizontal.sentences import ReplicaRecord, replica_record
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.targets import PodTarget
 
-NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, 0, nan)
+NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, nan)
 """Of a row about which nothing was decided."""
 
 
@@ -171,11 +169,9 @@ def _rules(decisions: Decisions, row: int, policy: HorizontalPolicy) -> RuleNumb
         surge=float(columns.surge[row]),
         stabilization=float(columns.stabilization[row]),
         churn_price=float(columns.churn_price[row]),
-        changes_per_hour=int(columns.changes_per_hour[row]),
         lowest=int(columns.min_replicas[row]),
         highest=int(columns.max_replicas[row]),
         max_sample_age=float(columns.max_sample_age[row]),
-        advises=policy.beyond_max == "advise",
         may_sleep=policy.min_replicas == 0,
         comes_back=rules.comes_back,
     )
@@ -242,21 +238,13 @@ def _usable_words(decisions: Decisions, row: int, target: int, one: PodTarget, s
         target=one.words,
         unit=one.signal.unit,
         pod=stated_pod(one),
-        unmeasured=_panic(decisions, row, target, subject.policy) or _unmeasured(decisions, row, target, outlook),
+        unmeasured=_unmeasured(decisions, row, target, outlook),
     )
     if isinstance(outlook.ahead, Unknown):
         return words._replace(unforeseen=outlook.ahead.note)
     ahead, at = outlook.ahead, datetime.fromtimestamp(decisions.now, UTC)
     begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
     return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
-
-
-def _panic(decisions: Decisions, row: int, target: int, policy: HorizontalPolicy) -> str:
-    """Which shorter window all of the measured demand is of; empty where it is of the usual one, or a part."""
-    known = decisions.unseen[target, row] == KNOWN
-    if policy.panic_window is None or not known or not in_panic(decisions.inputs, target)[row]:
-        return ""
-    return f"measured over its panic window, the last {duration_text(policy.panic_window)}"
 
 
 def _unmeasured(decisions: Decisions, row: int, target: int, outlook: SignalForecast) -> str:
@@ -291,5 +279,3 @@ def word_numbers(decisions: Decisions) -> Iterator[Column]:
         yield np.isnan(inputs.peak[target])
         yield np.asarray(np.isnan(inputs.quantiles[target][:1]).any(axis=0))
         yield np.where(decisions.unseen[target] == IMPOSSIBLE, inputs.measured[target], 0.0)
-        if inputs.panic is not None:
-            yield in_panic(inputs, target)

@@ -26,7 +26,6 @@ class RuleNumbers(NamedTuple):
     """Seconds."""
     churn_price: float
     """Minutes of one pod."""
-    changes_per_hour: int
     lowest: int
     """Replicas, in force."""
     highest: int
@@ -34,8 +33,6 @@ class RuleNumbers(NamedTuple):
     """Seconds."""
     newsvendor: bool = False
     """Whether each pod is sized by its price."""
-    advises: bool = True
-    """Whether a load beyond the highest count is told."""
     may_sleep: bool = False
     """Whether the policy states a lowest count of 0."""
     comes_back: bool = False
@@ -55,7 +52,7 @@ class TargetWords(NamedTuple):
     pod: float = 0.0
     """The demand of a pod at its target, in that unit."""
     unmeasured: str = ""
-    """Why there is no measurement, or a part of one, empty where its code says it; or which panic window it is of."""
+    """Why there is no measurement, or a part of one, empty where its code says it."""
     unforeseen: str = ""
     """Why there is no forecast."""
     model: str = ""

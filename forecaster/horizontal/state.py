@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.domain.window import HOUR
 from forecaster.horizontal.codes import NONE, UNKNOWN
 from forecaster.horizontal.columns import put, taken
 from forecaster.horizontal.ring import Ring
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 RECOMMENDATIONS = Ring(np.array(UNKNOWN, np.int32))
-CHANGES = Ring(np.array(0, np.bool_))
 BY_ROW: Mapping[str, Any] = {
     "begun": np.False_,
     "ready": np.int64(0),
@@ -42,7 +40,6 @@ BY_SIGNAL: Mapping[str, Any] = {
 }
 """What a new row has in each column [signal, row]."""
 COLUMNS: Mapping[str, Any] = {**BY_ROW, **BY_SIGNAL}
-RINGS = ("recommendations", "changes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,8 +70,6 @@ class State:
     """[signal, row] how old its latest sample was then, in seconds; NaN where it had none."""
     recommendations: Ring
     """Counts before stabilization (HPA rules §10)."""
-    changes: Ring
-    """Whether the final count differed from the replicas there were, in the last hour, where that is counted."""
 
     @classmethod
     def new(cls, rows: int, signals: Iterable[str] = ()) -> State:
@@ -85,7 +80,6 @@ class State:
             **{name: np.full(rows, nothing) for name, nothing in BY_ROW.items()},
             **{name: np.full((len(names), rows), nothing) for name, nothing in BY_SIGNAL.items()},
             recommendations=RECOMMENDATIONS,
-            changes=CHANGES,
         )
 
     @property
@@ -102,7 +96,6 @@ class State:
         return replace(
             self.covering(signals),
             recommendations=self.recommendations.opened(now, keep, self.rows),
-            changes=self.changes.opened(now, HOUR.total_seconds(), self.rows),
         )
 
     def covering(self, signals: Iterable[str]) -> State:
@@ -117,7 +110,7 @@ class State:
     def take(self, rows: Counts) -> State:
         """The state of these rows in this order; a negative row is new. Growth and compaction are one take."""
         columns: dict[str, Any] = {name: taken(getattr(self, name), rows, nothing) for name, nothing in COLUMNS.items()}
-        return replace(self, **columns | {name: getattr(self, name).take(rows) for name in RINGS})
+        return replace(self, **columns, recommendations=self.recommendations.take(rows))
 
     def put(self, rows: Counts, state: State) -> State:
         """Return the state with these rows replaced by those of `state`, which was taken after this one was opened.
@@ -128,16 +121,16 @@ class State:
         if state.signals != self.signals:
             raise ValueError(f"a state of {state.signals} does not fit into one of {self.signals}")
         columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(state, name)) for name in COLUMNS}
-        return replace(self, **columns | {name: getattr(self, name).put(rows, getattr(state, name)) for name in RINGS})
+        return replace(self, **columns, recommendations=self.recommendations.put(rows, state.recommendations))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all columns as plain arrays to save."""
-        rings = {name: getattr(self, name).arrays() for name in RINGS}
+        at, recommendations = self.recommendations.arrays()
         return {
             "signals": np.array(self.signals, np.str_),
             **{name: getattr(self, name) for name in COLUMNS},
-            **{f"{name}_at": times for name, (times, _) in rings.items()},
-            **{name: values for name, (_, values) in rings.items()},
+            "recommendations_at": at,
+            "recommendations": recommendations,
         }
 
     @classmethod
@@ -147,5 +140,4 @@ class State:
             signals=tuple(arrays["signals"].tolist()),
             **{name: arrays[name] for name in COLUMNS},
             recommendations=RECOMMENDATIONS.of_arrays(arrays["recommendations_at"], arrays["recommendations"]),
-            changes=CHANGES.of_arrays(arrays["changes_at"], arrays["changes"]),
         )

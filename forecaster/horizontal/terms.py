@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.targets import PodTarget
 
-COUNTS = frozenset({"changes_per_hour", "min_replicas", "max_replicas", "own_max_replicas"})
+COUNTS = frozenset({"min_replicas", "max_replicas", "own_max_replicas"})
 """Columns of whole numbers."""
 
 
@@ -41,7 +41,7 @@ class Terms(NamedTuple):
 
 NOTHING = Terms(
     Rules("quantile", scale_in_by_forecast=False, kinds=()),
-    (0.0, np.nan, 0.0, 0.0, 0, 0.0, 0.0, 0.5, 1, MAX_INT32, MAX_INT32, 0.0, 0.0),
+    (0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.5, 1, MAX_INT32, MAX_INT32, 0.0, 0.0),
     (),
 )
 """Of a row that cannot be read."""
@@ -89,7 +89,6 @@ def _numbers(
         np.nan if policy.surge is None else policy.surge,
         policy.scale_down_stabilization.total_seconds(),
         policy.churn_price,
-        policy.changes_per_hour or 0,
         policy.outage_hold.total_seconds(),
         policy.headroom,
         stated_quantile(policy),

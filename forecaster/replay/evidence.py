@@ -258,7 +258,6 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
         surge=column("surge", np.nan),
         stabilization=np.where(sized, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
         churn_price=column("churn_price", 0.0),
-        changes_per_hour=column("changes_per_hour", 0.0).astype(np.int64),
         outage_hold=np.zeros(rows),
         headroom=1.0 / shares - 1.0,
         quantile=np.where(np.isnan(prices), quantiles, 1.0 - prices),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -66,8 +64,6 @@ class PrometheusSource:
         self._queries = queries
         self._rotation = Rotation(queries.specifications_every)
         self._back_off, self._slow_signals = _back_offs()
-        self._panics: dict[timedelta, tuple[BackOff, BackOff]] = defaultdict(_back_offs)
-        """What waits after failures of the questions over a shorter window."""
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
         self.request_origins = Origins()
@@ -119,19 +115,6 @@ class PrometheusSource:
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""
         return self._at_once(signal, Grid(at, MINUTE, 1))
-
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """The demand of every workload with rates over this window: one column; nothing of what is no rate.
-
-        What fails or takes too long there is left alone by itself: the usual questions go on.
-        """
-        grid = Grid(at, window, 1)
-        if not (self._queries.is_rate(signal) or (signal == REQUESTS and self._queries.detects_requests)):
-            return _nothing(signal, grid)
-        narrow = copy(self)
-        narrow._queries = self._queries.model_copy(update={"rate_window": window})  # noqa: SLF001  its own
-        narrow._back_off, narrow._slow_signals = self._panics[window]  # noqa: SLF001  its own
-        return narrow._at_once(signal, grid)  # noqa: SLF001  its own
 
     def _at_once(self, signal: Signal, grid: Grid) -> Block:
         at = grid.start

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RelistedSource:
-    """`ContainerSource` and `PanicSource`, and a `Source` but for its inventory, over another source."""
+    """Another source without its inventory, which subclasses provide."""
 
     def __init__(self, source: PrometheusSource) -> None:
         self.source = source
@@ -23,10 +23,6 @@ class RelistedSource:
     def latest(self, signal: Signal, at: datetime) -> Block:
         """Return the source's answer."""
         return self.source.latest(signal, at)
-
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """Return the source's answer."""
-        return self.source.within(signal, at, window)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Return the source's answer."""

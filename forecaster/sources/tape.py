@@ -20,8 +20,8 @@ from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policy import PolicySelector
 from forecaster.domain.window import Block, Inventory
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Workload, WorkloadId
-from forecaster.errors import SourceError, SourceRefused, StoreError
-from forecaster.ports import NO_PANIC, ContainerSource, PanicSource
+from forecaster.errors import SourceError, StoreError
+from forecaster.ports import ContainerSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a frame is: a question with its answer, the decisions of a cycle, or what the tape begins with."""
 
     kind: str
-    """`begin`, `inventory`, `latest`, `panic`, `history`, `containers`, `container_usage`, `more`, `stop` or
+    """`begin`, `inventory`, `latest`, `history`, `containers`, `container_usage`, `more`, `stop` or
     `decided`."""
     at: datetime | None = None
     signal: str = ""
@@ -188,17 +188,6 @@ class TapedSource:
         self._tape.write(*_block_frame(found, signal))
         return found
 
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """Return and record the source's answer."""
-        if not isinstance(self._source, PanicSource):
-            raise SourceRefused(NO_PANIC)
-        head = panic_head(signal, at, window)
-        with self._told(head):
-            found = self._source.within(signal, at, window)
-        self._tape.write(head)
-        self._tape.write(*_block_frame(found, signal))
-        return found
-
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Return and record the source's answer; blocks before a failure are recorded, and so is the failure."""
         self._tape.write(span_head("history", signal, start, end, step))
@@ -279,11 +268,6 @@ def encoded(recommendations: Sequence[Recommendation]) -> bytes:
 def span_head(kind: str, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Head:
     """The head of a question about a span of time."""
     return Head(kind=kind, signal=str(signal), start=start, end=end, step_seconds=step.total_seconds())
-
-
-def panic_head(signal: Signal, at: datetime, window: timedelta) -> Head:
-    """The head of a question about a shorter window than that of rates."""
-    return Head(kind="panic", signal=str(signal), at=at, step_seconds=window.total_seconds())
 
 
 def _block_frame(block: Block | ContainerBlock, signal: Signal) -> tuple[Head, bytes]:

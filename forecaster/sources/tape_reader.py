@@ -20,7 +20,6 @@ from forecaster.sources.tape import (
     Head,
     Inventoried,
     ToldContainers,
-    panic_head,
     span_head,
 )
 
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.signal import Signal
 
-PANIC = "panic"
-PASSED_BY = frozenset({"decided", PANIC})
-"""Kinds of frames that may stand where another answer is looked for."""
 OF_CONTAINERS = frozenset({"containers", "container_usage"})
 """Kinds of answers that a service asks for when it has time."""
 
@@ -98,12 +94,6 @@ class TapeReader:
         self._answer(Head(kind="latest", signal=str(signal), at=at))
         return _block(*self._next())
 
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        """Return the recorded answer."""
-        self._asked_then(PANIC)
-        self._answer(panic_head(signal, at, window))
-        return _block(*self._next())
-
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Return the recorded answer."""
         self._answer(span_head("history", signal, start, end, step))
@@ -123,15 +113,11 @@ class TapeReader:
     def _keep(self, head: Head, body: bytes) -> None:
         if head.kind == "decided":
             self._decided = body
-        elif head.kind == PANIC and not head.failure:
-            self._next()
 
     def _answer(self, question: Head) -> tuple[Head, bytes]:
         """The answer to a question; decisions, and answers about containers that are not asked for, are passed by."""
         head, body = self._next()
-        while head.kind in PASSED_BY - {question.kind} or (
-            head.kind in OF_CONTAINERS and question.kind not in OF_CONTAINERS
-        ):
+        while head.kind == "decided" or (head.kind in OF_CONTAINERS and question.kind not in OF_CONTAINERS):
             self._keep(head, body)
             if head.kind == "container_usage":
                 deque(self._blocks(), maxlen=0)
@@ -146,7 +132,7 @@ class TapeReader:
 
     def _asked_then(self, kind: str) -> None:
         """Refuse a question that the service did not ask, or had no time for."""
-        while (waiting := self._peek()) is not None and waiting[0].kind in PASSED_BY - {kind}:
+        while (waiting := self._peek()) is not None and waiting[0].kind == "decided":
             self._keep(*self._next())
         if waiting is None or waiting[0].kind != kind:
             raise SourceUnavailable(f"the recorded service did not ask for {kind} in this cycle")

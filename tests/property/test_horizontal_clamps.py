@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import accumulate
 
@@ -10,22 +9,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.window import HOUR
-from forecaster.horizontal.checked import checked
-from forecaster.horizontal.clamps import change_budget
 from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
 from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.churn_price import saved
-from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
-from forecaster.horizontal.inputs import Rules
-from forecaster.horizontal.state import CHANGES, RECOMMENDATIONS, State
+from forecaster.horizontal.state import RECOMMENDATIONS
 from forecaster.hpa.limits import bound, stabilize_down
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.hpa.state import PastRecommendation
 from tests.property.hpa_strategies import NOW
-from tests.support.rows import KINDS, inputs_of, policy_of, targets_of
 
 GAPS = st.lists(st.integers(1, 400), min_size=1, max_size=12)
 """Seconds between cycles, any of them."""
@@ -116,20 +109,3 @@ def test_a_ring_is_as_long_as_its_window_and_one_slot_more(gaps: list[int], keep
 def test_bounds_are_those_of_the_hpa(count: int, lowest: int, more: int) -> None:
     expected, _ = bound(count, lowest, lowest + more, growth=MAX_INT32)
     assert bounded(np.array([count]), np.array([lowest]), np.array([lowest + more])).tolist() == [expected]
-
-
-@given(st.lists(st.integers(1, 900), max_size=12), st.integers(1, 6), st.integers(0, 9))
-def test_an_hour_has_as_many_changes_as_its_budget(gaps: list[int], budget: int, lowered: int) -> None:
-    """Changes every so many seconds; the latest hour counts, and what is as old as an hour does not."""
-    random = np.random.default_rng(0)
-    rules = Rules("quantile", scale_in_by_forecast=False, kinds=KINDS[:1])
-    policy = replace(policy_of(random, 1, rules), changes_per_hour=np.array([budget]))
-    inputs = inputs_of(random, rules, policy, targets_of(random, 1, rules))
-    ages, ring, now = list(accumulate(gaps)), CHANGES, NOW.timestamp()
-    for age in reversed(ages):
-        ring = ring.opened(now - age, np.inf, 1).marked(np.array([True]))
-    state = replace(State.new(1), changes=ring.opened(now, np.inf, 1))
-    seen = checked(replace(inputs, current=np.array([10])))
-    count = change_budget.limited(np.array([lowered]), ClampContext(seen, None, state, now))  # type: ignore[arg-type]
-    spent = sum(age < HOUR.total_seconds() for age in ages) >= budget
-    assert count.tolist() == [10 if spent else lowered]

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from forecaster.app.sharding.texts import KeptTexts, TextTimes
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.forecasts import Forecasts
-from forecaster.cycle.panic import PanicDemand
 from forecaster.cycle.rows import RowBook
 from forecaster.cycle.told_decisions import ToldDecisions
 from forecaster.demand.latest import Latest, Parts
@@ -54,11 +53,10 @@ HORIZONTAL: tuple[Mapping[str, Any], ...] = (
     {"gate": True},
     {"gate": False, "coverage_correction": True, "scale_in_by_forecast": True},
     {"gate": False, "sizing": "newsvendor", "scale_in_by_forecast": True, "min_replicas": 0, "churn_price": 5},
-    {"gate": False, "sizing": "newsvendor", "headroom": 0.2, "changes_per_hour": 1, "surge": 0.3},
-    {"gate": False, "outage_hold": "30m", "max_replicas": 12, "beyond_max": "honour"},
+    {"gate": False, "sizing": "newsvendor", "headroom": 0.2, "surge": 0.3},
+    {"gate": False, "outage_hold": "30m", "max_replicas": 12},
     {"gate": False, "requests_per_pod": 50, "max_replicas": 9, "lead_time": "2m"},
     {"gate": False, "learned": "tabular"},
-    {"gate": False, "panic_window": "30s", "requests_per_pod": 50},
     {"gate": False, "events": [{"name": "sale", "replicas": 15, "start": after(5).isoformat(), "end": after(9)}]},
     {"gate": True, "events": [{"name": "repair", "freeze": True, "start": after(2).isoformat(), "end": after(9)}]},
 )
@@ -68,7 +66,6 @@ POLICIES = tuple(
 )
 AUTOSCALERS = (None, hpa(), hpa(CPU_HALF, MEMORY_HALF), hpa(CPU_HALF, replace(CPU_HALF, value=0.7), highest=20))
 SIZINGS = (sizing_of(cpu=sized(0.4)), sizing_of(cpu=sized(0.5), memory=sized(GIB)), sizing_of(memory=sized(GIB)))
-PANIC = timedelta(seconds=30)
 MOST = {"cpu": 12.0, "memory": 12 * GIB, "requests": 900.0}
 NOTES = ("", "ridge spoke: too few days for a network", "it spoke")
 
@@ -148,12 +145,7 @@ class RandomFleet:
         day_ago = {signal: DayBefore(dict.fromkeys(rows.ids[::2], MOST[signal] / 3)) for signal in DEMAND}
         covered = {id_: self._stays(CPU, (id_,), "covered", (50.0, 60.0, 75.0))[0] for id_ in rows.ids}
         held = {(id_, str(signal)): Held(0.9, 80.0, covered[id_]) for id_ in rows.ids for signal in DEMAND}
-        panic = {(PANIC, str(signal)): self._panic(signal, rows.ids) for signal in DEMAND}
-        return Forecasts(latest, peaks, (), day_ago, Coverage.of(held), PanicDemand(known=panic))  # type: ignore[arg-type]
-
-    def _panic(self, signal: Signal, ids: tuple[WorkloadId, ...]) -> dict[WorkloadId, float]:
-        known = self._stays(signal, ids, "panic", (MOST[signal], MOST[signal] / 2, np.nan))
-        return dict(zip(ids, known.tolist(), strict=True))
+        return Forecasts(latest, peaks, (), day_ago, Coverage.of(held))  # type: ignore[arg-type]
 
     def _latest(self, signal: Signal, ids: tuple[WorkloadId, ...], at: datetime) -> Latest:
         count = len(ids)

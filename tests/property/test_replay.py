@@ -79,7 +79,6 @@ policies = st.builds(
         requests_metric=st.just("rate"),
         lead_time=st.none() | st.sampled_from([1, 4, 9]).map(lambda count: timedelta(minutes=count)),
         churn_price=st.just(0.0) | st.sampled_from([0.3, 2.5, 12.0, 30.0, 100.0]),
-        changes_per_hour=st.none() | st.integers(1, 4),
         outage_hold=st.just(timedelta()) | st.builds(operator.add, minutes, seconds),
         events=st.lists(events(), max_size=3).map(tuple),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
-from forecaster.domain.window import MINUTE, Block, Inventory, PodSamples
+from forecaster.domain.window import MINUTE, Block, Inventory
 from forecaster.errors import SourceUnavailable, StoreError
 from forecaster.store.history import HistorySettings, HistoryStore
 from tests.support.builders import NOON, workload
@@ -115,32 +115,6 @@ class FakeSource:
         error = self.down or (self.refuses.get(signal) if signal else None)
         if error:
             raise error
-
-
-@dataclass
-class BurstSource(FakeSource):
-    """Knows what was used over shorter windows, too."""
-
-    burst: dict[Signal, float] = field(default_factory=dict)
-    """In place of the demand; for a signal that is absent it is the usual one."""
-    pods: float = 4.0
-    """That have samples in the shorter window."""
-    fails: SourceError | None = None
-    empty: bool = False
-    """Whether no pod has two samples in it."""
-    windows: list[tuple[Signal, timedelta]] = field(default_factory=list)
-
-    def within(self, signal: Signal, at: datetime, window: timedelta) -> Block:
-        self.windows.append((signal, window))
-        if self.fails:
-            raise self.fails
-        if self.empty:
-            return Block(signal, (), at, window, np.empty((0, 1)), rated=True)
-        usual = replace(self.latest(signal, at), step=window, rated=True)
-        values = np.full_like(usual.values, self.burst.get(signal, np.nan))
-        values = np.where(np.isnan(values), usual.values, values)
-        ones = np.ones_like(values)
-        return replace(usual, values=values, made_of=PodSamples(self.pods * ones, 3 * ones, values, 0 * ones))
 
 
 @dataclass

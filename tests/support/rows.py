@@ -44,7 +44,6 @@ def policy_of(random: Generator, rows: int, rules: Rules) -> PolicyColumns:
         surge=some(np.nan, 0.05, 0.5, 2.0),
         stabilization=some(0.0, 60.0, 300.0) if random.integers(2) else np.full(rows, 300.0),
         churn_price=some(0.0, 0.0, 2.5, 14.0),
-        changes_per_hour=some(0, 0, 1, 3).astype(np.int64),
         outage_hold=some(0.0, 120.0, 1800.0),
         headroom=some(0.0, 0.2),
         quantile=some(0.5, 0.9, 0.95) if random.integers(2) else np.full(rows, 0.9),

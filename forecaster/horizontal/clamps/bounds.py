@@ -29,12 +29,11 @@ def bounded(count: Counts, lowest: Counts, highest: Counts) -> Counts:
 
 
 def sentence(step: Step) -> str:
-    """Which bound, and which maximum the load would need where the policy asks for advice."""
+    """Say which bound applies, and which maximum the load would need."""
     rules = step.words.rules
     lowest, highest = rules.lowest, rules.highest
     rule = "TooFewReplicas" if step.before < lowest else "TooManyReplicas"
     if lowest == 1 and rules.may_sleep and step.before < 1:
         return KEPT_AWAKE
     clause = f"{rule}: {lowest} to {'any number of' if highest == MAX_INT32 else highest} replicas"
-    breached = step.before > highest and rules.advises
-    return f"{clause}; the load asks for a maximum of {step.before}" if breached else clause
+    return f"{clause}; the load asks for a maximum of {step.before}" if step.before > highest else clause

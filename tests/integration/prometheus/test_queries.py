@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from forecaster.domain.window import Block
     from forecaster.domain.workload import Workload
     from tests.support.prometheus import Binaries
 
@@ -54,9 +52,6 @@ class Asked:
         block = self._source.latest(signal, AT)
         assert not block.warnings
         return dict(zip(block.ids, block.values[:, 0].tolist(), strict=True))
-
-    def within(self, signal: Signal, seconds: int) -> Block:
-        return self._source.within(signal, AT, timedelta(seconds=seconds))
 
     def workloads(self) -> dict[WorkloadId, Workload]:
         inventory = self._source.inventory(AT)
@@ -405,39 +400,6 @@ def two_autoscalers(cluster: World) -> None:
 def test_two_hpas_of_one_workload_are_named_and_neither_is_believed(asked: Callable[..., Asked]) -> None:
     (fault,) = asked(two_autoscalers).faults()
     assert "shop/web: scaled by more than one HPA (web, web-copy)" in fault
-
-
-@world
-def a_burst(cluster: World) -> None:
-    """Two pods of one core each, scraped every 15 s; in the last of them both used nine."""
-    cluster.interval, cluster.scrapes = 15.0, 56
-    cluster.deployment("shop", "web", replicas=2)
-    cluster.replicaset("shop", "web-5d8f", "Deployment", "web")
-    cores = np.r_[np.ones(55), 9.0]
-    for pod in ("web-5d8f-0", "web-5d8f-1"):
-        cluster.owner("shop", pod, "ReplicaSet", "web-5d8f")
-        usage = {"namespace": "shop", "pod": pod, "container": "app", "id": f"/kubepods/{pod}/app"}
-        cluster.total("container_cpu_usage_seconds_total", cores, **usage)
-        cluster.gauge("kube_pod_container_info", 1, image="app", namespace="shop", pod=pod, container="app")
-
-
-def test_a_burst_shows_in_a_shorter_window_and_hardly_in_that_of_rates(asked: Callable[..., Asked]) -> None:
-    one = asked(a_burst)
-    usual, narrow = one.latest(CPU)[WEB], one.within(CPU, 30)
-    assert usual < 6.0
-    assert narrow.values[0, 0] == pytest.approx(18.0)
-    assert narrow.made_of is not None
-    assert (narrow.made_of.pods[0, 0], narrow.made_of.settled[0, 0]) == (2.0, pytest.approx(18.0))
-
-
-def test_of_what_is_no_rate_and_of_windows_without_two_scrapes_nothing_is_known(asked: Callable[..., Asked]) -> None:
-    assert asked(a_burst).within(MEMORY, 30).ids == ()
-    assert asked(every_kind).within(CPU, 30).ids == ()
-
-
-def test_requests_are_asked_over_a_shorter_window_of_the_same_origin(asked: Callable[..., Asked]) -> None:
-    block = asked(with_linkerd).within(REQUESTS, 119)
-    assert dict(zip(block.ids, block.values[:, 0].tolist(), strict=True)) == pytest.approx({WEB: 2.0})
 
 
 @pytest.mark.parametrize("id_", EVERY_KIND, ids=str)

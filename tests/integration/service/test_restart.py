@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.app.service import Service
     from tests.support.composed import Cluster
 
-POLICY = {"policy": {"mode": "publish", "horizontal": {"sizing": "newsvendor", "changes_per_hour": 3}}}
+POLICY = {"policy": {"mode": "publish", "horizontal": {"sizing": "newsvendor"}}}
 
 
 class Seen(NamedTuple):

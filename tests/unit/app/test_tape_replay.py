@@ -22,7 +22,7 @@ from forecaster.horizontal.lead_time import ScaleUpWatch
 from forecaster.sources.tape import Tape, TapedLedger, TapedSource
 from forecaster.sources.tape_reader import TapeReader
 from tests.support.builders import NOON, after, minutes, workload
-from tests.support.fakes import SHORT, BurstSource, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
+from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from forecaster.app.tape_replay import Retold
 
-RESTRAINED = {"gate": True, "outage_hold": "10m", "churn_price": 3.0, "changes_per_hour": 4}
+RESTRAINED = {"gate": True, "outage_hold": "10m", "churn_price": 3.0}
 POLICY = {"horizontal": {"gate": False, "sizing": "newsvendor", "scale_in_by_forecast": True}}
 
 
@@ -66,11 +66,6 @@ class Recorded:
         self.tape = Tape(self.path, beginning(self.settings, self.stage.history, NOON))
         self.stage.cycle.source = TapedSource(self.stage.source, self.tape)
         self.stage.cycle.effects.ledger = TapedLedger(self.stage.ledger, self.tape)
-
-    def watching_bursts(self) -> BurstSource:
-        source = BurstSource(self.stage.source.loads)
-        self.stage.cycle.source = TapedSource(source, self.tape)
-        return source
 
     def run(self, first: int, last: int) -> None:
         self.stage.run_minutes(first, last)
@@ -123,24 +118,6 @@ def test_restraints_and_a_closed_gate_are_retold(tmp_path: Path) -> None:
     assert {"event", "stabilization"} <= steps
     reasons = {named(one.outcome, "web").replicas.reason for one in told}
     assert Reason.GATED in reasons
-
-
-def test_bursts_of_panic_windows_are_on_the_tape(tmp_path: Path) -> None:
-    """And what was not answered is not known again."""
-    service = Recorded(tmp_path / "tape", policy={"horizontal": {"gate": False, "panic_window": "30s"}})
-    source = service.watching_bursts()
-    service.run(0, 2)
-    source.burst = {CPU: 9.0}
-    service.run(3, 4)
-    source.fails = nobody_answers()
-    service.run(5, 6)
-    told = service.told()
-    assert all(one.same for one in told)
-    measured = [named(one.outcome, "web").signals[0].measured for one in told]
-    assert [one == 9.0 for one in measured] == [False] * 3 + [True] * 2 + [False] * 2
-    calm = list(retell(service.path, {"policy": {"horizontal": {"panic_window": None}}}))
-    assert all(named(one.outcome, "web").signals[0].measured != 9.0 for one in calm)
-    assert not any(one.outcome.report.failures for one in calm[:5])
 
 
 def test_what_objects_of_the_cluster_state_is_on_the_tape(recorded: Recorded) -> None:

@@ -81,18 +81,6 @@ class TestFaults:
                 "policy.vertical",
                 "beside_hpa: keep",
             ),
-            ("policy: {horizontal: {panic_window: 5s}}", "policy.horizontal.panic_window", "10s"),
-            ("policy: {horizontal: {panic_window: 2m}}", "policy", "shorter than queries.rate_window, 2m"),
-            (
-                "overrides: [{policy: {horizontal: {panic_window: 3m}}}]",
-                "overrides",
-                "shorter than queries.rate_window",
-            ),
-            (
-                "{queries: {preset: recorded}, policy: {horizontal: {panic_window: 1m}}}",
-                "policy",
-                "needs queries.preset: raw",
-            ),
             ("{scale: {enabled: true}, policy: {mode: scale}}", "policy", "needs horizontal.min_replicas and"),
         ],
     )

@@ -62,7 +62,7 @@ def parts(one: object) -> Iterator[tuple[str, Any]]:
 @pytest.fixture
 def stage(tmp_path: Path) -> CycleOnFakes:
     """A cycle that publishes into a real table; a series is forgotten after an hour."""
-    policies = Policies(policy(lead_time=minutes(60), sizing="newsvendor", changes_per_hour=2, gate=True))
+    policies = Policies(policy(lead_time=minutes(60), sizing="newsvendor", gate=True))
     settings = HistorySettings(minutes_kept=minutes(120), weeks_kept=minutes(2880), forget_after=minutes(60))
     stage = CycleOnFakes(policies=policies, settings=settings, learns_first=False)
     table = TableFile(tmp_path / "table", interval=minutes(1), version="1", last_report=lambda: None)

@@ -90,8 +90,8 @@ class TestPolicy:
             {"min_replicas": -1},
             {"min_replicas": 0},
             {"min_replicas": 0, "sizing": "newsvendor"},
-            {"price": 0},
             {"headroom": -0.1},
+            {"price": 0},
             {"window": "-3m"},
             {"lead_time": "13h"},
             {

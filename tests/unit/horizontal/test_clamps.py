@@ -68,18 +68,6 @@ class TestChurn:
         assert paid_for(recommended_before((5, 12), (9, 5), (5, 2), (5, 0)), 10, 5, 10.0) == 5
         assert paid_for(recommended_before((5, 12), (9, 1), (5, 0)), 10, 5, 10.0) == 9
 
-    def test_an_hour_with_enough_changes_lowers_nothing_more(self) -> None:
-        ring = NOTHING_BEFORE.changes
-        for minute in (-70, -50, -10):
-            ring = ring.opened(after(minute).timestamp(), np.inf, 1).marked(np.array([True]))
-        state = replace(NOTHING_BEFORE, changes=ring)
-
-        def count(cpu: float, budget: int) -> int:
-            under = policy(changes_per_hour=budget)
-            return decide(workload(replicas=10), outlooks(cpu=cpu), under, state, NOON)[0].wanted_replicas
-
-        assert [count(2.5, 2), count(2.5, 3), count(7.5, 2)] == [10, 5, 15]
-
     @given(
         st.lists(st.tuples(st.integers(0, 30), st.floats(0, 60)), max_size=8), st.integers(1, 30), st.integers(0, 40)
     )
