@@ -24,13 +24,13 @@ import msgspec
 from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.record import record
 from forecaster.kube.client import ApiClient
-from forecaster.kube.collection import PAGE
+from forecaster.kube.collection import PAGE_ITEMS
 from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.publish.overlay import GONE, OverlayReader, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.values import WorkloadOffer
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.live_objects import HPAS, PODS, REPLICA_SETS
+from forecaster.sources.live_objects import HPAS, PODS_PATH, REPLICA_SETS
 from tests.support.control_plane.plane import ControlPlane
 from tests.support.control_plane.workloads import deployment as plain_deployment
 
@@ -68,7 +68,7 @@ class Listing:
         began = time.process_time()
         found = re.search(r"continue=(\d+)", request.target)
         first = int(found[1]) if found else 0
-        last = min(first + PAGE, self._count)
+        last = min(first + PAGE_ITEMS, self._count)
         more = {"continue": str(last)} if last < self._count else {}
         page = {"metadata": {"resourceVersion": "1", **more}, "items": [self._made(i) for i in range(first, last)]}
         body = msgspec.json.encode(page)
@@ -94,7 +94,7 @@ def main() -> None:
         (DEPLOYMENTS, cluster.workloads["Deployment"], options.workloads, deployment),
         (HPAS, cluster.hpas, options.workloads, hpa),
         (REPLICA_SETS, cluster.replica_sets, options.workloads, replica_set),
-        (PODS, cluster.pods, options.pods, lambda i: pod(i, options.workloads)),
+        (PODS_PATH, cluster.pods, options.pods, lambda i: pod(i, options.workloads)),
     ):
         rows.append(listed(name, watch, Listing(count, made), begin))
     cluster.workloads["StatefulSet"].synced.set()

@@ -29,7 +29,7 @@ class ForecasterError(Exception):
     """Root of everything raised on purpose here; its text is fit for a user."""
 
 
-OURS = ("forecaster", "models")
+OWN_PACKAGES = ("forecaster", "models")
 """Packages whose lines a report names."""
 
 
@@ -39,7 +39,7 @@ def unexpected(error: Exception) -> str:
     if isinstance(error, ForecasterError):
         return told
     places = ((Path(one.filename).parts, one.lineno) for one in traceback.extract_tb(error.__traceback__))
-    ours = [f"{'/'.join(parts[-2:])}:{line}" for parts, line in places if set(OURS) & set(parts[-3:-1])]
+    ours = [f"{'/'.join(parts[-2:])}:{line}" for parts, line in places if set(OWN_PACKAGES) & set(parts[-3:-1])]
     return f"{told} ({ours[-1]})" if ours else told
 
 

@@ -27,11 +27,11 @@ from .fitted import FittedRule
 from .forecast import StepWindow
 from .gaps import filled
 from .panel import DAY, Floats, Panel
-from .prior import NEAR, alike, answers
+from .prior import NEAR_BINS, alike, answers
 from .ridge import Ridge
 from .shift import levelled, shifts
 from .spread import read_table
-from .training import TABLE_LEVELS
+from .training import TRAINING_LEVELS
 from .turns import TURN, Turns
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 # Series replayed together: what the network makes of 64 origins of each of these stays near the processor.
-TOGETHER = 16
+ORIGINS_TOGETHER = 16
 
 
 class AdaptiveState(NamedTuple):
@@ -78,9 +78,9 @@ class Adaptive:
         """Solve the ridge, then replay the experts, group by group of series of about the same age."""
         shifted = shifts(panel)
         level = levelled(panel, shifted)
-        spread = np.full((len(panel), REACHES, len(PERIODS), len(TABLE_LEVELS)), np.nan)
+        spread = np.full((len(panel), REACHES, len(PERIODS), len(TRAINING_LEVELS)), np.nan)
         experts = LearnedExperts(self.ridge.fit(level).learned, shifted, spread)
-        standing = ExpertStanding.none(len(panel), REACHES, len(TABLE_LEVELS), len(FIRST))
+        standing = ExpertStanding.none(len(panel), REACHES, len(TRAINING_LEVELS), len(FIRST))
         for rows, past in _pasts(panel, level, experts):
             _replay(standing, experts, rows, past, self.replays)
         return FittedRule(self, panel, AdaptiveState(standing, experts, Turns.of_keys(panel.keys, panel.end)))
@@ -117,10 +117,10 @@ class Adaptive:
     def paths(self, history: Panel, learned: AdaptiveState, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
         windows = [StepWindow(step, step) for step in range(1, steps + 1)]
-        ridge = np.full((len(history), len(TABLE_LEVELS), steps), np.nan)
+        ridge = np.full((len(history), len(TRAINING_LEVELS), steps), np.nan)
         both = min(steps, self.ridge.horizon)
         level, equations = levelled(history, learned.experts.shifted), learned.experts.equations
-        ridge[:, :, :both] = self.ridge.paths(level, equations, both, TABLE_LEVELS)
+        ridge[:, :, :both] = self.ridge.paths(level, equations, both, TRAINING_LEVELS)
         return _mixture(history, learned, windows, ridge, levels)
 
     def peaks(self, history: Panel, learned: AdaptiveState, window: StepWindow, levels: Sequence[float]) -> Floats:
@@ -134,7 +134,7 @@ class Adaptive:
         ridge = dict(zip(windows, self._ridge_peaks(history, learned.experts, windows), strict=True))
         by_reach: dict[tuple[bool, bool], list[StepWindow]] = defaultdict(list)
         for window in windows:
-            by_reach[window.last <= NEAR, window.last <= self.reach(history)].append(window)
+            by_reach[window.last <= NEAR_BINS, window.last <= self.reach(history)].append(window)
         found: dict[StepWindow, Floats] = {}
         for far_alike in by_reach.values():
             said = _mixture(history, learned, far_alike, np.stack([ridge[one] for one in far_alike], axis=2), levels)
@@ -143,12 +143,12 @@ class Adaptive:
 
     def _ridge_peaks(self, history: Panel, experts: LearnedExperts, windows: Sequence[StepWindow]) -> list[Floats]:
         """[series, level] of each window by the ridge; the few series with a shift are looked at once more."""
-        said = self.ridge.several_peaks(history, experts.equations, windows, TABLE_LEVELS)
+        said = self.ridge.several_peaks(history, experts.equations, windows, TRAINING_LEVELS)
         rows = np.flatnonzero(experts.shifted.factor != 1)
         if len(rows):
             shifted = experts.of(rows)
             level = levelled(history.take(rows), shifted.shifted)
-            moved = self.ridge.several_peaks(level, shifted.equations, windows, TABLE_LEVELS)
+            moved = self.ridge.several_peaks(level, shifted.equations, windows, TRAINING_LEVELS)
             for one, part in zip(said, moved, strict=True):
                 one[rows] = part
         return said
@@ -157,7 +157,7 @@ class Adaptive:
 def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tuple[npt.NDArray[np.intp], Past]]:
     """Rows of series of about the same age, and what they are looked back at."""
     since = experts.shifted.bin - (panel.start - experts.shifted.start) // panel.step
-    for rows, values, unit in alike(panel, panel.length, TOGETHER):
+    for rows, values, unit in alike(panel, panel.length, ORIGINS_TOGETHER):
         known = values.shape[1]
         at_level = filled(level.values[rows, panel.length - known :])
         yield rows, Past(values, unit, at_level, since[rows] - (panel.length - known), panel.bins(DAY))
@@ -189,7 +189,7 @@ def _learn(
     for reach in np.unique(kinds).tolist():
         alike_far = kinds == reach
         known = standing.of((rows, reach))
-        known = known.after(found.actual[:, :, alike_far], found.said[:, :, alike_far], FIRST, TABLE_LEVELS)
+        known = known.after(found.actual[:, :, alike_far], found.said[:, :, alike_far], FIRST, TRAINING_LEVELS)
         standing.regret[rows, reach], standing.energy[rows, reach] = known
 
 
@@ -204,7 +204,7 @@ def _mixture(
     history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], ridge: Floats, levels: Sequence[float]
 ) -> Floats:
     """[series, quantile, window] of all experts together; NaN where the prior is silent."""
-    prior = answers(history, windows, TABLE_LEVELS)
+    prior = answers(history, windows, TRAINING_LEVELS)
     reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
     spread = learned.experts.spread[:, reaches].astype(np.float32)[:, kinds]
     ago = [
@@ -216,7 +216,7 @@ def _mixture(
     said = [prior, within_reach(ridge, prior, axis=1), *ago]
     table = mixed(np.stack([in_units(one, unit) for one in said], axis=-1, dtype=np.float32), weights) * unit
     table = np.maximum.accumulate(np.where(np.isfinite(prior), table, np.nan), axis=1)
-    return read_table(table, levels, TABLE_LEVELS)
+    return read_table(table, levels, TRAINING_LEVELS)
 
 
 def _ago(history: Panel, windows: Sequence[StepWindow], bins: int) -> Floats:

@@ -13,9 +13,9 @@ import numpy as np
 
 from .forecast import StepWindow
 from .panel import DAY
-from .prior import GROWN_DAYS, NEAR, in_own_unit, look
+from .prior import GROWN_DAYS, NEAR_BINS, in_own_unit, look
 from .spread import read_table
-from .training import TABLE_LEVELS
+from .training import TRAINING_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ GOLDEN = 0.6180339887498949
 def far_windows(day: int) -> tuple[StepWindow, ...]:
     """Single steps of a day ahead that are replayed."""
     steps = [hour * day // 24 for hour in FAR_HOURS]
-    return tuple(StepWindow(step, step) for step in steps if step > NEAR)
+    return tuple(StepWindow(step, step) for step in steps if step > NEAR_BINS)
 
 
 def ahead_of(values: Floats, origins: Origins, windows: Sequence[StepWindow]) -> Floats:
@@ -96,4 +96,4 @@ def _said(
     first = max(0, int(origins[0]) - (GROWN_DAYS + 1) * day)
     views = look(values[:, first : int(origins[-1]) + 1], origins - first, windows, day)
     found = np.moveaxis(views.in_units(), -1, 1)
-    return np.moveaxis(read_table(found, levels, TABLE_LEVELS), 1, -1)
+    return np.moveaxis(read_table(found, levels, TRAINING_LEVELS), 1, -1)

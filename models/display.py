@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 DEMAND, FORECAST, SHORTAGE, CAPACITY = "#0b5cad", "#0a7d5f", "#c8481a", "#5f6770"
 """Colours with one meaning each, in every picture: told apart by eyes that confuse red and green."""
 WIDTH, HEIGHT = 180, 28
-POINTS = 120
-ROWS = 12
+DISPLAY_POINTS = 120
+DISPLAY_ROWS = 12
 PLAIN = (1e-3, 1e4)
 """Sizes of numbers that are written without a power of ten."""
 
@@ -30,7 +30,7 @@ def panel_html(panel: Panel) -> str:
     """A panel: what it covers, what was done to it, and its first series."""
     rows = [
         (escape(key), sparkline(values), *_figures(values))
-        for key, values in zip(panel.keys[:ROWS], panel.values[:ROWS], strict=True)
+        for key, values in zip(panel.keys[:DISPLAY_ROWS], panel.values[:DISPLAY_ROWS], strict=True)
     ]
     heads = ("series", f"{panel.start:%d %b} to {panel.end:%d %b %Y}", "latest", "median", "largest", "gaps")
     notes = "".join(f"<li>{escape(note)}</li>" for note in panel.notes)
@@ -58,7 +58,7 @@ def forecast_html(forecast: Forecast) -> str:
             *(number(forecast.values[i, level].max()) for level in chosen),
             escape(provenance.reasons[i]),
         )
-        for i, key in enumerate(forecast.keys[:ROWS])
+        for i, key in enumerate(forecast.keys[:DISPLAY_ROWS])
     ]
     unknown = "".join(f"<li>{escape(f'{key}: {why}')}</li>" for key, why in forecast.unknown.items())
     return f"<p>{escape(forecast_summary(forecast))}</p>{table(heads, rows, len(forecast.keys))}<ul>{unknown}</ul>"
@@ -146,9 +146,9 @@ def _figures(values: Floats) -> tuple[str, ...]:
 
 def _thinned(values: Floats) -> Floats:
     """Return at most POINTS values, each the largest of its bins; NaN where a bin has no sample."""
-    if len(values) <= POINTS:
+    if len(values) <= DISPLAY_POINTS:
         return values
-    parts = np.array_split(values, POINTS)
+    parts = np.array_split(values, DISPLAY_POINTS)
     return np.array([np.fmax.reduce(part) for part in parts])
 
 

@@ -114,12 +114,12 @@ class Ets:
         known = filled(values[None])[0].astype(np.float64)
         scale = np.std(known)
         if not scale > UNMOVED * np.abs(known).max():
-            return STILL
+            return STILL_PARAMETERS
         return attempted(self.name, fitted_parameters, known / scale, first.scaled(1 / scale), self.iterations)
 
 
 # A series that does not move teaches nothing: these are taken.
-STILL = Parameters(np.array(0.1), np.array(0.0), np.array(0.0), np.array(0.9))
+STILL_PARAMETERS = Parameters(np.array(0.1), np.array(0.0), np.array(0.0), np.array(0.9))
 
 
 @dataclass(frozen=True, eq=False)

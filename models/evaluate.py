@@ -64,7 +64,7 @@ def seasonal_scale(history: Floats, season: int) -> Floats:
 
 
 SCORED_LEVELS = (0.5, 0.9, 0.95)
-MEMORY = 14 * DAY
+EVALUATION_WINDOW = 14 * DAY
 """What a model sees of the past, as in the service."""
 
 
@@ -106,7 +106,7 @@ def evaluate(
     steps: int,
     at: Sequence[datetime],
     levels: Sequence[float] = SCORED_LEVELS,
-    memory: timedelta = MEMORY,
+    memory: timedelta = EVALUATION_WINDOW,
 ) -> Score:
     """Fit on what was known at each origin (the latest `memory`), forecast, and score against what came.
 

@@ -1,6 +1,6 @@
 """Experts: what the prior, the ridge, yesterday and last week say of a series, now and at past origins.
 
-Quantiles are those of TABLE_LEVELS; NaN where an expert cannot speak. Yesterday and last week are the same window a day
+Quantiles are those of TRAINING_LEVELS; NaN where an expert cannot speak. Yesterday and last week are that window a day
 and a week ago, with the spread that this had at the replayed origins, so that load that repeats itself is forecast as
 exactly as it repeats itself.
 """
@@ -13,11 +13,11 @@ import numpy as np
 
 from .backtest import ahead_of
 from .panel import DAY
-from .prior import NEAR, look
+from .prior import NEAR_BINS, look
 from .ridge import Equations, said_at
 from .shift import Shifts
 from .spread import error_table, read_table
-from .training import TABLE_LEVELS
+from .training import TRAINING_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,12 +35,12 @@ PERIODS = (DAY, 7 * DAY)
 # Windows of which one is learned: single near steps, near peaks, all that lies further ahead.
 ONE, PEAK, FAR = range(3)
 REACHES = FAR + 1
-MEDIAN = TABLE_LEVELS.index(0.5)
+MEDIAN = TRAINING_LEVELS.index(0.5)
 
 
 def reach_of(window: StepWindow) -> int:
     """Which origins speak for a window."""
-    if window.last > NEAR:
+    if window.last > NEAR_BINS:
         return FAR
     return ONE if window.steps == 1 else PEAK
 
@@ -101,13 +101,13 @@ class Replayed(NamedTuple):
 
 
 # What is further away than this many units is as far: more would not fit into a float32.
-FARTHEST = 1e30
+MAX_LOSS = 1e30
 
 
 def in_units(values: Floats, unit: Floats) -> Floats:
     """Values divided by a unit that broadcasts, however small it is."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.clip(values / unit, -FARTHEST, FARTHEST))
+        return np.asarray(np.clip(values / unit, -MAX_LOSS, MAX_LOSS))
 
 
 def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow]) -> Replayed:
@@ -118,7 +118,7 @@ def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Seq
     """
     views = look(past.values, origins, windows, past.day, members=1)
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
-    ridge = said_at(past.level, learned.equations, origins, windows, TABLE_LEVELS)
+    ridge = said_at(past.level, learned.equations, origins, windows, TRAINING_LEVELS)
     ridge = in_units(ridge, unit)
     ridge[origins < past.since[:, None]] = np.nan
     spread = in_units(learned.spread, unit)
@@ -138,7 +138,7 @@ def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
 
     Equations extrapolate: after a shift of level by a factor of fourteen one of them expected eighteen times what came.
     """
-    low, high = (np.take(prior, [at], axis=axis) for at in (0, len(TABLE_LEVELS) - 1))
+    low, high = (np.take(prior, [at], axis=axis) for at in (0, len(TRAINING_LEVELS) - 1))
     reach = (high - low) / 2
     return np.asarray(np.clip(ridge, prior - reach, prior + reach))
 
@@ -159,11 +159,11 @@ def change_of_periods(past: Past, origins: Origins, windows: Sequence[StepWindow
     for bins in (past.day, 7 * past.day):
         change = came - a_period_ago(past.values, origins, windows, bins)
         known = change[:, np.isfinite(change).all(axis=(0, 2))].reshape(len(change), -1)
-        spreads.append(read_table(error_table(known), TABLE_LEVELS) if known.shape[1] else _nothing(len(change)))
+        spreads.append(read_table(error_table(known), TRAINING_LEVELS) if known.shape[1] else _nothing(len(change)))
     found = np.stack(spreads, axis=1)
     found[:, :, MEDIAN] *= 0
     return np.asarray(found * past.unit[:, None, None])
 
 
 def _nothing(series: int) -> Floats:
-    return np.full((series, len(TABLE_LEVELS)), np.nan)
+    return np.full((series, len(TRAINING_LEVELS)), np.nan)

@@ -10,15 +10,15 @@ import pandas as pd
 
 from .display import span_text
 from .errors import PanelError
-from .panel import LARGEST, Panel
+from .panel import LARGEST_VALUE, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .forecast import Forecast
 
-COLUMNS = {"timestamp": ("timestamp", "time", "ds"), "value": ("value", "y")}
-SERIES = ("series", "workload", "series_id", "unique_id")
+COLUMN_ALIASES = {"timestamp": ("timestamp", "time", "ds"), "value": ("value", "y")}
+SERIES_ALIASES = ("series", "workload", "series_id", "unique_id")
 """Names of the columns of a long frame; `ds`, `y`, `unique_id` are those of other forecasting libraries."""
 ONLY_SERIES = "series"
 LONGEST_STEP = timedelta(hours=1)
@@ -80,11 +80,11 @@ def panel_of_long(frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
 
 def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """timestamp, value, series of every sample that is one, and what was left out."""
-    named = {name: next((one for one in names if one in frame), None) for name, names in COLUMNS.items()}
+    named = {name: next((one for one in names if one in frame), None) for name, names in COLUMN_ALIASES.items()}
     for name, column in named.items():
         if column is None:
             raise PanelError(f"the frame has no column {name!r} among {', '.join(map(str, frame.columns))}")
-    series = next((one for one in SERIES if one in frame), None)
+    series = next((one for one in SERIES_ALIASES if one in frame), None)
     when, notes = instants(frame[named["timestamp"]]), []
     if when.dt.tz is None:
         when = when.dt.tz_localize("UTC")
@@ -92,7 +92,7 @@ def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     values = pd.to_numeric(frame[named["value"]], errors="coerce").astype(float)
     keys = frame[series].astype(str) if series else pd.Series(ONLY_SERIES, frame.index)
     samples = pd.DataFrame({"timestamp": when.dt.tz_convert("UTC"), "value": values, "series": keys})
-    good = samples[(samples["value"] >= 0) & (samples["value"] <= LARGEST)]
+    good = samples[(samples["value"] >= 0) & (samples["value"] <= LARGEST_VALUE)]
     if len(good) < len(samples):
         notes.append(f"{len(samples) - len(good)} of {len(samples)} rows hold no demand (empty, negative, no number)")
     if good.empty:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Waves of the week need to be seen more than once; a day wave needs two days to differ from a trend.
 WEEK_FROM, LEAST_DAYS = 8, 2
 # So many observations of 0 speak against every wave: nothing against 2,000 bins, everything where all are gaps.
-PENALTY = 1.0
+HARMONIC_PENALTY = 1.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def coefficients(values: Floats, columns: Floats) -> Floats:
     cross = np.where(known, values - mean, 0.0) @ columns
     found = np.zeros_like(cross)
     whole = known.all(axis=1)
-    penalty = PENALTY * np.eye(columns.shape[1])
+    penalty = HARMONIC_PENALTY * np.eye(columns.shape[1])
     found[whole] = np.linalg.solve(columns.T @ columns + penalty, cross[whole].T).T
     if not whole.all():
         pairs = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from .errors import QuestionError
-from .evaluate import MEMORY, SCORED_LEVELS, Score, cost_of_reserve, leaderboard, origins
+from .evaluate import EVALUATION_WINDOW, SCORED_LEVELS, Score, cost_of_reserve, leaderboard, origins
 from .forecast import checked_levels
 from .past_forecasts import Backtest, Winner, error_bar, relative_draws, winner_of
 
@@ -148,9 +148,9 @@ def compare(
     for name, model in found.items():
         watched = WatchedModel(model, clock)
         for origin in at:
-            watched.fit(panel.until(origin).last(MEMORY)).forecast(steps, asked)
+            watched.fit(panel.until(origin).last(EVALUATION_WINDOW)).forecast(steps, asked)
         spent = 1000 * watched.spent / (len(at) * max(1, len(panel)))
-        test = Backtest(name, panel, tuple(watched.forecasts), MEMORY)
+        test = Backtest(name, panel, tuple(watched.forecasts), EVALUATION_WINDOW)
         entries[name] = Entry(test, watched.cost(panel), spent)
     return Leaderboard(entries, reference)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 Asked = ParamSpec("Asked")
-ERRORS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError, np.linalg.LinAlgError)
+LIBRARY_ERRORS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError, np.linalg.LinAlgError)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def attempted(name: str, fit: Callable[Asked, Found], *args: Asked.args, **kwarg
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return fit(*args, **kwargs)
-    except ERRORS as error:
+    except LIBRARY_ERRORS as error:
         return Failed(f"{name} could not be fitted ({type(error).__name__}: {error}); the last value is held")
 
 

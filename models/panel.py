@@ -23,7 +23,7 @@ Floats: TypeAlias = npt.NDArray[np.floating]
 DAY = timedelta(days=1)
 DIMENSIONS = 2  # series, time
 # Beyond what a float32 holds nothing is demand, and a model that adds two such values has none.
-LARGEST = 1e38
+LARGEST_VALUE = 1e38
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -57,7 +57,7 @@ class Panel:
     @classmethod
     def cleaned(cls, values: Floats, start: datetime, step: timedelta, keys: Sequence[str]) -> Panel:
         """A panel in which impossible samples (negative, infinite, above 1e38) have become gaps."""
-        impossible = ~((values >= 0) & (values <= LARGEST))
+        impossible = ~((values >= 0) & (values <= LARGEST_VALUE))
         return cls(np.where(impossible, np.nan, values), start, step, tuple(keys))
 
     @classmethod
@@ -247,13 +247,13 @@ def _check_values(panel: Panel) -> None:
     if not panel.values.size:
         return
     low, high = np.fmin.reduce(panel.values, axis=None), np.fmax.reduce(panel.values, axis=None)
-    if np.isnan(low) or (low >= 0 and high <= LARGEST):
+    if np.isnan(low) or (low >= 0 and high <= LARGEST_VALUE):
         return
-    bad = (panel.values > LARGEST) | (panel.values < 0)
+    bad = (panel.values > LARGEST_VALUE) | (panel.values < 0)
     row, column = np.argwhere(bad)[0]
     raise PanelError(
         f"series {panel.keys[row]!r} has the value {panel.values[row, column]} at {panel.start + column * panel.step};"
-        f" demand lies between 0 and {LARGEST:g}, use Panel.cleaned to turn such samples into gaps"
+        f" demand lies between 0 and {LARGEST_VALUE:g}, use Panel.cleaned to turn such samples into gaps"
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .display import level_text, number, span_text, table
-from .evaluate import MEMORY, Score, Tally, actual_after, score_of, tally
+from .evaluate import EVALUATION_WINDOW, Score, Tally, actual_after, score_of, tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Backtest:
     name: str
     panel: Panel
     forecasts: tuple[Forecast, ...]
-    memory: timedelta = MEMORY
+    memory: timedelta = EVALUATION_WINDOW
 
     @property
     def origins(self) -> tuple[datetime, ...]:

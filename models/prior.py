@@ -22,7 +22,7 @@ from .past_windows import past_windows
 from .situation import SeenSituation, situation
 from .spread import read_table
 from .trailing import equal_shares
-from .training import TABLE_LEVELS
+from .training import TRAINING_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .trailing import Origins
 
 # The near networks know windows that end within fifteen steps, the far ones within a day.
-NEAR = 15
+NEAR_BINS = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 LEAST, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
 # Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
@@ -87,7 +87,7 @@ def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[floa
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
             views = look(values, np.array([values.shape[1] - 1]), windows, day)
             found = views.in_units()[:, 0].swapaxes(1, 2)
-            asked = found if levels == TABLE_LEVELS else read_table(found, levels, TABLE_LEVELS)
+            asked = found if levels == TRAINING_LEVELS else read_table(found, levels, TRAINING_LEVELS)
             out[rows] = asked * unit[:, None, None]
     return out
 
@@ -97,14 +97,14 @@ def look(
 ) -> Views:
     """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members."""
     seen = situation(values, origins, day)
-    reach = "near" if max(window.last for window in windows) <= NEAR else "far"
+    reach = "near" if max(window.last for window in windows) <= NEAR_BINS else "far"
     context = seen.context.reshape(-1, seen.context.shape[-1])
     features = past_windows(seen, windows)
     flat = features.reshape(len(context), *features.shape[2:])
     mean = np.mean(
         [quantiles(network, context, flat) for network in networks()[reach][:members]], axis=0, dtype=np.float64
     )
-    return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(TABLE_LEVELS)))
+    return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(TRAINING_LEVELS)))
 
 
 def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:

@@ -26,7 +26,7 @@ RIDGE_ERROR_DAYS = 7
 PAST_ORIGINS = 128
 # Windows within half an hour (of five-minute steps), and narrow ones within an hour, are those that decisions ask for
 # in every cycle. Their errors are learned when fitting: 2 kB a series against a replay of 128 origins in each cycle.
-NEAR_STEPS = (
+RIDGE_WINDOWS = (
     *(StepWindow(first, last) for last in range(1, 7) for first in range(1, last + 1)),
     *(StepWindow(first, last) for last in range(7, 13) for first in (last - 1, last)),
 )
@@ -127,7 +127,9 @@ class Ridge:
                 return np.full((len(history), len(levels)), np.nan)
             point = expected[:, window.first - 1 - first : window.last - first].max(axis=1)
             errors = (
-                _known_errors(learned, window) if window in NEAR_STEPS else _replayed_errors(history, learned, window)
+                _known_errors(learned, window)
+                if window in RIDGE_WINDOWS
+                else _replayed_errors(history, learned, window)
             )
             return np.where(old, learned.unit.restored(point[:, None] + read_table(errors, levels)), np.nan)
 
@@ -172,7 +174,7 @@ def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:
 
 
 def _known_errors(learned: Equations, window: StepWindow) -> Floats:
-    return learned.peak_errors[:, NEAR_STEPS.index(window)]
+    return learned.peak_errors[:, RIDGE_WINDOWS.index(window)]
 
 
 def _replayed_errors(history: Panel, learned: Equations, window: StepWindow) -> Floats:
@@ -193,13 +195,13 @@ def _learned(spec: Ridge, values: Floats, regressors: Regressors) -> tuple[Float
     unit = regressors.unit(values)
     scaled = unit.past(values)
     coefficients, errors = _solve(spec, scaled, regressors)
-    near = [window for window in NEAR_STEPS if window.last <= spec.horizon]
+    near = [window for window in RIDGE_WINDOWS if window.last <= spec.horizon]
     return *unit, coefficients, errors, _peak_errors(scaled, coefficients, regressors, near)
 
 
 def _nothing(series: int, horizon: int) -> tuple[Floats, ...]:
     levels = len(TABLE_LEVELS)
-    shapes = ((), (), (0, horizon), (levels, horizon), (len(NEAR_STEPS), levels))
+    shapes = ((), (), (0, horizon), (levels, horizon), (len(RIDGE_WINDOWS), levels))
     return tuple(np.zeros((series, *shape), np.float32) for shape in shapes)
 
 

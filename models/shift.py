@@ -30,7 +30,7 @@ LEAST_FACTOR = 1.33
 # A shift is one and not noise: its size is so many times the spread of the ratios around it.
 CLEAR = 6.0
 # So much of it must be left against the same time a week ago.
-LASTING = 0.5
+LASTING_HOURS_SHARE = 0.5
 # What is next to nothing, relative to the largest value around it.
 LEAST_SHARE = 1e-3
 
@@ -108,7 +108,7 @@ def _moved(known: Floats, first: int, day: int) -> tuple[Floats, Floats]:
         np.median(_log_ratio(known[:, first - day : first], known[:, first - 2 * day : first - day]), axis=1)
     )
     weekly = np.median(_log_ratio(known[:, after], known[:, after - SHIFT_DAYS * day]), axis=1)
-    lasting = weekly * size >= LASTING * size**2
+    lasting = weekly * size >= LASTING_HOURS_SHARE * size**2
     return np.where(lasting, size, 0.0), np.where(lasting, np.abs(size) / (spread + usual + 1e-3), 0.0)
 
 

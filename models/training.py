@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .panel import Floats
     from .trailing import Origins
 
-TABLE_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
+TRAINING_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
 
 
 class Examples(NamedTuple):
@@ -135,8 +135,8 @@ def _start(data: Examples, recipe: Recipe, rng: np.random.Generator) -> Network:
         bias=np.zeros(wide, np.float32),
         hidden=drawn(wide, deep, 1.0),
         hidden_bias=np.zeros(deep, np.float32),
-        out=drawn(deep, len(TABLE_LEVELS), 0.1),
-        out_bias=np.zeros(len(TABLE_LEVELS), np.float32),
+        out=drawn(deep, len(TRAINING_LEVELS), 0.1),
+        out_bias=np.zeros(len(TRAINING_LEVELS), np.float32),
         context_mean=data.context.mean(axis=0),
         context_spread=data.context.std(axis=0) + np.float32(1e-3),
         window_mean=flat.mean(axis=0),
@@ -147,9 +147,9 @@ def _start(data: Examples, recipe: Recipe, rng: np.random.Generator) -> Network:
 def _pinball_slope(targets: Floats, found: Floats) -> Floats:
     """Slope of the pinball loss, rounded within 0.02 of the kink so that constant series come to rest: [row, level]."""
     missing = targets[..., None] - found
-    level = np.asarray(TABLE_LEVELS, dtype=np.float32)
+    level = np.asarray(TRAINING_LEVELS, dtype=np.float32)
     slope = -np.where(missing > 0, level, level - 1) * np.minimum(np.abs(missing) / 0.02, 1) / targets.size
-    return np.asarray(slope.reshape(-1, len(TABLE_LEVELS)), dtype=np.float32)
+    return np.asarray(slope.reshape(-1, len(TRAINING_LEVELS)), dtype=np.float32)
 
 
 def _leaky_slope(value: Floats) -> Floats:

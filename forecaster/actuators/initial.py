@@ -24,7 +24,7 @@ from forecaster.vertical.cluster_rules.manifest import (
     requirements_of,
 )
 from forecaster.vertical.cluster_rules.node import Occupancy
-from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +101,7 @@ def surroundings(known: NewPods, namespace: str) -> Surroundings:
     try:
         server = Server.parse(known.server)
     except ValueError:
-        server = NEWEST
+        server = LATEST_SERVER
     return Surroundings(server, ranges, quotas, Occupancy(map(node_of, known.nodes)) if known.nodes else None)
 
 

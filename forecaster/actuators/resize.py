@@ -19,7 +19,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY, texts
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY_RESOURCE, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -351,8 +351,8 @@ def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:
         has = now.get(name, Requirements())
         requests, limits = ({**to} for to in (size.requests, size.limits))
         for to, of in ((requests, has.requests), (limits, has.limits)):
-            if MEMORY in to and MEMORY in of:
-                to[MEMORY] = max(to[MEMORY], of[MEMORY])
+            if MEMORY_RESOURCE in to and MEMORY_RESOURCE in of:
+                to[MEMORY_RESOURCE] = max(to[MEMORY_RESOURCE], of[MEMORY_RESOURCE])
         return Requirements(requests, limits)
 
     return {name: kept(name, size) for name, size in wanted.items()}

@@ -27,7 +27,7 @@ from forecaster.kube.pages import ListMeta, listed
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts
-from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -239,7 +239,7 @@ class Resizes:
             try:
                 self._server = Server.parse(self._reader.get("/version", Version).git_version)
             except ValueError:
-                self._server = NEWEST
+                self._server = LATEST_SERVER
         return self._server
 
     def _mark(

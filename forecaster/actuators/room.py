@@ -15,7 +15,7 @@ from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.vertical.admission.context import AdmissionContext
 from forecaster.vertical.cluster_rules.manifest import ManifestError
 from forecaster.vertical.cluster_rules.quota import charge
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ TakeRoom: TypeAlias = "Callable[[WorkloadId, int], Room]"
 
 def no_quotas() -> Rooms:
     """Return no quotas, where none are read."""
-    return Rooms(lambda _: Surroundings(NEWEST), lambda _: None)
+    return Rooms(lambda _: Surroundings(LATEST_SERVER), lambda _: None)
 
 
 def unbounded(_: WorkloadId, more: int) -> Room:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Setups = Mapping[WorkloadId, Setup]
 
 
-HISTORY = timedelta(days=11)
+DEMO_HISTORY = timedelta(days=11)
 """How much the service can look back on when the play begins: beyond what the shipped prior has learned from."""
 
 REQUESTS_METRIC = "http_requests_per_second"
@@ -75,7 +75,7 @@ class Stage:
 def staged() -> Iterator[Stage]:
     """Set the demo up; the endpoint stops when the block ends, however it ends."""
     recording = load_recording()
-    begin = recording.start - MINUTE + HISTORY
+    begin = recording.start - MINUTE + DEMO_HISTORY
     fleet = recording.fleet(begin)
     with EmbeddedPrometheus(recording, Settings().queries, fleet) as endpoint:
         settings = settings_for(endpoint.url)
@@ -84,7 +84,7 @@ def staged() -> Iterator[Stage]:
 
 
 NOTE = "recorded load, played by the demo: no cluster is behind it"
-STATED = ("prometheus.url", "policy.horizontal.requests_metric")
+STATED_SETTINGS = ("prometheus.url", "policy.horizontal.requests_metric")
 """Settings of the demo that are not the default."""
 NEVER_STALE = timedelta(days=100 * 365)
 """What is recorded is as old as it is."""
@@ -123,7 +123,7 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
         "paths": lambda: paths.kept,
     }
     settings = settings_for(stage.url).model_dump(mode="json")
-    health = HealthBook(settings_in_force(settings, dict.fromkeys(STATED, "demo")))
+    health = HealthBook(settings_in_force(settings, dict.fromkeys(STATED_SETTINGS, "demo")))
     table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, health=health, **given)
     table.nodes = lambda: refused("no cluster is behind recorded load")
     pictures = PictureFile(pictures_path(path), window=cycle.history.window, **given)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from forecaster.app.demo import Moment, Setups, Stage
     from forecaster.domain.workload import WorkloadId
 
-SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
+TARGET_SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
 """The targets of the plain HPA as shares of its owner's; at 0.65 it spends up to 54 % more."""
 
-NOTABLE = 0.05
+NOTABLE_GAIN = 0.05
 """Shortages closer than this share of each other count as equal."""
 
 
@@ -42,12 +42,12 @@ class FloorComparison(NamedTuple):
     @property
     def worse(self) -> bool:
         """Whether the floor left notably more short than the plain HPA does for the same pod-hours."""
-        return self.equal is not None and self.floored.missing > self.equal.missing * (1 + NOTABLE)
+        return self.equal is not None and self.floored.missing > self.equal.missing * (1 + NOTABLE_GAIN)
 
 
 def curves(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Mapping[WorkloadId, Account]]:
     """The plain HPA at every point of the sweep; each takes a moment."""
-    for share in SWEEP:
+    for share in TARGET_SWEEP:
         yield hpa_alone(stage, setups, length, share)
 
 

@@ -34,7 +34,7 @@ from forecaster.app.health import WorkloadHealth
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
-from forecaster.kube.followed import CONNECTIONS, Followed
+from forecaster.kube.followed import FOLLOWED_CONNECTIONS, Followed
 from forecaster.kube.lease import REQUEST_SECONDS
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.resources.neighbours import CPU, HPAS, SCALED_OBJECTS, VPAS
@@ -262,7 +262,7 @@ def _shared(
     parts.callback(client.close)
     parts.callback(reader.close)
     election = election or election_of(settings, parts)
-    followed = Followed(ApiClient(rights, connections=CONNECTIONS))
+    followed = Followed(ApiClient(rights, connections=FOLLOWED_CONNECTIONS))
     parts.callback(followed.close)
     beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else dict)
     around, templates = Resizes(reader, _itself, followed=followed).around, Templates(reader, scalable_kinds(settings))

@@ -26,7 +26,7 @@ SOCKET = "facts.socket"
 """Socket in the state directory: an account that may read the history there may ask here."""
 LONGEST_PATH = 100
 """Longest path of a socket; the system limits it a little above."""
-SECONDS = 2.0
+FACTS_SECONDS_MAX = 2.0
 """Seconds for a question and its answer, which comes from another process of this pod."""
 MOST_BYTES = 4096
 """Bytes of a question: three names."""
@@ -81,7 +81,7 @@ class FactsServer:
             except OSError:
                 return  # it was closed
             with asking, suppress(OSError, msgspec.MsgspecError):  # it has gone, or that is no question
-                asking.settimeout(SECONDS)
+                asking.settimeout(FACTS_SECONDS_MAX)
                 asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
 
     def _answer(self, question: bytes) -> bytes:
@@ -118,7 +118,7 @@ def asked_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
         OSError: it does not answer.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.settimeout(SECONDS)
+        asking.settimeout(FACTS_SECONDS_MAX)
         asking.connect(path)
         asking.sendall(msgspec.json.encode(id_) + b"\n")
         answer = asking.makefile("rb").read()

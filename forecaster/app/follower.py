@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from forecaster.kube.lease import Leader
     from forecaster.publish.table import TableMeta
 
-STEP_SECONDS = 0.5
+FOLLOW_SECONDS = 0.5
 """Seconds between two requests to the leader; without news they cost it a stat of five files."""
-ANSWER_SECONDS = 3.0
+LEADER_ANSWER_SECONDS = 3.0
 SKEW_SECONDS = 10.0
 """Difference of clocks that is reported, in seconds; a table is stale after minutes."""
-HISTORY = "history"
+HISTORY_FILE = "history"
 
 
 class ReplacedError(ApiError):
@@ -90,7 +90,9 @@ class Follower:
             self._client.close()
         self._leader, self._client, self._tags, self._history = leader, None, {}, iter(())
         if leader is not None and leader.address:
-            self._client = ApiClient(partial(self._config, leader.address), connections=1, timeout=ANSWER_SECONDS)
+            self._client = ApiClient(
+                partial(self._config, leader.address), connections=1, timeout=LEADER_ANSWER_SECONDS
+            )
 
     def _step(self) -> None:
         if self._client is None:
@@ -98,7 +100,7 @@ class Follower:
         found = self._client.get(FILES, ReplicatedFiles)
         self._compare(found.now)
         for name, tag in self._new(found.tags):
-            if name == HISTORY:
+            if name == HISTORY_FILE:
                 self._history = self._copied(name, tag)
             else:
                 for _ in self._copied(name, tag):
@@ -107,7 +109,7 @@ class Follower:
         try:
             next(self._history, None)  # a piece of it, then the next table
         except BaseException:
-            self._tags.pop(HISTORY, None)
+            self._tags.pop(HISTORY_FILE, None)
             raise
 
     def _new(self, tags: dict[str, str]) -> list[tuple[str, str]]:

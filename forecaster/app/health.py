@@ -9,7 +9,7 @@ import numpy as np
 from forecaster.actuators.health import Health
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceError
-from forecaster.sources.queries import ERRORS
+from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ class WorkloadHealth:
         fault, found = "", {}
         if self._source is not None:
             try:
-                block = self._source.latest(Signal(f"{ERRORS}{name}", unit=""), now)
+                block = self._source.latest(Signal(f"{ERROR_SIGNAL_PREFIX}{name}", unit=""), now)
                 fault = block.partial
                 found = dict(zip(block.ids, block.values[:, -1].tolist(), strict=True))
             except SourceError as error:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from forecaster.actuators.writes import AuditLog
     from forecaster.config.settings import Settings
 
-REFUSED = EventKind("SettingsRefused", warns=True)
-TAKEN_OVER = EventKind("SettingsTakenOver")
+SETTINGS_REFUSED = EventKind("SettingsRefused", warns=True)
+SETTINGS_TAKEN_OVER = EventKind("SettingsTakenOver")
 
 
 class OwnPod(NamedTuple):
@@ -48,7 +48,7 @@ class SettingsEvents(NamedTuple):
 
     def tell(self, refused: str) -> None:
         """One Event; empty where what was refused is mended. Raises nothing: the log and a metric tell it, too."""
-        kind, now = REFUSED if refused else TAKEN_OVER, self.clock()
+        kind, now = SETTINGS_REFUSED if refused else SETTINGS_TAKEN_OVER, self.clock()
         why = f"Those of before are in force: {refused}" if refused else "The settings' files are in force again."
         involved = InvolvedObject(self.pod.namespace, self.pod.name, self.pod.uid, "v1", "Pod")
         try:

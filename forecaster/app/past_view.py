@@ -11,8 +11,8 @@ import numpy as np
 from forecaster.cycle.workload_facts import ContainerTold  # noqa: TC001  msgspec resolves them
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.look_back import (
-    EVERY,
-    LENGTH,
+    LOOK_BACK_LENGTH,
+    MINUTES_A_POINT,
     Span,
     by_hour,
     event_spans,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from forecaster.replay.runs import RunResult
     from forecaster.replay.what_if import WhatIf, WhatIfFacts
 
-DIGITS = 4
+PAST_DIGITS = 4
 NO_HOLIDAYS = Calendar()
 Numbers = list[float | None]
 
@@ -125,8 +125,10 @@ def past_view(
     spans = {
         "masked": masked_spans(facts, signal) if refused == "" else [],
         "unknown": unknown_spans(facts, signal),
-        "event": event_spans(facts.policy.horizontal.events, end - LENGTH, end + HOUR),
-        "holiday": [Span(one.start, one.end, one.name) for one in calendar.holidays(end - LENGTH, end + HOUR)],
+        "event": event_spans(facts.policy.horizontal.events, end - LOOK_BACK_LENGTH, end + HOUR),
+        "holiday": [
+            Span(one.start, one.end, one.name) for one in calendar.holidays(end - LOOK_BACK_LENGTH, end + HOUR)
+        ],
     }
     return PastView(
         signal=str(signal),
@@ -134,15 +136,15 @@ def past_view(
         refused=refused,
         hours=[HourView(*hour) for hour in by_hour(forecast)] if forecast else [],
         spans=[_span(span, kind) for kind, some in spans.items() for span in some],
-        news=[NewsView(at, said) for at, said in told.news if at >= end - LENGTH],
+        news=[NewsView(at, said) for at, said in told.news if at >= end - LOOK_BACK_LENGTH],
         containers=[view for one in told.containers for view in _container(one)],
         plain=_plain(what_if, alone) if alone else None,
     )
 
 
 def _plain(what_if: WhatIf, alone: RunResult) -> PlainView:
-    first = what_if.measurements.instant(EVERY)
-    return PlainView(first, alone.track.asked[EVERY - 1 :: EVERY].tolist())
+    first = what_if.measurements.instant(MINUTES_A_POINT)
+    return PlainView(first, alone.track.asked[MINUTES_A_POINT - 1 :: MINUTES_A_POINT].tolist())
 
 
 def _forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> tuple[PastForecast | None, str]:
@@ -150,7 +152,7 @@ def _forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> tup
     if not known.any():
         return None, f"nothing was measured of {signal}"
     history = (known.size - int(known.argmax())) * MINUTE
-    if history < LENGTH + timedelta(hours=1):
+    if history < LOOK_BACK_LENGTH + timedelta(hours=1):
         return None, f"{history / HOUR:.0f} hours of history are too few to look back half a day"
     return past_forecast(facts, signal, lead), ""
 
@@ -167,7 +169,7 @@ def _forecast_view(past: PastForecast) -> PastForecastView:
 
 
 def _numbers(values: Floats | Sequence[float]) -> Numbers:
-    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
+    return [float(f"{value:.{PAST_DIGITS}g}") if np.isfinite(value) else None for value in values]
 
 
 def _span(span: Span, kind: str) -> SpanView:

@@ -24,7 +24,7 @@ TAKEN_OVER = ("policy", "overrides")
 """Sections that are taken over at once."""
 SHARDS = "sharding.shards"
 """Setting that is applied on reload only where the fleet is sharded."""
-SHOWN = 10
+CHANGES_SHOWN = 10
 """Paths of settings that are written out."""
 
 
@@ -80,7 +80,7 @@ class SettingsReload:
         """A line for the report of every cycle while something is not as the files say."""
         found = [f"settings: refused, those of before are in force: {self.refused}"] if self.refused else []
         if self.waiting:
-            found.append(f"settings: {', '.join(self.waiting[:SHOWN])} changed; restart the service for it")
+            found.append(f"settings: {', '.join(self.waiting[:CHANGES_SHOWN])} changed; restart the service for it")
         return found
 
     def _take_over(self, fresh: Settings) -> None:
@@ -99,7 +99,7 @@ class SettingsReload:
         changed = changed_paths(self.running, fresh)
         waiting = tuple(path for path in changed if not at_once & {path, path.partition(".")[0]})
         if waiting and waiting != self.waiting:
-            self.log.warning("settings_need_restart", settings=waiting[:SHOWN])
+            self.log.warning("settings_need_restart", settings=waiting[:CHANGES_SHOWN])
         self.waiting = waiting
 
 

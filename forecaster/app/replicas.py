@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from forecaster.app.follower import STEP_SECONDS
+from forecaster.app.follower import FOLLOW_SECONDS
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Replica:
         with ExitStack() as parts:
             service = self.build(parts)
             service.schedule.start()
-            while self.election.holds() and not told.wait(STEP_SECONDS):
+            while self.election.holds() and not told.wait(FOLLOW_SECONDS):
                 self.role(leads=True)
             finished = service.stop()
         if not told.is_set():
@@ -74,7 +74,7 @@ class Replica:
         leader = self.election.leader
         of_before = leader is not None and leader.address == self.election.address  # this replica, before its restart
         self.follower.step(None if of_before else leader)
-        told.wait(STEP_SECONDS)
+        told.wait(FOLLOW_SECONDS)
 
     def _say_fault(self) -> None:
         """A Lease that cannot be read has no leader: once it is said, and not at every look."""

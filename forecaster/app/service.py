@@ -126,7 +126,7 @@ class Service:
         self.idle = frozenset(idle)
         new = [one for one in idle if one not in before]
         if new:
-            self.log.warning("overrides_match_nothing", at=outcome.report.at, overrides=new[: telemetry.SHOWN])
+            self.log.warning("overrides_match_nothing", at=outcome.report.at, overrides=new[: telemetry.FAILURES_SHOWN])
 
     def _save(self, due: Iterable[Persistence], now: datetime) -> None:
         for one in due:

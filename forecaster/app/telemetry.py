@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from forecaster.sources.live_objects import WatchState
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
-SHOWN = 5
+FAILURES_SHOWN = 5
 """Failures of one cycle that are written out in the log; the report holds all of them."""
 OUTCOMES = ("complete", "incomplete", "failed")
 """All of them are there from the start: Prometheus sees no increase in a series that begins."""
-STEP_SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+STEP_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 def configure(*, level: str = "INFO", json: bool | None = None) -> None:
@@ -68,11 +68,13 @@ def log_report(log: Log, report: CycleReport) -> None:
     if report.late_starts:
         log.warning("cycle_starts_late", at=report.at, late_starts=report.late_starts)
     if report.gates:
-        log.info("gates_moved", at=report.at, moved=len(report.gates), gates=report.gates[:SHOWN])
+        log.info("gates_moved", at=report.at, moved=len(report.gates), gates=report.gates[:FAILURES_SHOWN])
     if report.moved:
-        log.warning("request_origin_changed", at=report.at, moved=len(report.moved), workloads=report.moved[:SHOWN])
+        log.warning(
+            "request_origin_changed", at=report.at, moved=len(report.moved), workloads=report.moved[:FAILURES_SHOWN]
+        )
     if report.failures:
-        log.warning("cycle_incomplete", **facts, failed=len(report.failures), failures=report.failures[:SHOWN])
+        log.warning("cycle_incomplete", **facts, failed=len(report.failures), failures=report.failures[:FAILURES_SHOWN])
     else:
         log.debug("cycle_complete", **facts)
 
@@ -93,7 +95,7 @@ class Metrics:
             "forecaster_cycle_step_seconds",
             "Time of each step of the cycle.",
             ["step"],
-            buckets=STEP_SECONDS,
+            buckets=STEP_BUCKETS,
             registry=registry,
         )
         self._cycles = Counter("forecaster_cycles", "Cycles by outcome.", ["outcome"], registry=registry)

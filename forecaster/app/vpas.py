@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.kube.client import ApiClient
 
-EVERY = timedelta(minutes=5)
+VPA_INTERVAL = timedelta(minutes=5)
 """VPAs renew their recommendations by the minute and hardly change them; a list of 10,000 is some 20 MB."""
 ENDED_SECONDS = 5.0
 
@@ -26,7 +26,7 @@ ENDED_SECONDS = 5.0
 class VpaLook:
     """The newest list. No cycle waits for the API server: it publishes what was listed last."""
 
-    def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = EVERY) -> None:
+    def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = VPA_INTERVAL) -> None:
         self.seen = SeenVpas()
         self._client, self._clock, self._every = client, clock, every
         self._stop = threading.Event()

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 NICE = 5
 LONGEST_LEAD = 3600.0
 """Longest part of the history that is replayed, in seconds."""
-QUIET_SECONDS = 0.06
+IDLE_BEFORE_PREPARING = 0.06
 """Seconds without a question after which the next ones are prepared: a page asks every 0.05 s while a slider moves."""
-KEPT = 4
+PREPARED_KEPT = 4
 """Workloads that are made ready: a reader looks at one."""
 KEPT_FOR = timedelta(minutes=5)
 """After which the newest hours are asked for again."""
@@ -183,7 +183,7 @@ class WhatIfAnswers:
         if known is None or (question.at and question.at - known.what_if.facts.traces.end > KEPT_FOR):
             known = self.ready[id_] = self._looked(id_)
         self.ready.move_to_end(id_)
-        while len(self.ready) > KEPT:
+        while len(self.ready) > PREPARED_KEPT:
             self.ready.popitem(last=False)
         return known
 
@@ -275,7 +275,7 @@ def main() -> int:
     while line := read.readline():
         sys.stdout.buffer.write(answers.answer(line))
         sys.stdout.buffer.flush()
-        quiet = QUIET_SECONDS
+        quiet = IDLE_BEFORE_PREPARING
         while not asked(quiet) and answers.prepare(asked):
             quiet = 0.0
     return 0

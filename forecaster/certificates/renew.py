@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime, timedelta
 
-BEGIN = "-----BEGIN CERTIFICATE-----"
+CERTIFICATE_HEAD = "-----BEGIN CERTIFICATE-----"
 
 
 class StoredCertificate(NamedTuple):
@@ -129,7 +129,9 @@ def why_renew(certificate: str, names: Sequence[str], now: datetime, renew_befor
 
 def bundle(*authorities: str) -> str:
     """These authorities, each once, the first first; a bundle may be given where one is expected."""
-    certificates = [BEGIN + part.rstrip() + "\n" for text in authorities for part in text.split(BEGIN)[1:]]
+    certificates = [
+        CERTIFICATE_HEAD + part.rstrip() + "\n" for text in authorities for part in text.split(CERTIFICATE_HEAD)[1:]
+    ]
     return "".join(dict.fromkeys(certificates))
 
 

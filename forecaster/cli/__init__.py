@@ -57,7 +57,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-WIDTH = 66
+EXAMPLE_WIDTH = 66
 """Width of an example: help is indented, and a continued line ends with a backslash."""
 OPTION = re.compile(r"(?<=\s)(--?[a-z-]+) (?![-|])")
 """An option, which stays in one line with its value."""
@@ -178,7 +178,7 @@ def examples(lines: tuple[str, ...]) -> str:
 
 def _example(line: str) -> str:
     joined = OPTION.sub("\\1\N{NO-BREAK SPACE}", line)
-    pieces = textwrap.wrap(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
+    pieces = textwrap.wrap(joined, EXAMPLE_WIDTH, break_long_words=False, break_on_hyphens=False)
     return "  " + " \\\n      ".join(pieces).replace("\N{NO-BREAK SPACE}", " ")
 
 

@@ -42,14 +42,14 @@ def backtest() -> None:
     """What a policy would have done over measured history."""
 
 
-EPILOG = """\b
+BACKTEST_EPILOG = """\b
 Examples:
   forecaster backtest vertical --demo
   forecaster backtest vertical 'shop/*' -o json \\
       --prometheus http://prometheus:9090"""
 
 
-@app.command(epilog=EPILOG)
+@app.command(epilog=BACKTEST_EPILOG)
 def vertical(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,

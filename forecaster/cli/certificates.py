@@ -11,19 +11,21 @@ from forecaster.cli.options import Context, Kubeconfig, api_client
 if TYPE_CHECKING:
     from forecaster.certificates.renew import CertificateSpec, CertificateStore
 
-SERVICE = typer.Option(help="NAMESPACE/NAME of the Service that the certificate is for.")
-SECRET = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
+SERVICE_OPTION = typer.Option(help="NAMESPACE/NAME of the Service that the certificate is for.")
+SECRET_OPTION = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
 API_SERVICE = typer.Option("--api-service", help="APIService that has to trust it, if it is ours; repeated.")
-WEBHOOK = typer.Option("--webhook", help="MutatingWebhookConfiguration that has to trust it, if it is ours; repeated.")
-ATTEMPTS = 3
+WEBHOOK_OPTION = typer.Option(
+    "--webhook", help="MutatingWebhookConfiguration that has to trust it, if it is ours; repeated."
+)
+CERTIFICATE_ATTEMPTS = 3
 """Two runs at a time write in turns; the one that came second looks again."""
 
 
 def certificates(
-    service: Annotated[str, SERVICE],
-    secret: Annotated[str, SECRET],
+    service: Annotated[str, SERVICE_OPTION],
+    secret: Annotated[str, SECRET_OPTION],
     api_services: Annotated[list[str] | None, API_SERVICE] = None,
-    webhooks: Annotated[list[str] | None, WEBHOOK] = None,
+    webhooks: Annotated[list[str] | None, WEBHOOK_OPTION] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How long a new one is valid.")] = 90,
     renew_before: Annotated[int, typer.Option(min=0, help="Days before its end at which it is renewed.")] = 30,
     kubeconfig: Kubeconfig = None,
@@ -42,7 +44,7 @@ def certificates(
     registered = [renew.Registered(renew.API_SERVICE, one) for one in api_services or ()]
     registered += [renew.Registered(renew.WEBHOOK, one) for one in webhooks or ()]
     spec = renew.CertificateSpec(service, registered, timedelta(days=days), timedelta(days=renew_before))
-    _renew(ApiCluster(api_client(kubeconfig, context), secret), spec, ATTEMPTS)
+    _renew(ApiCluster(api_client(kubeconfig, context), secret), spec, CERTIFICATE_ATTEMPTS)
 
 
 def _renew(store: CertificateStore, spec: CertificateSpec, attempts: int) -> None:

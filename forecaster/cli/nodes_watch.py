@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import CycleSettings
     from forecaster.serving.options import Address
 
-STALE_INTERVALS = 3
+WATCH_STALE_INTERVALS = 3
 """Cycles that may be missed before nothing is said any more."""
 
 
@@ -44,7 +44,7 @@ class NodeWatch:
     load: NodeLoad = field(init=False)
 
     def __post_init__(self) -> None:
-        self.load = NodeLoad(self.clock, STALE_INTERVALS * self.settings.interval)
+        self.load = NodeLoad(self.clock, WATCH_STALE_INTERVALS * self.settings.interval)
 
     def tick(self) -> None:
         """One look; whatever happens, the next one comes."""
@@ -58,7 +58,7 @@ class NodeWatch:
         failures = [*look.outcome.report.failures, *([look.unknown] if look.unknown else [])]
         if failures:
             self.log.warning(
-                "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.SHOWN]
+                "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.FAILURES_SHOWN]
             )
         ahead = look.node_forecast(self.quantile, self.warm_minutes)
         return Snapshot(ahead.at, ahead.watcher, metrics_text(ahead))

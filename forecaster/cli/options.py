@@ -196,7 +196,7 @@ def known_workloads(settings: Settings, at: datetime | None = None, *, patient: 
     return sorted({WorkloadId(*(row.labels.get(label, "") for label in named)) for row in rows})
 
 
-LONGEST = timedelta(days=36_500)
+MAX_DURATION = timedelta(days=36_500)
 """Longest duration on the command line: an instant so long ago can still be represented."""
 
 
@@ -213,7 +213,7 @@ def duration_of(option: str, text: str) -> timedelta:
         found = parse_duration(text)
     except ValueError as error:
         raise ConfigError("command line", [Fault(option, text, str(error))]) from error
-    if not isinstance(found, timedelta) or found > LONGEST or (option == "--length" and not found):
+    if not isinstance(found, timedelta) or found > MAX_DURATION or (option == "--length" and not found):
         raise ConfigError("command line", [Fault(option, text, "must be a duration like 90s, 5m or 7d")])
     return found
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.replay.realised import DecidedCount
     from forecaster.store.settings import StateSettings
 
-BEFORE = timedelta(days=30)
+HISTORY_BEFORE = timedelta(days=30)
 """A count that has not changed for long was decided long ago."""
 
 
@@ -65,7 +65,7 @@ def decisions_of(
 
     ledger = recorded_ledger(settings)
     try:
-        kept = {id_: ledger.decisions_of(id_, begin - BEFORE) for id_ in workloads}
+        kept = {id_: ledger.decisions_of(id_, begin - HISTORY_BEFORE) for id_ in workloads}
     finally:
         ledger.close()
     return {id_: [DecidedCount(one.at, one.decided.replicas) for one in some] for id_, some in kept.items()}

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
     from forecaster.replay.traces import Measurements, Traces
 
-REQUESTS: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
+REQUESTS_POLICY: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
 """What the bundled recording's HPAs need, unless a file of settings says otherwise."""
 NO_PRICES = (None, None)
 UNTIL = "--until"
@@ -167,7 +167,7 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
     if len(outside) == 1:
         given = {"horizontal": {"requests_metric": outside.pop()}}
     elif not options.export and not options.from_prometheus:
-        given = REQUESTS
+        given = REQUESTS_POLICY
     defaults = type(policies.defaults).model_validate(merged(policies.defaults.model_dump(), given))
     return Policies(defaults, policies.overrides, signals=policies.signals)
 

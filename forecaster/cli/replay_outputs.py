@@ -10,7 +10,7 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.report.printed import Printable, print_as, print_table, print_text
 from forecaster.report.replay_page import page
-from forecaster.report.replay_table import LEGEND, columns_of, left_out_lines, limits_of, rows_of, sentences
+from forecaster.report.replay_table import REPLAY_LEGEND, columns_of, left_out_lines, limits_of, rows_of, sentences
 from forecaster.report.replay_view import comparison_view
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def check_writable(*paths: Path | None) -> None:
             raise StoreError("-: standard output is printed with -o json; --json and --html name files")
         folder = path.parent
         if not folder.is_dir():
-            raise StoreError(f"{path}: there is no folder {folder}; {REMEDY}")
+            raise StoreError(f"{path}: there is no folder {folder}; {OUTPUT_REMEDY}")
         if not os.access(path if path.exists() else folder, os.W_OK):
-            raise StoreError(f"{path}: may not be written; {REMEDY}")
+            raise StoreError(f"{path}: may not be written; {OUTPUT_REMEDY}")
 
 
-REMEDY = "name a file in a directory that may be written"
+OUTPUT_REMEDY = "name a file in a directory that may be written"
 
 
 def write_outcome(
@@ -69,7 +69,7 @@ def _print(one: Comparison, assumed: Assumptions, *, wide: bool) -> None:
     print_text(*sentences(one))
     if one.workloads:
         print_table(columns_of(one), wide=wide)
-        print_text(LEGEND, style="dim")
+        print_text(REPLAY_LEGEND, style="dim")
     print_text(*left_out_lines(one.left_out))
     if not one.workloads:
         return
@@ -93,4 +93,4 @@ def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}); {REMEDY}") from error
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); {OUTPUT_REMEDY}") from error

@@ -23,7 +23,7 @@ from forecaster.cli.streams import tell
 if TYPE_CHECKING:
     from forecaster.actuators.release import Released
 
-OBJECTS = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads; shell patterns.")
+OBJECTS_ARGUMENT = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads; shell patterns.")
 
 
 def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
@@ -46,7 +46,7 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
 
 
 def release(
-    pattern: Annotated[str, OBJECTS] = "*",
+    pattern: Annotated[str, OBJECTS_ARGUMENT] = "*",
     expired: Annotated[bool, typer.Option("--expired", help="Only floors that were not renewed in time.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the API server, and change nothing.")] = False,
     config: ConfigFile = None,

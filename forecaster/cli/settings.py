@@ -68,12 +68,12 @@ def _print_in_force(
     """The settings with their origins; of `key` alone; only those that something states."""
     from forecaster.config.settings import load
     from forecaster.config.text import origins_of
-    from forecaster.publish.health import DEFAULT, settings_in_force
+    from forecaster.publish.health import DEFAULT_ORIGIN, settings_in_force
     from forecaster.report.catalogue import print_settings
 
     each = settings_in_force(load(config, given).model_dump(mode="json"), origins_of(config, given), longest=None)
     chosen = [one for one in each if key is None or f"{one.path}.".startswith(f"{key}.")]
-    print_settings([one for one in chosen if not stated or one.origin != DEFAULT], output)
+    print_settings([one for one in chosen if not stated or one.origin != DEFAULT_ORIGIN], output)
 
 
 def _tell_idle(loaded: Settings) -> None:

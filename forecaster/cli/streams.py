@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REFUSED = 1
+EXIT_REFUSED = 1
 READER_GONE = 141
 """128 and SIGPIPE, as a shell has it."""
-PLAIN = {"→": "->", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "±": "+-", "−": "-"}
-PLAIN |= dict(zip("▁▂▃▄▅▆▇█", "_.-~=+*#", strict=True))
+ASCII_SIGNS = {"→": "->", "–": "-", "…": "...", "≤": "<=", "≥": ">=", "×": "x", "·": "*", "±": "+-", "−": "-"}
+ASCII_SIGNS |= dict(zip("▁▂▃▄▅▆▇█", "_.-~=+*#", strict=True))
 
 
 def _spelt_out(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(PLAIN.get(one, "?") for one in error.object[error.start : error.end]), error.end
+    return "".join(ASCII_SIGNS.get(one, "?") for one in error.object[error.start : error.end]), error.end
 
 
 def tolerant_streams() -> None:
@@ -78,7 +78,7 @@ def run_and_flush(command: Callable[[], None]) -> None:
         _drop_output()
         with suppress(OSError):
             sys.stderr.write(f"forecaster: cannot write: {error.strerror}; make room, or write somewhere else\n")
-        raise SystemExit(REFUSED) from None
+        raise SystemExit(EXIT_REFUSED) from None
 
 
 def _drop_output() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
 """Names of settings whose value is never repeated in messages, unknown settings included."""
-LONGEST = 80
+VALUE_SHOWN_MAX = 80
 
 
 def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
@@ -94,6 +94,6 @@ def _path(location: Path) -> str:
 def _shown(path: str, value: object) -> object:
     if SECRET.search(path):
         return "(not shown)"
-    if isinstance(value, str) and len(value) > LONGEST:
-        return value[:LONGEST] + "…"
+    if isinstance(value, str) and len(value) > VALUE_SHOWN_MAX:
+        return value[:VALUE_SHOWN_MAX] + "…"
     return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"

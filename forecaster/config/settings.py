@@ -298,7 +298,7 @@ def _stated_in(value: Any) -> list[Mapping[str, Any]]:
     return [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]
 
 
-PREFIX = "FORECASTER__"
+ENVIRONMENT_PREFIX = "FORECASTER__"
 """Prefix of environment variables that are settings: `FORECASTER__PROMETHEUS__URL` is `prometheus.url`."""
 
 
@@ -329,16 +329,20 @@ def environment() -> dict[str, object]:
         ConfigError: a variable names no section, or its list is no JSON.
     """
     sections = {name: (field.annotation, field) for name, field in Settings.model_fields.items()}
-    named = [name for name in os.environ if name.startswith(PREFIX)]
-    unknown = [name for name in named if name.removeprefix(PREFIX).partition("__")[0].lower() not in sections]
+    named = [name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)]
+    unknown = [
+        name for name in named if name.removeprefix(ENVIRONMENT_PREFIX).partition("__")[0].lower() not in sections
+    ]
     if unknown:
-        allowed = f"a section follows {PREFIX}: {', '.join(sections)}"
+        allowed = f"a section follows {ENVIRONMENT_PREFIX}: {', '.join(sections)}"
         raise ConfigError("environment", [Fault(name, "(not shown)", allowed) for name in unknown])
     known: type[BaseSettings] = create_model("Environment", __base__=BaseSettings, **sections)  # type: ignore[call-overload]
     try:
-        return EnvSettingsSource(known, env_prefix=PREFIX, env_nested_delimiter="__")()
+        return EnvSettingsSource(known, env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__")()
     except SettingsError as error:
-        raise ConfigError("environment", [Fault(PREFIX, "(not shown)", f"JSON for a list; {error}")]) from error
+        raise ConfigError(
+            "environment", [Fault(ENVIRONMENT_PREFIX, "(not shown)", f"JSON for a list; {error}")]
+        ) from error
 
 
 def parse(value: Mapping[str, object], origin: str) -> Settings:

@@ -13,7 +13,7 @@ from forecaster.domain.settings import Section
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ADDRESS = re.compile(r"(?P<scheme>tcp|tls)://(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(?P<port>\d{1,5})")
+SCHEDULER_ADDRESS = re.compile(r"(?P<scheme>tcp|tls)://(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(?P<port>\d{1,5})")
 LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
 
 
@@ -52,18 +52,18 @@ class ShardingSettings(Section):
     @property
     def port(self) -> int:
         """On which the scheduler listens."""
-        found = ADDRESS.fullmatch(self.scheduler)
+        found = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
         return int(found["port"]) if found else 0
 
     @property
     def listens_at(self) -> str:
         """Return the address of scheduler and workers: all interfaces with TLS, unless the scheduler is on loopback."""
-        found = ADDRESS.fullmatch(self.scheduler)
+        found = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
         return f"{found['scheme']}://{found['host'] if found['host'] in LOOPBACK else ''}" if found else ""
 
     @model_validator(mode="after")
     def _is_private(self) -> Self:
-        found = ADDRESS.fullmatch(self.scheduler)
+        found = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
         if self.scheduler and not found:
             raise ValueError("scheduler must be tls://HOST:PORT")
         if found and found["scheme"] == "tcp" and found["host"] not in LOOPBACK:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel
 
 from forecaster.config.faults import SECRET
-from forecaster.config.settings import PREFIX, Settings, layers, setting_paths
+from forecaster.config.settings import ENVIRONMENT_PREFIX, Settings, layers, setting_paths
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.errors import UnknownName
 
@@ -82,7 +82,7 @@ def explained_setting(path: str) -> str:
         f"{path}: {_as_json(plain_default(field))}",
         *_wrapped(field.description or ""),
         *([f"  Allowed: {allowed}"] if allowed else []),
-        f"  From the environment: {PREFIX}{path.upper().replace('.', '__')}",
+        f"  From the environment: {ENVIRONMENT_PREFIX}{path.upper().replace('.', '__')}",
     ]
     return "\n".join(lines)
 

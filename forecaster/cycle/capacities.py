@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
-from forecaster.demand.censored import SPAN, throttled
+from forecaster.demand.censored import CENSORED_SPAN, throttled
 from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-ROUNDS = 50
+CAPACITY_ROUNDS = 50
 """Cycles over which the workloads of one reading are spread; a late one comes first in the next reading."""
 ANSWERED = "answered by the signal's capacity query"
-NOTABLE = 0.02
+NOTABLE_CHANGE = 0.02
 """What differs by less from what is assumed anyway is not worth telling."""
 
 
@@ -85,7 +85,7 @@ class Capacities:
             late = {one.id for one in self.waiting}
             due = [one for one in workloads if learns(policies.stated(one.id).horizontal)]
             self.waiting = deque(sorted(due, key=lambda one: one.id not in late))
-            self.at_once = -(-len(self.waiting) // ROUNDS)
+            self.at_once = -(-len(self.waiting) // CAPACITY_ROUNDS)
         if not self.waiting:
             return
         weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in (*history.signals, PODS)}
@@ -198,7 +198,7 @@ def learns(policy: HorizontalPolicy) -> bool:
 def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, PodCapacity]:
     """What the decision takes for a full pod in place of what it would assume; empty where that is the same."""
     assumed = full_pod(replace(target, full=None), None)
-    if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE:
+    if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE_CHANGE:
         return {}
     what = "throttled above" if capacity.amount < assumed else "carried well"
     return {target.signal: PodCapacity(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {what}")}
@@ -234,7 +234,7 @@ def version_of(images: Iterable[str]) -> str:
 
 def _hour(window: Window, id_: WorkloadId, end: datetime) -> Floats:
     """The columns of the hour that ends at `end`, and one before it; gaps where nothing is known."""
-    count = SPAN // FIVE_MINUTES + 1
+    count = CENSORED_SPAN // FIVE_MINUTES + 1
     last = (end - window.start) // window.step + 1
     found = np.full(count, np.nan)
     if id_ in window.row and 0 < last <= window.values.shape[1]:

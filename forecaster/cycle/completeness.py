@@ -53,7 +53,7 @@ YOUNG = 2
 """Minutes: a pod that became ready later may have no rate yet."""
 LATELY = 5 * MINUTE
 """Workloads with a value since then are expected in an answer."""
-FORGOTTEN = HOUR
+FORGET_AFTER = HOUR
 """An instant is asked for no longer than this."""
 FUTILE = 3
 """After so many instants that were asked for again and were no more complete, they are not for `LAST_ASKED`."""
@@ -107,7 +107,7 @@ class Completeness:
         self.counts.clear()
         self.sentences.clear()
         self.moved.clear()
-        self.away = {at: one for at, one in self.away.items() if now - FORGOTTEN <= at <= now}
+        self.away = {at: one for at, one in self.away.items() if now - FORGET_AFTER <= at <= now}
         for book in self.books.values():
             book.ended(now)
 
@@ -249,7 +249,7 @@ class Again:
 
     def due(self, signal: Signal, now: datetime) -> list[Gap]:
         """The instants to ask for now, as one span or none."""
-        self.open = {at for at in self.open if now - FORGOTTEN <= at <= now}
+        self.open = {at for at in self.open if now - FORGET_AFTER <= at <= now}
         before = self.open - {now}
         whole = now - self.whole_since if self.whole_since else None
         last = whole is not None and whole >= LAST_ASKED and not self.asked_last

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.int64]
 
-KEPT = DAY
+ROW_KEPT = DAY
 """A workload that is away for no longer keeps its row, and with it everything learned about it."""
-SPARE = 0.1
+SPARE_ROWS = 0.1
 """Share of rows without a workload from which on they are given back, all in one take."""
 
 
@@ -49,8 +49,8 @@ class Fleet:
         -1 for those that have come since columns of `known` rows were made. None while few have left: columns are
         compacted seldom.
         """
-        stay = [(id_, row) for id_, row in self.row.items() if now - self.seen[row] <= KEPT]
-        if len(self.row) - len(stay) <= SPARE * len(self.row):
+        stay = [(id_, row) for id_, row in self.row.items() if now - self.seen[row] <= ROW_KEPT]
+        if len(self.row) - len(stay) <= SPARE_ROWS * len(self.row):
             return None
         rows = [row for _, row in stay]
         self.seen = [self.seen[row] for row in rows]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int8]
     Positions = NDArray[np.intp]
 
-RECENT = timedelta(hours=3)
+RECENT_SPAN = timedelta(hours=3)
 """What models and decisions read by the minute; what is kept beyond is for the gate."""
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
@@ -70,7 +70,7 @@ def demands_of(
 ) -> Demands:
     """What is known of the present; books know what is no history because it is incomplete."""
     usage = usage_of(history, rows.standing.driven, rows.workloads, throttled)
-    found = {one: latest(history.window(one, MINUTE).newest(RECENT), books.get(one)) for one in history.signals}
+    found = {one: latest(history.window(one, MINUTE).newest(RECENT_SPAN), books.get(one)) for one in history.signals}
     return Demands(found, usage)
 
 
@@ -323,4 +323,4 @@ def usage_of(
 
 
 def _cut(history: Histories, signal: Signal, around: DemandContext | None = None) -> FreshHistory:
-    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).newest(RECENT), around)
+    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).newest(RECENT_SPAN), around)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
     from forecaster.replay.judging import Case, Unjudged
 
-NEW = 60
+NEW_JUDGED = 60
 """Workloads judged for the first time in one go, besides those whose turn it is."""
-TOGETHER = 10 * MINUTE
+JUDGING_INTERVAL = 10 * MINUTE
 """Time between two rounds of judging: a replay of few workloads takes nearly as long as one of a hundred."""
 BATCH = 96
 """Workloads judged together at least, as far as so many are due: a small fleet is judged at once, every `SOONEST`."""
@@ -62,7 +62,7 @@ class ForecastGates:
     A workload that is away for no longer than a day stands where it stood.
     """
 
-    most_new: int = NEW
+    most_new: int = NEW_JUDGED
     first: Callable[[WorkloadId], bool] = field(default=lambda _: False)
     """The workloads that are waited for."""
     model: str = "adaptive"
@@ -111,7 +111,7 @@ class ForecastGates:
     def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
         """Judge the workloads whose turn it is, every few minutes."""
         done = Renewed([], [])
-        if targets.down or (self.latest is not None and timedelta() < now - self.latest < TOGETHER):
+        if targets.down or (self.latest is not None and timedelta() < now - self.latest < JUDGING_INTERVAL):
             return done
         here = {one.id: one for one in targets.inventory.workloads if policies.of(one.id).horizontal.gate}
         self.records = {}
@@ -160,7 +160,7 @@ class ForecastGates:
         ]
         new = sorted((id_ for id_, judged in due if np.isnan(judged)), key=urgency)
         judged = [(judged, id_) for id_, judged in due if not np.isnan(judged)]
-        in_turn = max(BATCH, -(-len(here) * TOGETHER // ROUND))
+        in_turn = max(BATCH, -(-len(here) * JUDGING_INTERVAL // ROUND))
         return new, [id_ for _, id_ in heapq.nsmallest(in_turn, judged)]
 
     def _ready(

@@ -13,8 +13,7 @@ import numpy as np
 from forecaster.cycle.gates import TIMES
 from forecaster.cycle.observed import VERSION, PersistedColumn, PersistedObservations
 from forecaster.horizontal.ring import Ring
-from forecaster.horizontal.standing import COLUMNS as GATE_COLUMNS
-from forecaster.horizontal.standing import Gates
+from forecaster.horizontal.standing import GATE_COLUMNS, Gates
 from forecaster.horizontal.state import BY_ROW, BY_SIGNAL, State
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     Place = Callable[[str], int]
     """The shard of a namespace."""
 
-LISTS = ("lead_times", "pods", "coverage", "capacities")
+PERSISTED_LISTS = ("lead_times", "pods", "coverage", "capacities")
 """What is kept as records that name their workload."""
 
 
@@ -53,7 +52,7 @@ def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
         images=_images(parts),
         gates=_packed(_joined_gates([_arrays(one) for one in gates])) if gates else {},
         state=_packed(_joined_state([State.of_arrays(_arrays(one)) for one in state]).arrays()) if state else {},
-        **{name: _chained(parts, name) for name in (*LISTS, "gated", "fleet")},
+        **{name: _chained(parts, name) for name in (*PERSISTED_LISTS, "gated", "fleet")},
     )
 
 
@@ -69,7 +68,7 @@ def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartU
 def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObservations]:
     """Split observations by shard of the workloads' namespaces; images go to all shards."""
     fleet, gated = _places(known.fleet, place), _places(known.gated, place)
-    lists = {name: _spread(getattr(known, name), place) for name in LISTS}
+    lists = {name: _spread(getattr(known, name), place) for name in PERSISTED_LISTS}
     gates = {name: column.array() for name, column in known.gates.items()}
     state = State.of_arrays(_arrays(known.state)) if known.state else None
     shards = {*fleet.tolist(), *gated.tolist(), *chain.from_iterable(lists.values())}

@@ -12,8 +12,8 @@ import numpy as np
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.lead_time import (
-    KEPT,
-    LONGEST,
+    MAX_LEAD_TIME,
+    SCALE_UPS_KEPT,
     SYNC,
     ScaleUpWatch,
     interrupted,
@@ -63,7 +63,7 @@ class PoolStartUps(NamedTuple):
 
     def after(self, pods: Sequence[StartedPod], delay: timedelta) -> PoolStartUps:
         """Return start-ups with pods that became ready; pools on which no pod landed lately are left out."""
-        landed = (*self.landed, *(one.pool for one in pods if one.pool))[-KEPT:]
+        landed = (*self.landed, *(one.pool for one in pods if one.pool))[-SCALE_UPS_KEPT:]
         found = {}
         for pool in dict.fromkeys(landed):
             new = [one.took for one in pods if one.pool == pool]
@@ -142,7 +142,7 @@ class LeadTimes:
         watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
         if policy.lead_time is None and (slower := self._slower_pool(id_)):
             found = self.pools[id_].by_pool
-            return measured_on_pool(found[slower].rung or LONGEST, found[slower].took, slower, len(found))
+            return measured_on_pool(found[slower].rung or MAX_LEAD_TIME, found[slower].took, slower, len(found))
         if policy.lead_time is None and pods.rung is not None:
             return measured_on_pods(pods.rung, pods.took)
         if watch.rung is None or policy.lead_time is not None:
@@ -242,7 +242,7 @@ def _restored_pools(kept: Mapping[str, tuple[PersistedStartUps, ...]]) -> dict[W
     for pool, each in kept.items():
         for one in each:
             before = found.get(WorkloadId(*one.id), UNPOOLED)
-            landed = (*before.landed, *[pool] * len(one.took))[-KEPT:]
+            landed = (*before.landed, *[pool] * len(one.took))[-SCALE_UPS_KEPT:]
             found[WorkloadId(*one.id)] = PoolStartUps(landed, {**before.by_pool, pool: _watch(one)})
     return found
 
@@ -250,6 +250,6 @@ def _restored_pools(kept: Mapping[str, tuple[PersistedStartUps, ...]]) -> dict[W
 def _watch(one: PersistedStartUps) -> ScaleUpWatch:
     return ScaleUpWatch(
         took=tuple(seconds * SECOND for seconds in one.took),
-        rung=None if one.rung is None else min(one.rung * SECOND, LONGEST),
+        rung=None if one.rung is None else min(one.rung * SECOND, MAX_LEAD_TIME),
         off=one.off,
     )

@@ -14,9 +14,9 @@ from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time, peak_window
-from forecaster.horizontal.learned import KINDS
+from forecaster.horizontal.learned import LEARNED_KINDS
 from forecaster.horizontal.targets import signals_of
-from forecaster.horizontal.terms import NOTHING, Terms, policy_columns, target_columns, terms_of
+from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, policy_columns, target_columns, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ class StandingRows:
     def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
         terms = [self.rows[position].terms for position in positions]
         kinds = [self.rows[position].policy.horizontal.learned for position in positions]
-        learned = {kind: np.array([one == kind for one in kinds]) for kind in KINDS if kind in kinds}
+        learned = {kind: np.array([one == kind for one in kinds]) for kind in LEARNED_KINDS if kind in kinds}
         return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms), learned)
 
     @cached_property
@@ -204,7 +204,7 @@ def resolved(workload: Workload, policy: Policy) -> Row:
         terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)
         return Row(policy, span, terms, frozenset(signals_of(workload, policy.horizontal)), *objects)
     except Exception as error:  # noqa: BLE001  the boundary of a row: what is wrong with one workload holds it alone
-        return Row(policy, span, NOTHING, frozenset(), *objects, failure=unexpected(error))
+        return Row(policy, span, UNREADABLE_TERMS, frozenset(), *objects, failure=unexpected(error))
 
 
 def corrects(policy: Policy) -> bool:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, StageWatch
 
-BUDGET = timedelta(seconds=30)
+CYCLE_BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
 
 
@@ -85,7 +85,7 @@ class Cycle:
     """Targets of the last cycle, with those that are held."""
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
-    budget: timedelta = BUDGET
+    budget: timedelta = CYCLE_BUDGET
     watch: StageWatch | None = None
     writing: Lock = field(default_factory=Lock)
     """Held while history is written; another thread that reads a row of it holds it, too."""

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
 
-ROUNDS = 10
+SCORING_ROUNDS = 10
 """One of so many workloads is scored in a cycle, in turn: enough to judge, cheap to store."""
-LEAST_KNOWN = 0.5
+MIN_KNOWN_SHARE = 0.5
 """A peak counts as measured when at least this share of its minutes is known."""
 
 
@@ -54,7 +54,7 @@ class Scoring:
         self, history: Histories, sight: Forecasts, policies: Policies, now: datetime, coverage: Coverage | None = None
     ) -> list[ForecastScore]:
         """Return scores of the forecasts whose window is over, then add this cycle's; `coverage` learns from them."""
-        self.turn = (self.turn + 1) % ROUNDS
+        self.turn = (self.turn + 1) % SCORING_ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]
         self.pending += [
@@ -71,7 +71,7 @@ class Scoring:
         self, one: Pending, window: Window, policies: Policies, now: datetime, coverage: Coverage
     ) -> Iterator[ForecastScore]:
         actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
-        for id_ in islice(one.peaks.row, self.turn, None, ROUNDS):
+        for id_ in islice(one.peaks.row, self.turn, None, SCORING_ROUNDS):
             value, policy = actual.get(id_, np.nan), policies.of(id_)
             if np.isnan(value):
                 continue
@@ -116,4 +116,4 @@ def measured_peaks(window: Window, begin: datetime, until: datetime) -> NDArray[
     columns = window.values[:, first:last]
     known = np.count_nonzero(~np.isnan(columns), axis=1)
     peaks: NDArray[np.float32] = np.fmax.reduce(columns, axis=1)
-    return np.where(known >= LEAST_KNOWN * columns.shape[1], peaks, np.float32(np.nan))
+    return np.where(known >= MIN_KNOWN_SHARE * columns.shape[1], peaks, np.float32(np.nan))

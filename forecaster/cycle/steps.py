@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from forecaster.ports import StageWatch
 
 
-LEAST = 100_000
-SHARES = (0.0, 0.05, 0.6)
+MIN_ALLOCATIONS = 100_000
+STEP_SHARES = (0.0, 0.05, 0.6)
 """That lie behind when the first steps of a cycle begin: in one that begins anew reading the history is long."""
-STEPS = 10
+OPTIONAL_STEPS = 10
 """Optional steps share the time of a cycle: the first may use it all, the later ones divide the rest evenly."""
 PER_WORKLOAD = 50
 """Records of a workload that are new in a cycle, with room to spare: a cycle that replaces them all starts no look."""
@@ -32,14 +32,17 @@ def expect_records(workloads: int) -> None:
     collector's own thresholds. What does lie in circles waits longer where there are more workloads, which have more
     memory, too.
     """
-    gc.set_threshold(max(LEAST, PER_WORKLOAD * workloads), 20, 50)
+    gc.set_threshold(max(MIN_ALLOCATIONS, PER_WORKLOAD * workloads), 20, 50)
 
 
 def _share(step: int) -> float:
     """That lies behind when a step begins, 0-1."""
-    if step < len(SHARES):
-        return SHARES[step]
-    return min(SHARES[-1] + (1.0 - SHARES[-1]) * (step - len(SHARES) + 1) / (STEPS - len(SHARES)), 1.0)
+    if step < len(STEP_SHARES):
+        return STEP_SHARES[step]
+    return min(
+        STEP_SHARES[-1] + (1.0 - STEP_SHARES[-1]) * (step - len(STEP_SHARES) + 1) / (OPTIONAL_STEPS - len(STEP_SHARES)),
+        1.0,
+    )
 
 
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Which workloads there are. A fleet that collapses from one cycle to the next is a source that is down.
 
 One restart of kube-state-metrics answers with success and lists nothing; a shard that is missing lists half. Workloads
-that vanish together are held as they were, with the reason, until they are back or `PATIENCE` is over; a workload that
+that vanish together are held with the reason until they are back or the patience is over; a workload that
 vanishes alone is gone, and so are those of a kind that the API server lists as a whole. Where the source says that its
 list is partial, one that vanishes alone is held, too.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
 
-PATIENCE = timedelta(minutes=15)
+COLLAPSE_PATIENCE = timedelta(minutes=15)
 """Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner who
 deletes a namespace sees its last answers a quarter of an hour longer."""
 EMPTY_PATIENCE = timedelta(days=1)
@@ -33,7 +33,7 @@ however long it lasts, and a clock that is hours ahead makes every answer empty.
 workload is kept."""
 COLLAPSED = 0.5
 """Share of a fleet, a namespace or a kind: so many gone at once mean an incomplete source."""
-LEAST = 3
+MIN_COLLAPSE = 3
 """Workloads of a namespace or kind whose loss is no single deletion."""
 NOTHING_LOST: Mapping[WorkloadId, str] = MappingProxyType({})
 
@@ -78,7 +78,7 @@ class Roster:
     def _lost(self, inventory: Inventory) -> dict[WorkloadId, str]:
         """The workloads that vanished together with others within our patience, and which others."""
         here = set(inventory.ids)
-        patience = PATIENCE if here and not inventory.partial else EMPTY_PATIENCE
+        patience = COLLAPSE_PATIENCE if here and not inventory.partial else EMPTY_PATIENCE
         missing = [
             id_
             for id_, (_, at) in self.listed.items()
@@ -115,8 +115,8 @@ def _sizes(ids: Iterable[WorkloadId]) -> Counter[str]:
 def _collapsed(group: str, gone: int, known: int) -> bool:
     """An empty answer is a collapse of any fleet; of a namespace or a kind, several workloads at once are."""
     if group == "in all":
-        return gone == known or (gone >= LEAST and gone >= COLLAPSED * known)
-    return gone >= LEAST and gone >= COLLAPSED * known
+        return gone == known or (gone >= MIN_COLLAPSE and gone >= COLLAPSED * known)
+    return gone >= MIN_COLLAPSE and gone >= COLLAPSED * known
 
 
 def _sentences(lost: Mapping[WorkloadId, str]) -> Iterator[str]:

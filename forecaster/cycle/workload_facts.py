@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CONTAINER_POINTS = 144
 """Half a day by five minutes."""
-PATIENCE_SECONDS = 1.5
+FACTS_PATIENCE_SECONDS = 1.5
 """Seconds to wait for a cycle that writes what it has just read; the first cycle reads weeks."""
 
 
@@ -83,7 +83,7 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
     """What is known of it; None where there is no such workload, or history is being written for long."""
-    if not cycle.writing.acquire(timeout=PATIENCE_SECONDS):
+    if not cycle.writing.acquire(timeout=FACTS_PATIENCE_SECONDS):
         return None
     try:
         known = cycle.targets.inventory.workloads if cycle.targets else ()

@@ -28,7 +28,7 @@ AT_CAPACITY = 0.005
 minute of a hundred."""
 BEYOND = 1.25
 """What demand is taken for while it is cut off: a quarter more, minute after minute, until it is seen again."""
-FULL = 0.95
+FULL_SHARE = 0.95
 PLATEAU, CEILING = 4, 2e-4
 """Columns within this share of the highest value of a series. Neither noise nor the top of a smooth day stays there."""
 MOSTLY = 0.5
@@ -50,13 +50,13 @@ def cut_off(measured: float, ready: int, capacity: float) -> bool:
 def full(usage: Floats, pods: Floats, capacity: Floats) -> Mask:
     """Ready pods use nearly all of `capacity` [workload] each; NaN where the capacity of a pod is not known."""
     with np.errstate(invalid="ignore"):
-        return np.asarray((pods > 0) & (usage >= FULL * pods * capacity[:, None]))
+        return np.asarray((pods > 0) & (usage >= FULL_SHARE * pods * capacity[:, None]))
 
 
 def at_limit(usage: Floats, pods: Floats, limit: Floats) -> Mask:
     """All pods at their CPU limit, [workload]. Usage clearly above it is of a time when the limit was another."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(full(usage, pods, limit) & (usage <= pods * limit[:, None] / FULL))
+        return np.asarray(full(usage, pods, limit) & (usage <= pods * limit[:, None] / FULL_SHARE))
 
 
 def at_maximum(usage: Floats, pods: Floats, most: Floats, capacity: Floats) -> Mask:
@@ -121,7 +121,7 @@ def _runs(true: Mask, least: int) -> Mask:
     return np.asarray(true & (after - before > least))
 
 
-SPAN = timedelta(hours=1)
+CENSORED_SPAN = timedelta(hours=1)
 """What a reading tells about."""
 THROTTLED_FOR = timedelta(days=14)
 
@@ -147,9 +147,9 @@ class Throttling:
         self.told = at
         for workload in {id_.workload for id_, share in facts.held_back.items() if throttled(share)}:
             before = self.hours.setdefault(workload, [])
-            if before and before[-1].end >= at - SPAN:
+            if before and before[-1].end >= at - CENSORED_SPAN:
                 before[-1] = ThrottledTime(before[-1].begin, at)
             else:
-                before.append(ThrottledTime(at - SPAN, at))
+                before.append(ThrottledTime(at - CENSORED_SPAN, at))
         kept = {id_: [one for one in hours if one.end > at - THROTTLED_FOR] for id_, hours in self.hours.items()}
         self.hours = {id_: hours for id_, hours in kept.items() if hours}

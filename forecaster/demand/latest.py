@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Columns = NDArray[np.int64]
 
 Column = TypeVar("Column", np.float64, np.int64, np.int8)
-NEVER_SEEN = -(2**62)
+NEVER_SEEN_AT = -(2**62)
 """Epoch seconds of what never was."""
 LOOKED_AT = 10
 """Columns of a block that can hold a latest value; older ones are stale by any policy."""
@@ -146,8 +146,8 @@ class LatestBook:
     def ended(self, now: datetime) -> None:
         """Forget what lies after `now`, where the clock went back."""
         at = int(now.timestamp())
-        self._at[self._at > at], self._code[self._part_at > at] = NEVER_SEEN, COMPLETE
-        self._part_at[self._part_at > at] = NEVER_SEEN
+        self._at[self._at > at], self._code[self._part_at > at] = NEVER_SEEN_AT, COMPLETE
+        self._part_at[self._part_at > at] = NEVER_SEEN_AT
 
     def others(self, ids: Sequence[WorkloadId], since: datetime) -> list[WorkloadId]:
         """The workloads with a complete value since then that are not among these."""
@@ -166,7 +166,7 @@ class LatestBook:
         at = np.fromiter((row[id_] for id_ in self._row), np.intp, len(self._row))
         values, known = _longer(latest.values, len(new), np.nan), _longer(latest.known, len(new), 0)
         silent = _longer(latest.silent, len(new), latest.columns)
-        there = self._at != NEVER_SEEN
+        there = self._at != NEVER_SEEN_AT
         values[at[there]] = self._value[there]
         silent[at[there]] = self._silent(self._at[there], latest)
         parts = Parts(
@@ -210,8 +210,8 @@ class LatestBook:
 
     def _take(self, rows: Columns) -> None:
         """Rows in this order; a negative one is new."""
-        self._value, self._at = _longer(self._value, 1, np.nan)[rows], _longer(self._at, 1, NEVER_SEEN)[rows]
-        self._part, self._part_at = _longer(self._part, 1, np.nan)[rows], _longer(self._part_at, 1, NEVER_SEEN)[rows]
+        self._value, self._at = _longer(self._value, 1, np.nan)[rows], _longer(self._at, 1, NEVER_SEEN_AT)[rows]
+        self._part, self._part_at = _longer(self._part, 1, np.nan)[rows], _longer(self._part_at, 1, NEVER_SEEN_AT)[rows]
         self._code = _longer(self._code, 1, COMPLETE)[rows]
         self._seen, self._of = _longer(self._seen, 1, np.nan)[rows], _longer(self._of, 1, np.nan)[rows]
 

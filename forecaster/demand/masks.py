@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KNOWN_DAYS = 3
 """So many other days must be known at a time of the day before it has a usual value."""
-JITTER = 3
+JITTER_COLUMNS = 3
 """Columns by which the same thing may come earlier or later on another day."""
 
 
@@ -83,7 +83,7 @@ def _folded(values: Floats, day: int) -> Floats:
 def _lowest_around(values: Floats) -> Floats:
     """The lowest known value within a few columns."""
     lowest = values.copy()
-    for shift in range(1, JITTER + 1):
+    for shift in range(1, JITTER_COLUMNS + 1):
         np.fmin(lowest[:, shift:], values[:, :-shift], out=lowest[:, shift:])
         np.fmin(lowest[:, :-shift], values[:, shift:], out=lowest[:, :-shift])
     return lowest

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources
 
 
-UNKNOWN = "–"
+UNKNOWN_AMOUNT = "–"
 WHOLE_CORES = 10
 """CPU of this many cores and more is printed in cores."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
@@ -34,7 +34,7 @@ def amount(value: float | None, unit: str) -> str:
     """
     match unit:
         case _ if value is None:
-            return UNKNOWN
+            return UNKNOWN_AMOUNT
         case "cores":
             return cores(value) if value < WHOLE_CORES else f"{cores(value)} cores"
         case "bytes":
@@ -59,7 +59,7 @@ def alike(values: Sequence[float], unit: str) -> list[str]:
 def resource_amount(value: float | None, resource: str) -> str:
     """An amount of CPU in cores or of memory in bytes, as manifests have it."""
     if value is None:
-        return UNKNOWN
+        return UNKNOWN_AMOUNT
     return memory(value) if resource == "memory" else cores(value)
 
 
@@ -97,7 +97,7 @@ def memory_of(resources: Resources) -> str:
 
 
 def _pair(request: float | None, limit: float | None, spoken: Callable[[float], str]) -> str:
-    first, second = (UNKNOWN if value is None else spoken(value) for value in (request, limit))
+    first, second = (UNKNOWN_AMOUNT if value is None else spoken(value) for value in (request, limit))
     return first if first == second else f"{first}/{second}"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_SETTING = "no such setting"
 BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-KINDS = {
+TYPE_WORDS = {
     "bool": "true or false",
     "dict": "a section, with its settings below it",
     "float": "a number",
@@ -34,7 +34,7 @@ TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 QUOTED = re.compile(r"'([^']*)'")
 PERCENT, LEAST_PERCENT = 100, 10
 """Smaller numbers may be meant otherwise."""
-LONGEST = 40
+INPUT_SHOWN_MAX = 40
 """Characters of a value that are repeated."""
 
 
@@ -43,7 +43,7 @@ def sentences(error: ValidationError) -> Iterator[str]:
     for one in error.errors(include_url=False):
         where = ".".join(str(part) for part in one["loc"])
         value = one.get("input")
-        told = f" is {str(value)[:LONGEST]!r}" if isinstance(value, str | int | float) else ""
+        told = f" is {str(value)[:INPUT_SHOWN_MAX]!r}" if isinstance(value, str | int | float) else ""
         yield f"{where}{told}: {allowed(one)}" if where else allowed(one)
 
 
@@ -57,7 +57,7 @@ def allowed(one: Mapping[str, Any]) -> str:
     for bound, word in BOUNDS.items():
         if bound in context:
             return f"must be {word} {_bound(context[bound])}{_as_ratio(value, context)}"
-    if kind.endswith(OF_A_KIND) and (expected := KINDS.get(kind.partition("_")[0])):
+    if kind.endswith(OF_A_KIND) and (expected := TYPE_WORDS.get(kind.partition("_")[0])):
         return f"must be {expected}"
     return str(message).removeprefix("Value error, ").replace("Input should be", "must be", 1)
 

@@ -6,14 +6,14 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-DEMAND = "forecaster_demand"
+DEMAND_METRIC = "forecaster_demand"
 """Total demand of a workload at the lead time, in the unit of its signal."""
 REPLICAS = "forecaster_replicas"
 """Replicas recommended, before the HPA's own stabilisation and bounds."""
 FLOOR = "forecaster_floor"
 """Replicas that the forecast alone asks for: the least that should stand by then."""
 COUNTS = frozenset({REPLICAS, FLOOR})
-OURS = COUNTS | {DEMAND}
+PUBLISHED_METRICS = COUNTS | {DEMAND_METRIC}
 
 KEDA_PREFIX = "forecaster-"
 """Our metrics in KEDA: `forecaster-cpu`, `forecaster-replicas`. In the HPA that KEDA makes they stand behind `s0-`."""
@@ -34,10 +34,10 @@ def own_metric(metric: str) -> OwnMetric | None:
     >>> named("s1-forecaster-cpu")
     Named(metric='forecaster_demand', signal='cpu')
     """
-    if metric == DEMAND or metric in COUNTS:
+    if metric == DEMAND_METRIC or metric in COUNTS:
         return OwnMetric(metric)
     found = _OF_KEDA.fullmatch(metric)
     if found is None:
         return None
     count = f"forecaster_{found[1]}"
-    return OwnMetric(count) if count in COUNTS else OwnMetric(DEMAND, found[1])
+    return OwnMetric(count) if count in COUNTS else OwnMetric(DEMAND_METRIC, found[1])

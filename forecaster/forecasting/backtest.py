@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MINUTES_A_DAY = DAY // MINUTE
-BEFORE = 2
+DAYS_BEFORE = 2
 """Days behind the first one that is judged: one to look back on, and one for a rhythm."""
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to end somewhere."""
 BY_PRIOR = frozenset({"adaptive", "prior"})
 """Models whose core is the shipped prior, which answers for them: it is asked about all past origins at once; what
 the others learn of a series, they would have learned from the very days that are judged."""
-EVERY = 3
+ORIGIN_INTERVAL = 3
 """Bins between two forecasts of any other model, which is asked about one origin at a time."""
 
 
@@ -60,7 +60,7 @@ def backtests(
     """
     values = _filled(bins)
     minutes = np.repeat(values, width, axis=1)[:, : values.shape[1] * width - to_come]
-    whole = min(days, minutes.shape[1] // MINUTES_A_DAY - BEFORE)
+    whole = min(days, minutes.shape[1] // MINUTES_A_DAY - DAYS_BEFORE)
     if whole < 1:
         return None
     ticks = np.arange(minutes.shape[1] - whole * MINUTES_A_DAY, minutes.shape[1])
@@ -91,12 +91,12 @@ def _peaks_of(model: str, panel: Panel, windows: Sequence[StepWindow], origins: 
     """[series, origin, window, level] by a model that is fitted before the first origin and updated from there on."""
     fitted = create(model).fit(_until(panel, origins[0]))
     found = np.full((len(panel), len(origins), len(windows), len(LEVELS)), np.nan)
-    for place in range(0, len(origins), EVERY):
+    for place in range(0, len(origins), ORIGIN_INTERVAL):
         fitted = fitted.update(_until(panel, origins[place]))
         for which, window in enumerate(windows):
             peak = fitted.forecast_peak(window, LEVELS)
             rows = peak.provenance.rows(panel.keys)
-            found[rows >= 0, place : place + EVERY, which] = peak.values[rows[rows >= 0]][:, None]
+            found[rows >= 0, place : place + ORIGIN_INTERVAL, which] = peak.values[rows[rows >= 0]][:, None]
     return found
 
 

@@ -38,8 +38,8 @@ SETTLE = 2 * OPEN
 one piece."""
 STARTS_HELD = 12
 """Starts of each workload that tell what its pods use to start."""
-WEEK = 7 * COLUMNS_A_DAY
-SECONDS = int(FIVE_MINUTES.total_seconds())
+COLUMNS_A_WEEK = 7 * COLUMNS_A_DAY
+BIN_SECONDS = int(FIVE_MINUTES.total_seconds())
 
 
 class ShardHistory(NamedTuple):
@@ -53,7 +53,7 @@ class ShardHistory(NamedTuple):
     @property
     def end(self) -> int:
         """The column since the epoch after the newest one."""
-        return int(self.history.weeks.end.timestamp()) // SECONDS + 1
+        return int(self.history.weeks.end.timestamp()) // BIN_SECONDS + 1
 
 
 class Corrections(NamedTuple):
@@ -151,7 +151,7 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
     begin = group.end - usage.shape[1]
     first = max(begin, open_from(group.end))
     kept = _corrections(usage[:, : first - begin], whole.values[:, : first - begin], begin)
-    masked = shares_of(group.ids, whole.why[:, -WEEK:], usage[:, -WEEK:])
+    masked = shares_of(group.ids, whole.why[:, -COLUMNS_A_WEEK:], usage[:, -COLUMNS_A_WEEK:])
     remarks = remarks_of(group.ids, masked, traits.warm_up, group.around.signal.unit)
     return whole.values, Cleaning(Settled(traits, kept, first), starts, group.history.end, masked, remarks)
 
@@ -208,7 +208,7 @@ def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
     first, hours = group.end - usage.shape[1], group.around.throttled
     for row in (row for row, id_ in enumerate(group.ids) if id_ in hours) if hours else ():
         for one in hours[group.ids[row]]:
-            begin, end = (int(at.timestamp()) // SECONDS - first + 1 for at in (one.begin, one.end))
+            begin, end = (int(at.timestamp()) // BIN_SECONDS - first + 1 for at in (one.begin, one.end))
             throttled[row, max(0, begin) : max(0, end)] = True
     return CleanedPart(usage, _ready(group, usage.shape[1]), throttled, lead)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ENDING = re.compile(r"(?:-(?:v?\d+|[a-f\d]{8,10}|blue|canary|green|preview|primary|stable))+$")
 DONORS = 16
 """Compared with each other before one lends."""
-SHARE = 0.5
+DONOR_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepW
     for id_, row in zip(ids, other.provenance.rows([key_of(id_) for id_ in ids]).tolist(), strict=True):
         if row >= 0:
             at = peaks.row[id_]
-            values[at] = (1 - SHARE) * values[at] + SHARE * other.values[row]
+            values[at] = (1 - DONOR_SHARE) * values[at] + DONOR_SHARE * other.values[row]
             note[at] = table.code(_note(peaks.notes[note[at]], borrowed.lent.lenders[key_of(id_)]))
     return replace(peaks, values=values, note=note, notes=table.words)
 

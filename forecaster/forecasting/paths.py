@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 STEPS = 12
 """Steps of five minutes."""
 PATH_LEVELS = (0.1, 0.5, 0.9, 0.95)
-ROUNDS = 10
+PATH_ROUNDS = 10
 """After so many cycles at the latest a workload has a new one."""
-DIGITS = 4
+PATH_DIGITS = 4
 """Significant ones that are kept: the table has some fifty of these numbers a workload."""
 
 
@@ -43,7 +43,7 @@ class Paths:
     def due(self, signal: Signal, shards: Sequence[Shard]) -> list[Shard]:
         """The shards that are due in this cycle."""
         turn = self._turns[signal] = self._turns.get(signal, -1) + 1
-        rounds = max(1, min(ROUNDS, len(shards)))
+        rounds = max(1, min(PATH_ROUNDS, len(shards)))
         return [shard for i, shard in enumerate(shards) if (i + turn) % rounds == 0]
 
     def take(self, signal: Signal, said: Iterable[tuple[Shard, Forecast]], *, begin: datetime, now: datetime) -> None:
@@ -74,6 +74,6 @@ def _paths(
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Round to so many significant digits."""
     whole = np.floor(np.log10(np.maximum(values, 1e-12)))
-    scale = 10.0 ** (DIGITS - 1 - whole)
+    scale = 10.0 ** (PATH_DIGITS - 1 - whole)
     rounded: NDArray[np.float64] = np.round(values * scale) / scale
     return rounded

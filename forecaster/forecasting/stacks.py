@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import ModelAnswers
     from forecaster.forecasting.shards import Shard
 
-TOGETHER = 16
+STACKED_SHARDS = 16
 """Shards of a stack: two thousand workloads, of which two weeks are 32 MB."""
 
 
@@ -225,10 +225,10 @@ def _stacked(run: tuple[Shard, ...], first: int, known: Mapping[int, Stack]) -> 
 
 
 def _runs(shards: Sequence[Shard]) -> Iterator[tuple[tuple[Shard, ...], int]]:
-    """Neighbours that have a model, at most `TOGETHER`, and the row of their first workload."""
+    """Neighbours that have a model, at most `STACKED_SHARDS`, and the row of their first workload."""
     firsts = np.cumsum([0, *(len(shard.ids) for shard in shards)]).tolist()
-    for begin in range(0, len(shards), TOGETHER):
-        some = range(begin, min(begin + TOGETHER, len(shards)))
+    for begin in range(0, len(shards), STACKED_SHARDS):
+        some = range(begin, min(begin + STACKED_SHARDS, len(shards)))
         for fitted, places in groupby(some, lambda i: shards[i].fitted is not None):
             if fitted:
                 run = list(places)

@@ -217,8 +217,8 @@ class TargetColumns:
     @cached_property
     def impossible(self) -> Flags:
         """[row] where a target divides by nothing, or by more than can be counted."""
-        bad = (self.goal < 1) | (self.request < 1) | ~_between(self.full, LEAST, LARGEST)
-        bad |= (self.goal > MOST) | (self.request > MOST)
+        bad = (self.goal < 1) | (self.request < 1) | ~_between(self.full, MIN_POD_CAPACITY, LARGEST)
+        bad |= (self.goal > MAX_EXACT_INTEGER) | (self.request > MAX_EXACT_INTEGER)
         return np.asarray(bad.any(axis=0))
 
     @cached_property
@@ -234,9 +234,9 @@ class TargetColumns:
         return TargetColumns(self.goal[:, rows], self.request[:, rows], self.full[:, rows])
 
 
-LEAST = 1e-9
+MIN_POD_CAPACITY = 1e-9
 """Smallest pod capacity, in any unit: less is a mistake, and counts by it exceed 32 bits."""
-MOST = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Milli-units of one pod above which sums over pods may leave 64 bits."""
 
 

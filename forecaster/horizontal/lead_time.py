@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import HorizontalPolicy
 
-DEFAULT = timedelta(minutes=3)
+DEFAULT_LEAD_TIME = timedelta(minutes=3)
 """Default lead time where nothing was measured: two minutes of start-up, and a cycle."""
 DELAY = timedelta(minutes=1)
 """Scrape, cycle and sync, with a cycle a minute."""
@@ -25,10 +25,10 @@ nearer costs 3 % of the pod-hours with pods that take thirteen minutes, and save
 SYNC = timedelta(seconds=15)
 """How often the HPA controller looks."""
 RANK = 0.9
-LEAST = 5
+MIN_SCALE_UPS = 5
 """Fewer scale-ups say nothing about a P90."""
-KEPT = 50
-LONGEST = timedelta(minutes=15)
+SCALE_UPS_KEPT = 50
+MAX_LEAD_TIME = timedelta(minutes=15)
 """Pods that start for longer than this are not told from pods that wait for a node: a new node takes two to ten
 minutes, an image of gigabytes a few. What is measured is bounded by it; longer ones are for the policy to state."""
 LADDER = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15))
@@ -37,7 +37,7 @@ FAR = 1.25
 """A rung that is too short by more than this factor is left at once."""
 PATIENCE = 5
 """Any other rung is left after so many scale-ups in a row that speak for another one."""
-_LONGEST = duration_text(LONGEST)
+_LONGEST = duration_text(MAX_LEAD_TIME)
 
 
 def lead_time(policy: HorizontalPolicy, start_ups: Sequence[timedelta] = (), *, delay: timedelta = DELAY) -> LeadTime:
@@ -70,7 +70,7 @@ def assumed(start_ups: Sequence[timedelta]) -> LeadTime:
     """The lead time while too few scale-ups say something about it."""
     seen, waited = len(started(start_ups)), len(start_ups) - len(started(start_ups))
     beside = f"; {waited} more took over {_LONGEST}: pods that wait for a node" if waited else ""
-    return LeadTime(DEFAULT, f"assumed; {seen} of {LEAST} scale-ups seen{beside}")
+    return LeadTime(DEFAULT_LEAD_TIME, f"assumed; {seen} of {MIN_SCALE_UPS} scale-ups seen{beside}")
 
 
 def measured(rung: timedelta, start_ups: Sequence[timedelta]) -> LeadTime:
@@ -105,7 +105,7 @@ def measured_on_pool(rung: timedelta, took: Sequence[timedelta], pool: str, pool
 
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
     """The start-ups that can be told from pods that wait for a node."""
-    return [took for took in start_ups if took < LONGEST]
+    return [took for took in start_ups if took < MAX_LEAD_TIME]
 
 
 def slow(start_ups: Sequence[timedelta]) -> timedelta | None:
@@ -115,9 +115,9 @@ def slow(start_ups: Sequence[timedelta]) -> timedelta | None:
     count only where most of them did: then the pods are that slow, or the nodes always are.
     """
     counted = started(start_ups)
-    if len(start_ups) >= LEAST and 2 * len(counted) < len(start_ups):
-        return LONGEST
-    return sorted(counted)[int(RANK * (len(counted) - 1))] if len(counted) >= LEAST else None
+    if len(start_ups) >= MIN_SCALE_UPS and 2 * len(counted) < len(start_ups):
+        return MAX_LEAD_TIME
+    return sorted(counted)[int(RANK * (len(counted) - 1))] if len(counted) >= MIN_SCALE_UPS else None
 
 
 def rung_of(duration: timedelta) -> timedelta:
@@ -143,11 +143,11 @@ class ScaleUp(NamedTuple):
     def took(self, now: datetime) -> timedelta | None:
         """How long its pods took; None while it is waited for.
 
-        Pods that are not ready after `LONGEST` may wait for a node: then those that are ready count, and where none is,
+        Pods not ready after the longest lead time may wait for a node: then ready ones count, and where none is,
         nothing but that it took so long.
         """
-        if self.ready >= self.wanted or now - self.since >= LONGEST:
-            return LONGEST if self.rose is None else min(self.rose - self.since, LONGEST)
+        if self.ready >= self.wanted or now - self.since >= MAX_LEAD_TIME:
+            return MAX_LEAD_TIME if self.rose is None else min(self.rose - self.since, MAX_LEAD_TIME)
         return None
 
 
@@ -180,13 +180,13 @@ def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, de
     seen = watch._replace(waiting=still, asked=replicas)
     for done in took:
         if done is not None:
-            seen = _settled(seen._replace(took=(*seen.took, done)[-KEPT:]), delay)
+            seen = _settled(seen._replace(took=(*seen.took, done)[-SCALE_UPS_KEPT:]), delay)
     return seen
 
 
 def with_pods(watch: ScaleUpWatch, took: Sequence[timedelta], *, delay: timedelta) -> ScaleUpWatch:
     """Return the observation with pods that became ready; together they support another lead-time bucket."""
-    seen = watch._replace(took=(*watch.took, *(min(one, LONGEST) for one in took))[-KEPT:])
+    seen = watch._replace(took=(*watch.took, *(min(one, MAX_LEAD_TIME) for one in took))[-SCALE_UPS_KEPT:])
     return _settled(seen, delay)
 
 

@@ -128,7 +128,7 @@ def counts(asked: Floats, choices: Choices) -> Floats:
 
 
 FEATURES = ("median", "upper", "spread", "filled", "starting", "error", "sine", "cosine")
-FARTHEST = 3.0
+MAX_FEATURE = 3.0
 """Logarithms of ratios beyond this (a factor of twenty) are all the same."""
 
 
@@ -153,7 +153,7 @@ def features_of(one: Situation) -> Floats:
         np.full(len(asked), np.sin(angle)),
         np.full(len(asked), np.cos(angle)),
     )
-    features: Floats = np.clip(np.stack(columns, axis=1), -FARTHEST, FARTHEST)
+    features: Floats = np.clip(np.stack(columns, axis=1), -MAX_FEATURE, MAX_FEATURE)
     return features
 
 
@@ -199,7 +199,7 @@ class QTable:
     def choose(self, features: Floats) -> Choices:
         """The best action of those that were tried; nothing is changed where none was tried enough."""
         at = cells(features)
-        known = np.where(self.tried[at] >= ENOUGH, self.value[at], -np.inf)
+        known = np.where(self.tried[at] >= MIN_VISITS, self.value[at], -np.inf)
         best = known.argmax(axis=1)
         return np.where(np.isfinite(known[:, STAY]), best, STAY)
 
@@ -208,7 +208,7 @@ class QTable:
         return {"value": self.value, "tried": self.tried}
 
 
-ENOUGH = 30
+MIN_VISITS = 30
 UNTRIED = -20.0
 """Worse than holding twice the usual pods forever, so that nothing looks good because it was hardly tried."""
 
@@ -262,7 +262,7 @@ def with_action(features: Floats, change: float | Floats) -> Floats:
 
 
 LearnedKind = Literal["tabular", "fitted"]
-KINDS: tuple[LearnedKind, ...] = ("tabular", "fitted")
+LEARNED_KINDS: tuple[LearnedKind, ...] = ("tabular", "fitted")
 WEIGHTS = Path(__file__).with_name("weights")
 
 
@@ -298,7 +298,7 @@ def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
 
 def shipped() -> dict[str, LearnedPolicy]:
     """Every kind with the weights that ship."""
-    return {kind: load(kind) for kind in KINDS}
+    return {kind: load(kind) for kind in LEARNED_KINDS}
 
 
 def save(kind: LearnedKind, chooser: QTable | Forest, folder: Path = WEIGHTS) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PRICES = {"economy": 4.0, "standard": 9.0, "critical": 19.0}
 """Price of a missing pod in prices of an idle one, by class of availability."""
 LOWEST, HIGHEST = 0.5, 0.99
-ENOUGH = 200
+FULL_WEIGHT_SCORES = 200
 """Matured forecasts behind which an observed coverage counts in full: its standard error is then 2 % at p90."""
 
 
@@ -39,7 +39,7 @@ def corrected(quantile: float, coverage: float, matured: int) -> float:
     """
     if not matured:
         return quantile
-    trust = min(1.0, matured / ENOUGH)
+    trust = min(1.0, matured / FULL_WEIGHT_SCORES)
     seen = min(max(coverage, 0.5 / (matured + 1)), 1 - 0.5 / (matured + 1))
     odds = _odds(quantile) * math.pow(_odds(quantile) / _odds(seen), trust)
     return min(max(odds / (1 + odds), LOWEST), HIGHEST)
@@ -49,7 +49,7 @@ def _odds(share: float) -> float:
     return share / (1 - share)
 
 
-LEAST = 60
+MIN_SCORES = 60
 """Matured forecasts of a workload before which nothing is corrected: ten hours, with one in ten scored."""
 FADES = 1.0 - 1.0 / 400
 """What is left of a forecast after one more: four hundred are remembered, three days."""
@@ -111,7 +111,7 @@ class Coverage:
     def level(self, id_: WorkloadId, signal: str, quantile: float) -> Level:
         """The level to ask for, so that `quantile` of the peaks stay below the answer."""
         own = self.held.get((id_, signal))
-        if own is None or own.level != quantile or own.matured < LEAST:
+        if own is None or own.level != quantile or own.matured < MIN_SCORES:
             return Level(quantile)
         pool = self.pooled[signal, quantile].share
         share = (own.covered + POOLED * pool) / (own.matured + POOLED)

@@ -64,7 +64,7 @@ def shut_by(policy: HorizontalPolicy, gate: Gate | None) -> str:
     return f"{gate.standing}: {gate.why}"
 
 
-COLUMNS: Mapping[str, Any] = {
+GATE_COLUMNS: Mapping[str, Any] = {
     "standing": OBSERVE,
     "forecaster": MODEL,
     "since": np.float64(np.nan),
@@ -111,7 +111,7 @@ class Gates:
     @classmethod
     def new(cls, rows: int, signals: Iterable[str] = ()) -> Gates:
         """Rows that were never judged."""
-        return cls(tuple(signals), **{name: np.full(rows, nothing) for name, nothing in COLUMNS.items()})
+        return cls(tuple(signals), **{name: np.full(rows, nothing) for name, nothing in GATE_COLUMNS.items()})
 
     @property
     def acting(self) -> Flags:
@@ -125,22 +125,24 @@ class Gates:
 
     def take(self, rows: Counts) -> Gates:
         """These rows in this order; a negative row is new."""
-        columns: dict[str, Any] = {name: taken(getattr(self, name), rows, nothing) for name, nothing in COLUMNS.items()}
+        columns: dict[str, Any] = {
+            name: taken(getattr(self, name), rows, nothing) for name, nothing in GATE_COLUMNS.items()
+        }
         return replace(self, **columns)
 
     def put(self, rows: Counts, gates: Gates) -> Gates:
         """Return the gates with these rows replaced by those of `gates`, which has the same signals."""
-        columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(gates, name)) for name in COLUMNS}
+        columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(gates, name)) for name in GATE_COLUMNS}
         return replace(self, **columns)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all columns as plain arrays to save."""
-        return {"signals": np.array(self.signals, np.str_), **{name: getattr(self, name) for name in COLUMNS}}
+        return {"signals": np.array(self.signals, np.str_), **{name: getattr(self, name) for name in GATE_COLUMNS}}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Gates:
         """What `arrays` gave."""
-        return cls(tuple(arrays["signals"].tolist()), **{name: arrays[name] for name in COLUMNS})
+        return cls(tuple(arrays["signals"].tolist()), **{name: arrays[name] for name in GATE_COLUMNS})
 
     def gate(self, row: int) -> Gate:
         """Return the gate of one row."""

@@ -39,7 +39,7 @@ BY_SIGNAL: Mapping[str, Any] = {
     "missing_age": np.float64(np.nan),
 }
 """What a new row has in each column [signal, row]."""
-COLUMNS: Mapping[str, Any] = {**BY_ROW, **BY_SIGNAL}
+STATE_COLUMNS: Mapping[str, Any] = {**BY_ROW, **BY_SIGNAL}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,9 @@ class State:
 
     def take(self, rows: Counts) -> State:
         """The state of these rows in this order; a negative row is new. Growth and compaction are one take."""
-        columns: dict[str, Any] = {name: taken(getattr(self, name), rows, nothing) for name, nothing in COLUMNS.items()}
+        columns: dict[str, Any] = {
+            name: taken(getattr(self, name), rows, nothing) for name, nothing in STATE_COLUMNS.items()
+        }
         return replace(self, **columns, recommendations=self.recommendations.take(rows))
 
     def put(self, rows: Counts, state: State) -> State:
@@ -120,7 +122,7 @@ class State:
         """
         if state.signals != self.signals:
             raise ValueError(f"a state of {state.signals} does not fit into one of {self.signals}")
-        columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(state, name)) for name in COLUMNS}
+        columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(state, name)) for name in STATE_COLUMNS}
         return replace(self, **columns, recommendations=self.recommendations.put(rows, state.recommendations))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -128,7 +130,7 @@ class State:
         at, recommendations = self.recommendations.arrays()
         return {
             "signals": np.array(self.signals, np.str_),
-            **{name: getattr(self, name) for name in COLUMNS},
+            **{name: getattr(self, name) for name in STATE_COLUMNS},
             "recommendations_at": at,
             "recommendations": recommendations,
         }
@@ -138,6 +140,6 @@ class State:
         """What `arrays` gave."""
         return cls(
             signals=tuple(arrays["signals"].tolist()),
-            **{name: arrays[name] for name in COLUMNS},
+            **{name: arrays[name] for name in STATE_COLUMNS},
             recommendations=RECOMMENDATIONS.of_arrays(arrays["recommendations_at"], arrays["recommendations"]),
         )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.published import COUNTS, DEMAND, OwnMetric, own_metric
+from forecaster.domain.published import COUNTS, DEMAND_METRIC, OwnMetric, own_metric
 from forecaster.domain.signal import BUILT_IN, CPU, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.inputs import Kind
@@ -169,7 +169,7 @@ def _share_of_request(signal: Signal, target: Target, resources: Resources) -> P
 
 def _is_unnamed_demand(target: Target) -> bool:
     """Whether a target reads our demand under a name that does not say of which signal."""
-    return own_metric(target.metric) == OwnMetric(DEMAND) and not target.signal
+    return own_metric(target.metric) == OwnMetric(DEMAND_METRIC) and not target.signal
 
 
 def _ambiguous(target: Target, found: PodTarget | Unusable) -> PodTarget | Unusable:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.targets import PodTarget
 
-COUNTS = frozenset({"min_replicas", "max_replicas", "own_max_replicas"})
+COUNT_COLUMNS = frozenset({"min_replicas", "max_replicas", "own_max_replicas"})
 """Columns of whole numbers."""
 
 
@@ -39,7 +39,7 @@ class Terms(NamedTuple):
     """Goal, request and full pod of each target, as in `TargetColumns`."""
 
 
-NOTHING = Terms(
+UNREADABLE_TERMS = Terms(
     Rules("quantile", scale_in_by_forecast=False, kinds=()),
     (0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.5, 1, MAX_INT32, MAX_INT32, 0.0, 0.0),
     (),
@@ -113,7 +113,8 @@ def policy_columns(terms: Sequence[Terms]) -> PolicyColumns:
     columns = np.array([one.policy for one in terms], np.float64).T
     names = PolicyColumns.__dataclass_fields__
     typed = {
-        name: column.astype(np.int64) if name in COUNTS else column for name, column in zip(names, columns, strict=True)
+        name: column.astype(np.int64) if name in COUNT_COLUMNS else column
+        for name, column in zip(names, columns, strict=True)
     }
     return PolicyColumns(**typed)
 

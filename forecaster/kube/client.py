@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from forecaster.kube.config import ClientConfig
 
 T = TypeVar("T")
-CONNECTIONS = 4
+CLIENT_CONNECTIONS = 4
 TIMEOUT_SECONDS = 10.0
-MESSAGE_MAX = 300
+ERROR_TEXT_MAX = 300
 RENEW_SECONDS = 300.0
 """Seconds between two reads of certificate files, as in client-go. Connections end then: a removed CA loses trust."""
 RELOAD_SECONDS = 10.0
@@ -61,7 +61,7 @@ class ApiClient:
         self,
         source: Callable[[], ClientConfig],
         *,
-        connections: int = CONNECTIONS,
+        connections: int = CLIENT_CONNECTIONS,
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -224,7 +224,7 @@ def suppress_conflict() -> Iterator[None]:
 class AsyncApiClient:
     """The requests of an event loop, each in one of a few threads, so that none waits for another one's answer."""
 
-    def __init__(self, client: ApiClient, threads: int = CONNECTIONS) -> None:
+    def __init__(self, client: ApiClient, threads: int = CLIENT_CONNECTIONS) -> None:
         self._client = client
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="api-server")
 
@@ -276,4 +276,4 @@ def refusal_message(body: bytes) -> str:
         message = decoder_of(ApiStatus).decode(body).message
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
-    return f" {message[:MESSAGE_MAX]}" if message else ""
+    return f" {message[:ERROR_TEXT_MAX]}" if message else ""

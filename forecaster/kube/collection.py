@@ -18,9 +18,9 @@ from forecaster.kube.connections import JSON, RawRequest
 from forecaster.kube.objects import Wire
 from forecaster.kube.pages import ListMeta  # noqa: TC001  msgspec resolves it
 
-METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+METADATA_TYPE = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""
-PAGE = 500
+PAGE_ITEMS = 500
 WATCH_SECONDS = 300
 """How long one watch lasts at least."""
 
@@ -63,7 +63,7 @@ class Collection(Generic[T]):
 
     def accept(self, *, listing: bool) -> str:
         """The form that is asked for."""
-        return METADATA.format("List" if listing else "") if self.metadata_only else JSON
+        return METADATA_TYPE.format("List" if listing else "") if self.metadata_only else JSON
 
 
 class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
@@ -135,7 +135,7 @@ class Progress(Generic[T]):
     even its end came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
     """
 
-    def __init__(self, collection: Collection[T], page: int = PAGE) -> None:
+    def __init__(self, collection: Collection[T], page: int = PAGE_ITEMS) -> None:
         self.collection = collection
         self.page = page
         """Objects asked for at once; halved where their answer is too large."""

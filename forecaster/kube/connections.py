@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from forecaster.kube.config import ClientConfig
 
-BODY_MAX = 8 * 2**20
+RESPONSE_MAX = 8 * 2**20
 JSON = "application/json"
-PIECE = 1 << 16
+READ_BYTES = 1 << 16
 """Bytes of a stream that are taken at once; less where less has come."""
 ALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -37,7 +37,7 @@ ALIVE = [
 
 
 class BodyTooLargeError(ResponseError):
-    """The answer is larger than `BODY_MAX`."""
+    """The answer is larger than `RESPONSE_MAX`."""
 
 
 class RawRequest(NamedTuple):
@@ -84,7 +84,7 @@ class Session:
         timeout = Timeout(connect=self._timeout.connect_timeout, read=silence)
         answer = self._asked(request, timeout)
         try:
-            yield answer.stream(PIECE) if answer.status == HTTPStatus.OK else _whole(answer)
+            yield answer.stream(READ_BYTES) if answer.status == HTTPStatus.OK else _whole(answer)
         finally:
             _ended(answer)
 
@@ -111,10 +111,10 @@ class Session:
 
 def _whole(answer: BaseHTTPResponse) -> RawAnswer:
     """An answer, read to its end. Raises BodyTooLargeError."""
-    body = answer.read(BODY_MAX + 1)
-    if len(body) > BODY_MAX:
+    body = answer.read(RESPONSE_MAX + 1)
+    if len(body) > RESPONSE_MAX:
         _ended(answer)
-        raise BodyTooLargeError(f"the answer has more than {BODY_MAX // 2**20} MiB")
+        raise BodyTooLargeError(f"the answer has more than {RESPONSE_MAX // 2**20} MiB")
     answer.release_conn()
     return RawAnswer(answer.status, body, answer.headers.get("Content-Type", ""))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from forecaster.kube.client import ApiClient
 
-CONNECTIONS = 8
+FOLLOWED_CONNECTIONS = 8
 """Connections of the client: one for each collection, and one for lists."""
 AGED_SECONDS = 60.0
 """What was confirmed longer ago is asked for again."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-PAUSE = "forecaster.dev/pause"
+PAUSE_ANNOTATION = "forecaster.dev/pause"
 """Annotation of the Lease that stops all writes while it is there and not `false`."""
-ADDRESS = "forecaster.dev/leader-address"
+ADDRESS_ANNOTATION = "forecaster.dev/leader-address"
 """Annotation of the Lease: where the other replicas ask its holder, `HOST:PORT`."""
 VALID_SECONDS = 15
 """How long a Lease lasts after its last renewal."""
@@ -165,12 +165,14 @@ class Election:
                 return
         began = self.seconds()
         lease = self._observed(self.leases.get(self.path, Lease), began)
-        self.paused = lease.metadata.annotations.get(PAUSE, "false") != "false"
+        self.paused = lease.metadata.annotations.get(PAUSE_ANNOTATION, "false") != "false"
         if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
             self._renew(lease, began)
         else:
             self._renewed = float("-inf")
-            self.leader = Leader(lease.spec.holder_identity or "", lease.metadata.annotations.get(ADDRESS, ""))
+            self.leader = Leader(
+                lease.spec.holder_identity or "", lease.metadata.annotations.get(ADDRESS_ANNOTATION, "")
+            )
 
     def _renew(self, lease: Lease, began: float) -> None:
         """Write it over the version that was seen last: while nothing else writes it, it need not be read again."""
@@ -199,7 +201,7 @@ class Election:
 
     def _write(self, seen: Lease, spec: LeaseSpec) -> Lease:
         """Write it over the version that was seen: of two replicas one gets a conflict."""
-        found = {ADDRESS: self.address} if self.address and spec.holder_identity else {}
+        found = {ADDRESS_ANNOTATION: self.address} if self.address and spec.holder_identity else {}
         meta = ObjectMeta(resource_version=seen.metadata.resource_version, annotations=found)
         return self.leases.patch(self.path, Lease(meta, spec), Lease)
 

@@ -232,12 +232,12 @@ class ScalableStatus(Wire, frozen=True):
     """Revision of a StatefulSet's template."""
 
 
-OURS = "forecaster.dev/"
+ANNOTATION_PREFIX = "forecaster.dev/"
 """How labels and annotations begin that this project writes or reads."""
 
 
 def _ours(marks: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in marks.items() if name.startswith(OURS)}
+    return {name: value for name, value in marks.items() if name.startswith(ANNOTATION_PREFIX)}
 
 
 class AnnotatedMeta(WatchedMeta, frozen=True):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
-API_SERVICES = ("v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
+OWNED_API_SERVICES = ("v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 WEBHOOK = "forecaster-initial"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
@@ -78,7 +78,7 @@ RIGHTS = (
     ),
     Right(
         SERVICE, "publish", "apiregistration.k8s.io", "apiservices", ("get",),
-        "a metrics API that another server has is not noticed", names=API_SERVICES,
+        "a metrics API that another server has is not noticed", names=OWNED_API_SERVICES,
     ),
     Right(
         SERVICE, "replicas", "coordination.k8s.io", "leases", ("get", "patch"),
@@ -180,7 +180,7 @@ RIGHTS = (
     ),
     Right(
         CERTIFICATES, "publish", "apiregistration.k8s.io", "apiservices", ("get", "patch"),
-        "the API server does not trust the certificate", names=API_SERVICES,
+        "the API server does not trust the certificate", names=OWNED_API_SERVICES,
     ),
     Right(
         CERTIFICATES, "publish", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", ("get", "patch"),

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from forecaster.kube.client import ApiError, UnreachableError, refusal_message
 from forecaster.kube.collection import Progress, T
-from forecaster.kube.connections import BODY_MAX, RawAnswer, RawRequest
+from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-WATCH_SECONDS = (300, 600)
+WATCH_SECONDS_RANGE = (300, 600)
 """How long one watch lasts, drawn between both, so that watches of many processes do not end together."""
 SILENCE_SECONDS = 100.0
 """Seconds without an event or a bookmark after which a stream is taken for dead, or for that of a collection in which
@@ -46,7 +46,7 @@ REFUSED_PAUSE = 60.0
 """After a refusal that a person has to mend: a right, or a kind that is not there."""
 SHORTEST_SECONDS = 1.0
 """A watch that ends sooner is begun again after this time: there may be a server that ends every one."""
-REFUSED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
+REFUSED_STATUS = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 TOO_LARGE = "Too large resource version"
 """Said of a version that the store does not have yet or, after a restore, no longer."""
 
@@ -167,7 +167,7 @@ class Watch(Generic[T, V]):
             self.synced.set()
 
     def _follow(self, client: ApiClient, stop: threading.Event) -> None:
-        low, high = WATCH_SECONDS
+        low, high = WATCH_SECONDS_RANGE
         seconds = QUIET_SECONDS if self._quiet else int(low + (high - low) * self._drawn())
         request = self.progress.request(seconds)
         latest = self._seconds() + seconds + SPARE_SECONDS
@@ -241,7 +241,7 @@ class Watch(Generic[T, V]):
         if self.progress.listing and not self.progress.begun:
             self._seen = set()
             self.health.restarts += 1
-        self.health.fault, self.health.refused = fault, status in REFUSED
+        self.health.fault, self.health.refused = fault, status in REFUSED_STATUS
         self.health.absent = status == HTTPStatus.NOT_FOUND
         pause = REFUSED_PAUSE if self.health.refused else PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1
@@ -258,8 +258,8 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         yield from filter(None, whole)
-        if len(rest) > BODY_MAX:
-            raise UnreachableError(f"an event has more than {BODY_MAX // 2**20} MiB")
+        if len(rest) > RESPONSE_MAX:
+            raise UnreachableError(f"an event has more than {RESPONSE_MAX // 2**20} MiB")
 
 
 def _key(one: Any) -> Key:

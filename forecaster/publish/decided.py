@@ -13,9 +13,9 @@ import numpy as np
 
 from forecaster.domain.decision import Scale
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.publish.numbers import BY_ROW, BY_SIGNAL, STANDING, nothing_decided
+from forecaster.publish.numbers import ROW_COLUMNS, SIGNAL_COLUMNS, STANDING, nothing_decided
 from forecaster.publish.offer import DECIDED, HELD, NO_COUNT, DecidedColumns
-from forecaster.publish.record import ABSTAIN, MODES, REASON_WORDS, recommended_count
+from forecaster.publish.record import ABSTAIN, MODE_CODES, REASON_WORDS, recommended_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -115,7 +115,7 @@ def decided_columns(
     signals = decided_signals(decided) if signals is None else signals
     numbers = decided.numbers if isinstance(decided, DecidedFleet) else _numbers_of_records(decided, signals)
     columns, stated = numbers.by_signals(signals), _stated(policies)
-    told = {name: columns[name] for name in (*BY_ROW, *BY_SIGNAL) if name in _OFFERED}
+    told = {name: columns[name] for name in (*ROW_COLUMNS, *SIGNAL_COLUMNS) if name in _OFFERED}
     told["acting"] = told["acting"] & stated["published"]
     return DecidedColumns(at=at.timestamp(), signals=signals, **told, **stated)
 
@@ -135,7 +135,7 @@ def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
 
     each = different.values()
     return {
-        "mode": stated((MODES.index(policy.mode) for policy in each), np.int8),
+        "mode": stated((MODE_CODES.index(policy.mode) for policy in each), np.int8),
         "published": stated((policy.mode != "observe" for policy in each), np.bool_),
         "abstain": stated((ABSTAIN.index(policy.publish.abstain) for policy in each), np.int8),
         "lowers": stated((policy.horizontal.scale_in_by_forecast for policy in each), np.bool_),

@@ -99,7 +99,7 @@ class SettingView(msgspec.Struct, frozen=True, gc=False):
     origin: str
 
 
-DEFAULT = "default"
+DEFAULT_ORIGIN = "default"
 """Origin of a setting that nothing states."""
 
 
@@ -196,7 +196,7 @@ SECRETS = re.compile(
     r"(^|\.)(headers|database|database_file|username|kubeconfig|(\w+_)?(token|password|secret|key)(_file)?)(\.|$)"
 )
 """Settings that are, or lead to, what not every reader of the dashboard may know."""
-ADDRESS = re.compile(r"\w+://[^\s\"']+")
+URL_PATTERN = re.compile(r"\w+://[^\s\"']+")
 
 
 MASKED = "(not shown)"
@@ -210,14 +210,14 @@ def settings_in_force(
     """All settings, those that something states first; `origins` by path, the default where there is none."""
     shown = shown_settings(settings)
     found = (SettingView(path, _cut(value, longest), _origin(path, origins)) for path, value in shown.items())
-    return tuple(sorted(found, key=lambda one: (one.origin == DEFAULT, one.path)))
+    return tuple(sorted(found, key=lambda one: (one.origin == DEFAULT_ORIGIN, one.path)))
 
 
 def _origin(path: str, origins: Mapping[str, str]) -> str:
     """Return the origin of the setting, or of the section that contains it."""
     while path and path not in origins:
         path = path.rpartition(".")[0]
-    return origins.get(path, DEFAULT)
+    return origins.get(path, DEFAULT_ORIGIN)
 
 
 def shown_settings(settings: Mapping[str, object], before: str = "") -> dict[str, str]:
@@ -238,7 +238,7 @@ def shown_settings(settings: Mapping[str, object], before: str = "") -> dict[str
 
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return ADDRESS.sub(lambda address: shown_url(address[0]), text)
+    return URL_PATTERN.sub(lambda address: shown_url(address[0]), text)
 
 
 def _cut(text: str, longest: int | None) -> str:

@@ -32,7 +32,7 @@ STANDING = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZE
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 INT64, INT32, INT8, FLOAT, BOOL = (np.dtype(name) for name in ("int64", "int32", "int8", "float64", "bool"))
 
-BY_ROW: Mapping[str, tuple[np.dtype[Any], float]] = {
+ROW_COLUMNS: Mapping[str, tuple[np.dtype[Any], float]] = {
     "standing": (INT8, HELD),
     "reason": (INT8, 0),
     "current": (INT64, 0),
@@ -52,7 +52,7 @@ BY_ROW: Mapping[str, tuple[np.dtype[Any], float]] = {
 """
 BY_CLAMP: Mapping[str, tuple[np.dtype[Any], float]] = {"counts": (INT32, UNKNOWN)}
 """[1 + clamp, row] the reactive count and those after each clamp."""
-BY_SIGNAL: Mapping[str, tuple[np.dtype[Any], float]] = {
+SIGNAL_COLUMNS: Mapping[str, tuple[np.dtype[Any], float]] = {
     **dict.fromkeys(("pod", "measured", "measured_at", "peak", "low", "median", "high", "quantile"), (FLOAT, np.nan)),
     "replicas": (INT64, NO_COUNT),
     "decides": (BOOL, False),
@@ -107,15 +107,15 @@ class FleetNumbers(NamedTuple):
             return self.columns
         wider = nothing_decided(self.rows, signals, len(self.columns["asked"])).columns
         planes = [signals.index(signal) for signal in self.signals]
-        for name in BY_SIGNAL:
+        for name in SIGNAL_COLUMNS:
             wider[name][planes] = self.columns[name]
-        return {**self.columns, **{name: wider[name] for name in BY_SIGNAL}}
+        return {**self.columns, **{name: wider[name] for name in SIGNAL_COLUMNS}}
 
 
 def nothing_decided(rows: int, signals: tuple[str, ...] = (), targets: int = 0) -> FleetNumbers:
     """Rows about which nothing was decided."""
-    planes = ((BY_CLAMP, (1 + len(CLAMPS), rows)), (BY_SIGNAL, (len(signals), rows)), (BY_TARGET, (targets, rows)))
-    columns: dict[str, Column] = {name: np.full(rows, nothing, kind) for name, (kind, nothing) in BY_ROW.items()}
+    planes = ((BY_CLAMP, (1 + len(CLAMPS), rows)), (SIGNAL_COLUMNS, (len(signals), rows)), (BY_TARGET, (targets, rows)))
+    columns: dict[str, Column] = {name: np.full(rows, nothing, kind) for name, (kind, nothing) in ROW_COLUMNS.items()}
     for named, shape in planes:
         columns |= {name: np.full(shape, nothing, kind) for name, (kind, nothing) in named.items()}
     return FleetNumbers(signals, columns)
@@ -154,7 +154,7 @@ def side_by_side(rows: int, parts: Iterable[tuple[NDArray[np.intp], FleetNumbers
             if column.ndim == 1:
                 into[positions] = column
                 continue
-            for plane, values in zip(planes if name in BY_SIGNAL else range(len(column)), column, strict=True):
+            for plane, values in zip(planes if name in SIGNAL_COLUMNS else range(len(column)), column, strict=True):
                 into[plane][positions] = values
     return found
 

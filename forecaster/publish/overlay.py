@@ -30,9 +30,9 @@ LAPSED = timedelta(seconds=5)
 BEAT_SECONDS = 1.0
 TOGETHER_SECONDS = 0.05
 """So long changes are waited for that come together, as those of a list do."""
-LOOK_SECONDS = 0.02
+OVERLAY_LOOK_SECONDS = 0.02
 """How often the file is looked at: one stat and sixteen bytes."""
-NUMBER = 16
+NUMBER_BYTES = 16
 GONE = -1
 
 
@@ -139,7 +139,7 @@ class OverlayWriter:
         rows = tuple(OverlayRow(id_.namespace, id_.kind, id_.name, self._present(id_)) for id_ in ids)
         self._number += 1
         temporary = self._path.with_name(f".{self._path.name}.new")
-        temporary.write_bytes(b"%0*x" % (NUMBER, self._number) + msgspec.json.encode(Overlay(since, rows)))
+        temporary.write_bytes(b"%0*x" % (NUMBER_BYTES, self._number) + msgspec.json.encode(Overlay(since, rows)))
         os.utime(temporary, (confirmed, confirmed))
         temporary.replace(self._path)
 
@@ -188,7 +188,7 @@ class OverlayReader:
     def _current(self) -> OverlayState | None:
         """What is confirmed; None where nothing is."""
         looked = time.monotonic()
-        if looked - self._looked >= LOOK_SECONDS:
+        if looked - self._looked >= OVERLAY_LOOK_SECONDS:
             self._looked = looked
             self._refresh()
         state = self._state
@@ -201,7 +201,7 @@ class OverlayReader:
         try:
             with self._path.open("rb") as file:
                 confirmed = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-                number = file.read(NUMBER)
+                number = file.read(NUMBER_BYTES)
                 if self._state is not None and number == self._number:
                     self._state = self._state._replace(confirmed=confirmed)
                     return

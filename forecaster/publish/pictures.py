@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Floats32 = NDArray[np.float32]
 
-POINTS = 144
+PICTURE_POINTS = 144
 """Twelve hours by five minutes: 0.6 kB a series and workload."""
 PAST, AHEAD = 36, 12
 """Columns of a sparkline: three hours of demand, and the hour that is forecast step by step."""
@@ -43,7 +43,7 @@ LOW, HIGH = 0.1, 0.9
 """Quantiles between which a sparkline has its band."""
 FULL = 255
 """A sparkline is one byte a point: 1 for nothing, this for its largest value, 0 for what is not known."""
-DECIDED = ("recommended", "reactive", "peak")
+DECIDED_LINES = ("recommended", "reactive", "peak")
 """Series of what was decided at each instant: both counts, and the forecast peak of the signal that is shown."""
 
 
@@ -87,7 +87,7 @@ class PictureFile:
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
         meta = TableMeta(published_at=end, interval_seconds=self._interval.total_seconds(), version=self._version)
-        names = (*map(str, self._measured), *DECIDED)
+        names = (*map(str, self._measured), *DECIDED_LINES)
         write_table(self.path, meta, len(cycle.ids), names, dict(self._columns(cycle, end, shown)))
 
     def _columns(self, cycle: OfferedCycle, end: datetime, shown: ShownSignals) -> Iterator[tuple[str, Column]]:
@@ -97,10 +97,10 @@ class PictureFile:
         yield "pod", column_of(shown.pod[None], rows)
         decided = decided_before(self.path, self._order.sorted, end)
         decided[:, :, -1] = decided_now(cycle, shown)[:, rows].T
-        ago = decided[:, DECIDED.index("recommended"), -1 - HOUR // FIVE_MINUTES]
+        ago = decided[:, DECIDED_LINES.index("recommended"), -1 - HOUR // FIVE_MINUTES]
         yield "hour_ago", Column.of("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32).tobytes())
         yield from fixed_columns("decided", decided)
-        series = np.empty((len(rows), len(self._measured), POINTS), np.float32)
+        series = np.empty((len(rows), len(self._measured), PICTURE_POINTS), np.float32)
         for place, signal in enumerate(self._measured):
             series[:, place] = last_points(self._window(signal, FIVE_MINUTES), self._order.sorted, end)
         yield from fixed_columns("series", series)
@@ -141,7 +141,7 @@ def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> ShownSignal
 
 
 def decided_now(cycle: OfferedCycle, shown: ShownSignals) -> Floats32:
-    """`DECIDED` of a cycle [series, row]."""
+    """`DECIDED_LINES` of a cycle [series, row]."""
     decided = cycle.decided
     known = decided.recommended != NO_COUNT
     counts = (np.where(known, count, np.nan) for count in (decided.recommended, decided.reactive))
@@ -149,11 +149,11 @@ def decided_now(cycle: OfferedCycle, shown: ShownSignals) -> Floats32:
 
 
 def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floats32:
-    """`DECIDED` in the `POINTS` until `end` [row, series, point] as the file at `path` has them; NaN where it does not.
+    """Lines of decisions until `end` [row, series, point] from the file at `path`; NaN where it has none.
 
     They are kept nowhere else: memory does not grow with them, and they outlive the process.
     """
-    found = np.full((len(ids), len(DECIDED), POINTS), np.nan, np.float32)
+    found = np.full((len(ids), len(DECIDED_LINES), PICTURE_POINTS), np.nan, np.float32)
     try:
         with path.open("rb") as file:
             before = PublishedTable(os.dup(file.fileno()))
@@ -161,27 +161,29 @@ def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floa
         return found
     kept = np.frombuffer(before.whole("decided" + TEXTS), np.float32)
     steps = (end - before.meta.published_at) // FIVE_MINUTES
-    if kept.size != before.rows * len(DECIDED) * POINTS or not 0 <= steps < POINTS:
+    if kept.size != before.rows * len(DECIDED_LINES) * PICTURE_POINTS or not 0 <= steps < PICTURE_POINTS:
         return found
     identity = zip(*(before.texts(name) for name in ("namespace", "kind", "name")), strict=True)
     at = {WorkloadId(*names): row for row, names in enumerate(identity)}
     rows = np.array([at.get(id_, -1) for id_ in ids], np.intp)
     there = rows >= 0
-    found[there, :, : POINTS - steps] = kept.reshape(before.rows, len(DECIDED), POINTS)[rows[there], :, steps:]
+    found[there, :, : PICTURE_POINTS - steps] = kept.reshape(before.rows, len(DECIDED_LINES), PICTURE_POINTS)[
+        rows[there], :, steps:
+    ]
     return found
 
 
 def last_points(window: Window, ids: Sequence[WorkloadId], end: datetime) -> Floats32:
-    """The last `POINTS` of a window until `end` [row, point], in the order of `ids`; NaN where nothing is known."""
-    found = np.full((len(ids), POINTS), np.nan, np.float32)
+    """Last points of a window until `end` [row, point], in the order of `ids`; NaN where nothing is known."""
+    found = np.full((len(ids), PICTURE_POINTS), np.nan, np.float32)
     if not len(window.keys):
         return found
     rows = np.array([window.row.get(id_, -1) for id_ in ids], np.intp)
     stop = min((end - window.start) // window.step + 1, window.values.shape[1])
     late = (end - window.start) // window.step + 1 - stop
-    width = min(POINTS - late, stop)
+    width = min(PICTURE_POINTS - late, stop)
     if width > 0:
-        found[:, POINTS - late - width : POINTS - late] = window.values[rows, stop - width : stop]
+        found[:, PICTURE_POINTS - late - width : PICTURE_POINTS - late] = window.values[rows, stop - width : stop]
         found[rows < 0] = np.nan
     return found
 

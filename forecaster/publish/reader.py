@@ -232,7 +232,7 @@ class TableReader:
         return table
 
 
-POLL_SECONDS = 0.25
+TABLE_POLL_SECONDS = 0.25
 """How often the file is looked at: one stat. A new table is served within this time."""
 
 
@@ -250,7 +250,7 @@ async def watching(reader: TableReader) -> AsyncIterator[None]:
 async def _watch(reader: TableReader) -> None:
     """Loads new tables beside the requests: none of them waits for it."""
     while True:
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(TABLE_POLL_SECONDS)
         try:
             await asyncio.to_thread(reader.refresh)
         except Exception as error:  # noqa: BLE001  no memory, no thread: the next look may have it, and there has to be one

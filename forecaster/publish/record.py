@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from forecaster.publish.table import TableMeta
     from forecaster.publish.views import ResourcesView
 
-SOURCES = ("", "measured", "forecast")
+SOURCE_CODES = ("", "measured", "forecast")
 """What a code of the source of a number means."""
 ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
 """What a code of abstaining means."""
-MODES = ("observe", "publish", "floor", "scale")
+MODE_CODES = ("observe", "publish", "floor", "scale")
 """What a code of the mode of a policy means."""
 REASON_WORDS = tuple(str(reason) for reason in Reason)
 """What a code of the reason of a decision means."""
@@ -160,7 +160,7 @@ def _number(
     if value is None:
         return None
     at = datetime.fromtimestamp(columns[f"{name}_at"][plane][row], UTC)
-    source, known = SOURCES[columns[f"{name}_source"][plane][row]], bool(columns[f"{name}_known"][plane][row])
+    source, known = SOURCE_CODES[columns[f"{name}_source"][plane][row]], bool(columns[f"{name}_known"][plane][row])
     quantile = _cell(columns, f"{name}_quantile", plane, row) if signal else None
     return OfferedNumber(value, at, source, known, signal, quantile)
 

@@ -104,7 +104,7 @@ def _labels(name: str, rest: tuple[tuple[str, str], ...]) -> tuple[tuple[str, st
     return (("__name__", name), *sorted(rest))
 
 
-SHOWN = 200
+ANSWER_SHOWN = 200
 """Characters of a refusal that are shown."""
 HEADERS = {
     "Content-Encoding": "snappy",
@@ -192,7 +192,7 @@ class RemoteWriter:
             allow_redirects=False,
         )
         if not requests.codes.ok <= answer.status_code < requests.codes.multiple_choices:
-            said = " ".join(masked(answer.text, headers)[:SHOWN].split())
+            said = " ".join(masked(answer.text, headers)[:ANSWER_SHOWN].split())
             raise _RefusedError(f"{answer.status_code} {said}".strip())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from forecaster.domain.published import own_metric
 from forecaster.publish.decided import decided_columns, decided_signals, workload_ids
 from forecaster.publish.offer import NO_COUNT, Numbers, Offers, offered
-from forecaster.publish.record import SOURCES, workload_offer
+from forecaster.publish.record import SOURCE_CODES, workload_offer
 from forecaster.publish.values import MetricTarget
 
 if TYPE_CHECKING:
@@ -146,4 +146,4 @@ def _fill(offers: Offers, row: int, one: WorkloadOffer) -> None:
 
 def _put(numbers: Numbers, place: int | tuple[int, int], number: OfferedNumber) -> None:
     numbers.value[place], numbers.at[place] = number.value, number.at.timestamp()
-    numbers.source[place], numbers.known[place] = SOURCES.index(number.source), number.known
+    numbers.source[place], numbers.known[place] = SOURCE_CODES.index(number.source), number.known

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-MAGIC = b"fcTable3"
-PREFIX = struct.Struct("<8sIIQ")
+TABLE_MAGIC = b"fcTable3"
+TABLE_PREFIX = struct.Struct("<8sIIQ")
 ALIGNMENT = 8
-PIECE = 1 << 20
+COPY_BYTES = 1 << 20
 CODES = frozenset("?bdiqBIQ")
 """Kinds of values, as `struct` and `memoryview.cast` name them."""
 PLACES, SIZES, TEXTS = ".at", ".size", ".text"
@@ -152,9 +152,9 @@ def _parts(meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mappin
         body += column.data, bytes(-size % ALIGNMENT)
         at += size + -size % ALIGNMENT
     header = _encoder.encode(TableHeader(meta=meta, rows=rows, signals=signals, columns=places))
-    header += b" " * (-(PREFIX.size + len(header)) % ALIGNMENT)
-    whole = PREFIX.size + len(header) + at
-    return [PREFIX.pack(MAGIC, zlib.crc32(header), len(header), whole), header, *body]
+    header += b" " * (-(TABLE_PREFIX.size + len(header)) % ALIGNMENT)
+    whole = TABLE_PREFIX.size + len(header) + at
+    return [TABLE_PREFIX.pack(TABLE_MAGIC, zlib.crc32(header), len(header), whole), header, *body]
 
 
 class TableBytes:
@@ -175,17 +175,17 @@ def read_header(file: TableBytes) -> tuple[TableHeader, int]:
     Raises:
         StoreError: the file is torn, damaged, of another version or of another kind.
     """
-    prefix = file.read(0, PREFIX.size)
-    if len(prefix) < PREFIX.size or not prefix.startswith(MAGIC):
+    prefix = file.read(0, TABLE_PREFIX.size)
+    if len(prefix) < TABLE_PREFIX.size or not prefix.startswith(TABLE_MAGIC):
         raise StoreError("it is not a table of this version")
-    _, checksum, size, whole = PREFIX.unpack(prefix)
+    _, checksum, size, whole = TABLE_PREFIX.unpack(prefix)
     if file.size != whole:
         raise StoreError(f"it is torn: {file.size} bytes of {whole}")
-    raw = file.read(PREFIX.size, size)
+    raw = file.read(TABLE_PREFIX.size, size)
     if zlib.crc32(raw) != checksum:
         raise StoreError("it is damaged: the checksum of the header differs")
     try:
-        return _decoder.decode(raw), PREFIX.size + size
+        return _decoder.decode(raw), TABLE_PREFIX.size + size
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"its header is not understood: {error}") from error
 
@@ -202,8 +202,8 @@ def read_column(file: TableBytes, header: TableHeader, begin: int, name: str, *,
     rows = struct.calcsize(place.code) * place.planes * header.rows
     if place.at < 0 or begin + place.at + place.size > file.size or (place.planes and place.size != rows):
         raise StoreError(f"its column {name} lies outside of the file or has other rows")
-    for at in range(0, place.size, PIECE):
-        piece = file.read(begin + place.at + at, min(PIECE, place.size - at))
+    for at in range(0, place.size, COPY_BYTES):
+        piece = file.read(begin + place.at + at, min(COPY_BYTES, place.size - at))
         checksum = zlib.crc32(piece, checksum)
         kept += [piece] if keep else []
     if checksum != place.checksum:

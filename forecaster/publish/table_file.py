@@ -20,7 +20,7 @@ from forecaster.publish.numbers import BY_CLAMP, BY_TARGET
 from forecaster.publish.rows import encoded_readers
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
 from forecaster.publish.views import recommendation_view, resources_view
-from forecaster.publish.vpas import VPAS, SeenVpas
+from forecaster.publish.vpas import VPAS_KEY, SeenVpas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -127,8 +127,8 @@ class TableFile:
         """VPAs of the cluster; nothing where they are not looked for."""
         seen = self.vpas()
         if seen.sight:
-            yield VPAS, Column.of("B", 0, seen.sight)
-            yield from text_columns(VPAS, [seen.of(id_) for id_ in self._order.sorted])
+            yield VPAS_KEY, Column.of("B", 0, seen.sight)
+            yield from text_columns(VPAS_KEY, [seen.of(id_) for id_ in self._order.sorted])
 
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
         """Records as numbers and words; as a whole where a cycle hands over single ones."""

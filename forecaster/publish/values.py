@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.published import DEMAND, FLOOR, REPLICAS, own_metric
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS, own_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from forecaster.domain.workload import Target
 
-METRICS = (DEMAND, FLOOR, REPLICAS)
+METRICS = (DEMAND_METRIC, FLOOR, REPLICAS)
 KNOWN = frozenset({"forecast", "measured"})
 """Sources of a number that is known."""
 PER_REPLICA = "AverageValue"
@@ -157,7 +157,7 @@ def value_of(offer: WorkloadOffer, metric: str, moment: AskedAt, *, signal: str 
     """
     if metric not in METRICS:
         return NotNamed(f"no metric {metric}; there are {', '.join(METRICS)}")
-    signal = signal or (offer.signals[0] if metric == DEMAND and len(offer.signals) == 1 else "")
+    signal = signal or (offer.signals[0] if metric == DEMAND_METRIC and len(offer.signals) == 1 else "")
     number = _number(offer, metric, signal)
     if isinstance(number, NotNamed):
         return number
@@ -181,7 +181,7 @@ def values_for(
         ours = own_metric(target.metric)
         if offer is None or ours is None:
             continue
-        signal = ours.signal or target.signal or (demand_signal if ours.metric == DEMAND else "")
+        signal = ours.signal or target.signal or (demand_signal if ours.metric == DEMAND_METRIC else "")
         value = value_of(offer, ours.metric, moment, signal=signal)
         if isinstance(value, OfferedValue):
             found[target.metric] = value.value
@@ -194,15 +194,17 @@ def sampled_values(offer: WorkloadOffer, at: datetime) -> Iterator[OfferedValue]
     So it gets none that is itself repeated, nor one that keeps a count by the target of another reader.
     """
     moment = AskedAt(at, at, fresh=True)
-    asked = [*((metric, "") for metric in (REPLICAS, FLOOR)), *((DEMAND, signal) for signal in offer.signals)]
+    asked = [*((metric, "") for metric in (REPLICAS, FLOOR)), *((DEMAND_METRIC, signal) for signal in offer.signals)]
     for metric, signal in asked:
-        value = value_of(offer, metric, moment, signal=signal, target=0.0 if metric == DEMAND else 1.0)
-        if isinstance(value, OfferedValue) and (value.source in KNOWN or (value.source == HOLD and metric != DEMAND)):
+        value = value_of(offer, metric, moment, signal=signal, target=0.0 if metric == DEMAND_METRIC else 1.0)
+        if isinstance(value, OfferedValue) and (
+            value.source in KNOWN or (value.source == HOLD and metric != DEMAND_METRIC)
+        ):
             yield value
 
 
 def _number(offer: WorkloadOffer, metric: str, signal: str) -> OfferedNumber | NotNamed | None:
-    if metric == DEMAND:
+    if metric == DEMAND_METRIC:
         return _demand(offer, signal)
     if signal:
         return NotNamed(f"{metric} is one number for all signals; leave the signal out")
@@ -229,7 +231,7 @@ def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> Me
     }
     if len(readers) > 1:
         return NotNamed(f"the HPA has {len(readers)} targets of {metric} that differ: it is not known which one asks")
-    return next(iter(readers), None if metric == DEMAND else ONE_REPLICA)
+    return next(iter(readers), None if metric == DEMAND_METRIC else ONE_REPLICA)
 
 
 def _never_known(signal: str) -> OfferedNumber:

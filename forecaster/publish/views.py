@@ -30,7 +30,7 @@ class ReplicasView(msgspec.Struct, frozen=True, gc=False):
     message: str
 
 
-AMOUNTS = {
+AMOUNT_FIELDS = {
     "cpu_request": "cpu_request_cores",
     "cpu_limit": "cpu_limit_cores",
     "memory_request": "memory_request_bytes",
@@ -39,7 +39,7 @@ AMOUNTS = {
 """Amounts of `Resources` by their public names."""
 
 
-class AmountsView(msgspec.Struct, frozen=True, gc=False, rename=AMOUNTS):
+class AmountsView(msgspec.Struct, frozen=True, gc=False, rename=AMOUNT_FIELDS):
     """Requests and limits of one pod, in cores and whole bytes; null where none is set."""
 
     cpu_request: float | None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
-VPAS = "vpas"
+VPAS_KEY = "vpas"
 """The column with what is known of all, and the text column of the workloads that have some."""
 
 
@@ -78,10 +78,10 @@ class SeenVpas:
 
 def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:
     """What the table tells of the VPAs of a workload."""
-    sight = table.whole(VPAS)
+    sight = table.whole(VPAS_KEY)
     if not sight:
         return VpasOfWorkload()
-    known, text = _sight.decode(sight), table.text(VPAS, entry.row)
+    known, text = _sight.decode(sight), table.text(VPAS_KEY, entry.row)
     return VpasOfWorkload(known.read_at, known.unknown, vpas=_views.decode(text) if text else ())
 
 

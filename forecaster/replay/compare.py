@@ -17,7 +17,15 @@ from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.gated import DailyGates, acting_of, with_seasonal
 from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, lead_time_of, setup_of, setup_or_reason
-from forecaster.replay.strategies import OURS, ForecastSource, at_share, bound, needed_span, perfect, strategies_with
+from forecaster.replay.strategies import (
+    SERVICE_MODEL,
+    ForecastSource,
+    at_share,
+    bound,
+    needed_span,
+    perfect,
+    strategies_with,
+)
 from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 
     Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 
-USUAL_STRATEGIES = strategies_with(OURS)
+USUAL_STRATEGIES = strategies_with(SERVICE_MODEL)
 
 
 class ReplayScope(NamedTuple):

@@ -16,11 +16,11 @@ from forecaster.horizontal.learned import LATEST, advised, load, median_of
 from forecaster.horizontal.numbers import millis
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
-from forecaster.horizontal.terms import NOTHING, target_columns, target_numbers
+from forecaster.horizontal.terms import UNREADABLE_TERMS, target_columns, target_numbers
 from forecaster.replay.account import Account
 from forecaster.replay.feedback import load_of
 from forecaster.replay.hpas import Hpas, Usage
-from forecaster.replay.inputs import BLOCK, DecisionInputs, rows_of, terms_of_run
+from forecaster.replay.inputs import INPUT_BLOCK, DecisionInputs, rows_of, terms_of_run
 from forecaster.replay.pods import Draws, Pods
 from forecaster.replay.runs import RunResult, Track
 
@@ -191,7 +191,7 @@ class RunRows:
 
     def minute(self, minute: int, floor: Counts) -> None:
         """One minute with these floors, which come too late for its first sync."""
-        if minute >= self._first + BLOCK:
+        if minute >= self._first + INPUT_BLOCK:
             self._demand, self._first = Demand.of(self._measurements, self._alike, self._series, minute), minute
         timing, demand, place = self._alike.timing, self._demand, minute - self._first
         before, self._floor = self._floor, floor
@@ -250,7 +250,7 @@ class Simulation:
 
 def hpas_of(runs: Sequence[Run], alike: Alike) -> Hpas:
     """The HPAs of runs that have the same kinds of targets."""
-    targets = target_columns([NOTHING._replace(targets=_target_numbers(run)) for run in runs])
+    targets = target_columns([UNREADABLE_TERMS._replace(targets=_target_numbers(run)) for run in runs])
     least = np.array([run.setup.bounds.min_replicas for run in runs], np.int64)
     most = np.array([run.setup.bounds.max_replicas for run in runs], np.int64)
     return Hpas(alike.kinds, targets, least, most, alike.behavior, alike.timing.sync)
@@ -273,7 +273,7 @@ class Demand(NamedTuple):
     @classmethod
     def of(cls, measurements: Measurements, alike: Alike, series: Counts | slice, first: int) -> Demand:
         """Return the demand of the minutes from `first` on."""
-        count = min(BLOCK, measurements.minutes - first)
+        count = min(INPUT_BLOCK, measurements.minutes - first)
         usage = {}
         for kind in alike.kinds:
             read = measurements.past(kind.signal, first - 1, count + 1, series)

@@ -32,24 +32,24 @@ if TYPE_CHECKING:
     from forecaster.horizontal.inputs import Sizing
     from forecaster.horizontal.numbers import Counts, Floats
 
-STATED = 0.8
+STATED_TARGET = 0.8
 """The target of the HPA that forecasts are compared with, as a share of a full pod."""
 TARGETS = (1.5, 1.25, 1.1, 1.0, 0.93, 0.86, 0.79, 0.72, 0.6, 0.4)
 """Targets tried, from lean to safe: the share of a pod that a quantile of the forecast fills."""
 FEW_TARGETS = (1.4, 1.1, 0.95, 0.8, 0.65, 0.4)
 """Fewer targets for yesterday's load, which has to be better by a margin anyway."""
-NOTHING = 1e-5
+NO_SHORTAGE = 1e-5
 """Share of the demand that is as good as none."""
 REACTIVE_WINDOW = timedelta(minutes=4)
 """Measured demand alone looks back on five recommendations a minute apart before it gives pods back."""
-BLOCK = 60
+EVIDENCE_BLOCK = 60
 """Minutes that are taken together where the noise of a shortage is estimated: an hour's minutes fall short together."""
 MINUTES_A_DAY = 1440
-UNIT = 1000.0
+DEMAND_UNIT = 1000.0
 """A pod, in the unit of the replay: its targets are whole milli-units."""
-TOGETHER = 256
+SERIES_TOGETHER = 256
 """Workloads of one replay: their forecasts are some hundred megabytes."""
-DEMAND = "demand"
+DEMAND_SIGNAL = "demand"
 EXPECTS = ("nothing", "model", "yesterday")
 """What a strategy may expect; where it takes a whole distribution, nothing beside it."""
 
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
     share: float = 1.0
 
 
-SETTINGS = (
+NEWSVENDOR_SETTINGS = (
     *(Setting(price) for price in (0.98, 0.9, 0.75, 0.6, 0.45, 0.33, 0.24, 0.17, 0.11, 0.07, 0.04, 0.02)),
     Setting(0.01, 0.7),
     Setting(0.01, 0.4),
@@ -127,9 +127,9 @@ def strategies_of(sizing: str) -> Strategies:
     if sizing == "quantile":
         ours: list[tuple[float, Setting | None, str]] = [(target, None, "model") for target in TARGETS]
     else:
-        ours = [(1.0, setting, "model") for setting in SETTINGS]
+        ours = [(1.0, setting, "model") for setting in NEWSVENDOR_SETTINGS]
     naive = [(target, None, "yesterday") for target in FEW_TARGETS]
-    return Strategies(*zip(*[(STATED, None, "nothing"), *ours, *naive], strict=True))
+    return Strategies(*zip(*[(STATED_TARGET, None, "nothing"), *ours, *naive], strict=True))
 
 
 def bills(
@@ -163,12 +163,12 @@ class _PastReplay:
         rows = len(strategies.target) * self._series
         self._sized = np.array([one is not None for one in strategies.setting])
         sizing: Sizing = "newsvendor" if self._sized.any() else "quantile"
-        self._rules = Rules(sizing, sizing == "newsvendor", (Kind(DEMAND, of_request=False),), tuple(levels))
+        self._rules = Rules(sizing, sizing == "newsvendor", (Kind(DEMAND_SIGNAL, of_request=False),), tuple(levels))
         self._policy = _policies(strategies, policies)
         self._targets = _targets(strategies, self._series)
-        self._demand = np.ascontiguousarray(days.demand.T) * UNIT
-        self._seen = np.ascontiguousarray(days.seen.T) * UNIT
-        peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * UNIT
+        self._demand = np.ascontiguousarray(days.demand.T) * DEMAND_UNIT
+        self._seen = np.ascontiguousarray(days.seen.T) * DEMAND_UNIT
+        peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * DEMAND_UNIT
         self._expected = self._peak(peaks, days, levels, policies)
         """[minute, what is expected, series], in the order of `EXPECTS`."""
         pairs = zip(strategies.expects, strategies.setting, strict=True)
@@ -176,10 +176,10 @@ class _PastReplay:
         self._peaks = peaks if self._sized.any() else None
         """[minute, level, series] where whole distributions are asked for: they are the most of what a replay holds."""
         first = np.maximum(
-            ceil_counts(self._tiled(self._seen[0]) / UNIT / np.repeat(strategies.target, self._series)), 1
+            ceil_counts(self._tiled(self._seen[0]) / DEMAND_UNIT / np.repeat(strategies.target, self._series)), 1
         )
         self._pods = Pods(first, StartUps(np.tile(start_ups, len(strategies.target))))
-        self._state = State.new(rows, (DEMAND,))
+        self._state = State.new(rows, (DEMAND_SIGNAL,))
         self._quantiles = np.full((len(levels), rows), np.nan)
         self._always, self._never = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
         self._zero = np.zeros(rows, np.int64)
@@ -194,7 +194,7 @@ class _PastReplay:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
         quantiles = np.array([stated_quantile(policy) for policy in policies])
         model = np.maximum(quantile_of(levels, peaks, quantiles), self._seen)
-        yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * UNIT, self._seen)
+        yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * DEMAND_UNIT, self._seen)
         return np.stack([np.full_like(model, np.nan), model, yesterday], axis=1)
 
     def minutes(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -207,7 +207,9 @@ class _PastReplay:
             self._pods.scale(decisions.replicas, minute)
             self._pods.arrive(minute)
             asked[minute] = self._pods.asked
-            missing[minute] = np.maximum(self._tiled(self._demand[minute]) - self._pods.ready * UNIT, 0.0) / UNIT
+            missing[minute] = (
+                np.maximum(self._tiled(self._demand[minute]) - self._pods.ready * DEMAND_UNIT, 0.0) / DEMAND_UNIT
+            )
         return asked, missing
 
     def _inputs(self, minute: int) -> Inputs:
@@ -270,8 +272,8 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
 
 
 def _targets(strategies: Strategies, series: int) -> TargetColumns:
-    goals = np.repeat([milli(UNIT * target) for target in strategies.target], series)
-    return TargetColumns(goals[None], np.ones_like(goals)[None], np.full((1, len(goals)), UNIT))
+    goals = np.repeat([milli(DEMAND_UNIT * target) for target in strategies.target], series)
+    return TargetColumns(goals[None], np.ones_like(goals)[None], np.full((1, len(goals)), DEMAND_UNIT))
 
 
 def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Floats:
@@ -287,7 +289,9 @@ def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Fl
 
 def _bill(asked: NDArray[np.int32], missing: NDArray[np.float32], demand: Floats, span: slice, strategies: int) -> Bill:
     total = demand[:, span].sum(axis=1)
-    blocks = np.add.reduceat(missing[span].astype(np.float64), np.arange(0, span.stop - span.start, BLOCK), axis=0)
+    blocks = np.add.reduceat(
+        missing[span].astype(np.float64), np.arange(0, span.stop - span.start, EVIDENCE_BLOCK), axis=0
+    )
     by_block = blocks.reshape(len(blocks), strategies, -1) / np.where(total > 0, total, 1.0)
     spent = asked[span].sum(axis=0).reshape(strategies, -1)
     return Bill(spent.astype(np.float64), by_block.sum(axis=0), by_block)
@@ -311,7 +315,7 @@ def records(bill: Bill, strategies: Counts) -> Records:
     right = np.clip((spent <= budget).sum(axis=0), 1, len(spent) - 1)
     share = _share(spent, right, budget)
     noise = _noise(bill, strategies, order, right, share)
-    as_safe = bill.short[0] + np.maximum(noise, NOTHING)
+    as_safe = bill.short[0] + np.maximum(noise, NO_SHORTAGE)
     saving = 1.0 - _spent_at(spent, np.minimum.accumulate(short), as_safe) / np.maximum(budget, 1.0)
     return Records(*(np.where(inside, one, np.nan) for one in (_between(short, right, share), saving, noise)))
 

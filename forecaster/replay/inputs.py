@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
-BLOCK = 120
+INPUT_BLOCK = 120
 """Minutes that are prepared together: 4 MB for each column of a chunk."""
 
 
@@ -69,7 +69,7 @@ class DecisionInputs:
 
     def at(self, minute: int, pods: Pods) -> Inputs:
         """Return the inputs of one minute with these pods; minutes come in order."""
-        if minute >= self._first + BLOCK:
+        if minute >= self._first + INPUT_BLOCK:
             self._first, self._block = minute, self._prepared(minute)
         block, place = self._block, minute - self._first
         now = self._measurements.instant(minute)
@@ -93,7 +93,7 @@ class DecisionInputs:
         )
 
     def _prepared(self, first: int) -> InputBlock:
-        span = slice(first, min(first + BLOCK, self._measurements.minutes))
+        span = slice(first, min(first + INPUT_BLOCK, self._measurements.minutes))
         shape = (span.stop - span.start, len(self._rules.kinds), len(self._runs))
         block = InputBlock(
             measured=np.full(shape, np.nan),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE
-from forecaster.forecasting.backtest import BEFORE, PolicyBacktest, backtests
+from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.gate import Evidence, judged, unjudged
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from forecaster.replay.evidence import PastEvidence
 
 JUDGED_DAYS = 3
-FARTHEST = DAY
+MAX_PAST = DAY
 """What is forecast at all."""
-LEAST_HISTORY = BEFORE + 1
+LEAST_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
-TOGETHER = 96
+WORKLOADS_TOGETHER = 96
 """Targets of one replay: the forecasts of their days are some tens of megabytes."""
 SMALLEST = 1e-9
 
@@ -113,8 +113,8 @@ def cases_of(workload: Workload, policy: Policy, past: PastDemand) -> list[Case]
     """
     horizontal = policy.horizontal
     span = PeakSpan(lead_time(horizontal).value, horizontal.window)
-    if span.lead_time + span.length > FARTHEST:
-        return Unjudged(TOO_FAR, least_days=FARTHEST / DAY)
+    if span.lead_time + span.length > MAX_PAST:
+        return Unjudged(TOO_FAR, least_days=MAX_PAST / DAY)
     found = [
         Case(
             workload.id, signal, bins / pod, past.minutes(signal, workload.id) / pod, past.end(signal), span, horizontal
@@ -167,8 +167,8 @@ def _alike(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
     for case in cases:
         groups[case.span, case.policy.sizing, len(case.bins), case.end].append(case)
     for group in groups.values():
-        for first in range(0, len(group), TOGETHER):
-            yield group[first : first + TOGETHER]
+        for first in range(0, len(group), WORKLOADS_TOGETHER):
+            yield group[first : first + WORKLOADS_TOGETHER]
 
 
 def _rounds(together: Sequence[Case], model: str) -> tuple[PastEvidence, ...]:

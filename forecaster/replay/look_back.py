@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.what_if import WhatIfFacts
 
-LENGTH = timedelta(hours=12)
-EVERY = FIVE_MINUTES // MINUTE
-POINTS = LENGTH // FIVE_MINUTES
+LOOK_BACK_LENGTH = timedelta(hours=12)
+MINUTES_A_POINT = FIVE_MINUTES // MINUTE
+LOOK_BACK_POINTS = LOOK_BACK_LENGTH // FIVE_MINUTES
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
-LEAST = 6
+MIN_POINTS = 6
 """Peaks of an hour that are known, below which nothing is said of it."""
 
 
@@ -79,17 +79,17 @@ def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = N
     """Return the forecasts of the half day until now, at the lead time in force unless another one is given."""
     horizontal, end = facts.policy.horizontal, facts.traces.end
     span = PeakSpan(lead or lead_time(horizontal).value, horizontal.window)
-    begin = last_multiple(end - LENGTH - span.lead_time, FIVE_MINUTES)
+    begin = last_multiple(end - LOOK_BACK_LENGTH - span.lead_time, FIVE_MINUTES)
     minutes = (end - begin) // MINUTE + 1
     measured = measurements_of(facts.traces, begin, minutes)
-    made = forecast_minutes(measured, [signal], ForecastRequest(facts.model, span, every=EVERY))
+    made = forecast_minutes(measured, [signal], ForecastRequest(facts.model, span, every=MINUTES_A_POINT))
     came = perfect(measurements_of(facts.traces, begin + span.lead_time, minutes), PeakSpan(timedelta(), span.length))
     quantile = stated_quantile(horizontal)
-    origins = slice(0, minutes, EVERY)
+    origins = slice(0, minutes, MINUTES_A_POINT)
     wanted = {"low": LOW, "median": MEDIAN, "high": HIGH, "peak": quantile}
     found = {name: _at(made.peak(signal, level, origins)) for name, level in wanted.items()}
     actual = came.values[signal][origins, 0, 0]
-    begins = [measured.instant(minute) + span.lead_time for minute in range(0, minutes, EVERY)]
+    begins = [measured.instant(minute) + span.lead_time for minute in range(0, minutes, MINUTES_A_POINT)]
     over = np.array([at + span.length <= end for at in begins])
     return PastForecast(begins, **found, actual=np.where(over, actual, np.nan), quantile=quantile, span=span)
 
@@ -105,7 +105,7 @@ def by_hour(past: PastForecast) -> Iterator[HourOfForecasts]:
     hours = [last_multiple(at, HOUR) for at in past.begins]
     for hour in dict.fromkeys(hours):
         here = np.array([one == hour for one in hours]) & np.isfinite(past.actual) & np.isfinite(past.peak)
-        if here.sum() < LEAST:
+        if here.sum() < MIN_POINTS:
             yield HourOfForecasts(hour, None, None)
             continue
         actual, total = past.actual[here], float(past.actual[here].sum())
@@ -121,7 +121,7 @@ def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
     history = ServiceHistory.of(measured, signal).cut(now, DemandContext(signal, pods, {workload.id: workload}))
     if history.around is None:
         return []
-    why = masks_of(ShardHistory([workload.id], np.array([0]), history, history.around))[0, -POINTS:]
+    why = masks_of(ShardHistory([workload.id], np.array([0]), history, history.around))[0, -LOOK_BACK_POINTS:]
     return [
         span
         for reason in Masked
@@ -134,8 +134,8 @@ def unknown_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
     values = facts.traces.of(signal)[0]
     last = last_multiple(facts.traces.end, FIVE_MINUTES)
     stop = facts.traces.column(last) + 1
-    bins = values[max(stop - POINTS * EVERY, 0) : stop]
-    bins = bins[len(bins) % EVERY :].reshape(-1, EVERY)
+    bins = values[max(stop - LOOK_BACK_POINTS * MINUTES_A_POINT, 0) : stop]
+    bins = bins[len(bins) % MINUTES_A_POINT :].reshape(-1, MINUTES_A_POINT)
     return list(_spans(np.isnan(bins).all(axis=1), last, "nothing complete was measured"))
 
 

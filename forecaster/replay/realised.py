@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Traces
 
 WEEK = timedelta(days=7)
-NOTABLE = 0.05
+NOTABLE_DIFFERENCE = 0.05
 """Shortages closer than this share of each other count as equal."""
 
 
@@ -63,7 +63,7 @@ class RealisedWorkload:
         """Whether the decisions left notably more short than the HPA alone does for the same pod-hours."""
         if self.equal is None:
             return self.decided.pod_hours > self.plain.pod_hours and self.decided.missing >= self.plain.missing > 0
-        return self.decided.missing > self.equal.missing * (1 + NOTABLE)
+        return self.decided.missing > self.equal.missing * (1 + NOTABLE_DIFFERENCE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 IMPLAUSIBLE = 20
 """A typical demand that asks for so many times the largest count is stated in another unit, e.g. millicores."""
-ENOUGH = 5
+MIN_START_UPS = 5
 """`lead_time` asks for as many measured start-ups; those that are assumed are as good as measured."""
 
 
@@ -132,7 +132,7 @@ def setup_or_reason(
 
 def lead_time_of(policy: HorizontalPolicy, assumed: Assumptions) -> timedelta:
     """The lead time that the service would have measured under these assumptions, unless the policy states one."""
-    return lead_time(policy, assumed.start_ups * ENOUGH).value
+    return lead_time(policy, assumed.start_ups * MIN_START_UPS).value
 
 
 def _contradiction(workload: Workload, policy: Policy) -> str:

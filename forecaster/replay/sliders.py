@@ -18,7 +18,7 @@ LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10
 """Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
 MOST_VALUES = 64
 """Values of one slider that are replayed together: those nearest to its position."""
-DIGITS = 6
+SLIDER_DIGITS = 6
 """After which two positions are the same."""
 
 
@@ -73,7 +73,7 @@ class Slider(NamedTuple):
         count = round((self.most - self.least) / self.step) + 1
         first = min(max(round((near - self.least) / self.step) - MOST_VALUES // 2, 0), max(count - MOST_VALUES, 0))
         places = range(first, min(first + MOST_VALUES, count))
-        return [round(self.least + place * self.step, DIGITS) for place in places]
+        return [round(self.least + place * self.step, SLIDER_DIGITS) for place in places]
 
 
 FIXED = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 NAIVE = "seasonal-naive-day"
-OURS = "adaptive"
+SERVICE_MODEL = "adaptive"
 """What the service uses unless it is told otherwise."""
 STEEP = 6
 """Half the target is as safe as some sixty times the price: both run from a policy that is lean to one that is safe."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EPOCHS = 8
 CURIOUS, SETTLED = 0.6, 0.05
 """How often something else is tried, in the first epoch and in the last."""
-MOST = 120_000
+MAX_SAMPLES = 120_000
 """Lessons that the forest is fitted on."""
 DISCOUNT = 0.93
 """Discount a minute: half of the reward counts ten minutes ahead, five start-ups of two minutes."""
@@ -58,7 +58,7 @@ def train(
         curiosity = CURIOUS * (1 - share) + SETTLED * share
         explorer = Explorer(table, reward, rng, curiosity, keep=epoch % 2 == 1, kept=explorer.kept)
         replay_runs([replace(run, advisor=explorer) for run in runs], measurements)
-    return Learned(table, fit(lessons_of(explorer, MOST, rng), DISCOUNT, seed))
+    return Learned(table, fit(lessons_of(explorer, MAX_SAMPLES, rng), DISCOUNT, seed))
 
 
 def reward_of(runs: Sequence[Run], measurements: Measurements, price: float) -> Reward:

@@ -23,7 +23,7 @@ from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.runs import Run
 from forecaster.replay.setup import lead_time_of
-from forecaster.replay.strategies import OURS, with_horizontal
+from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def tune(
     *,
     begin: datetime,
     until: datetime,
-    model: str = OURS,
+    model: str = SERVICE_MODEL,
     assumed: Assumptions = USUAL_ASSUMPTIONS,
     forecasting: Forecasting = forecast_minutes,
     watch: StageWatch | None = None,

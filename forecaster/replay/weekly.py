@@ -17,7 +17,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.assumptions import GIB
 from forecaster.replay.size_compare import LoadForecasts
-from forecaster.replay.size_replay import MOST_WARM, POINTS, Load, replay_sizes
+from forecaster.replay.size_replay import MOST_WARM, POINTS_A_DAY, Load, replay_sizes
 from forecaster.replay.sizers import Ours, Stated
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Traces
 
 WEEK = timedelta(days=7)
-OURS = "gated"
+SERVICE_STRATEGY = "gated"
 """Name of the strategy that the service follows."""
 
 
@@ -119,7 +119,7 @@ def _adopted(stood: Sequence[GateSince]) -> GateSince | None:
 def _adoption(one: WorkloadComparison, since: GateSince, begin: datetime) -> Adoption:
     if since.evidence is None:
         raise TypeError(f"{one.workload.id} was adopted without evidence")
-    at_cost = one.at_cost_of_hpa(OURS)
+    at_cost = one.at_cost_of_hpa(SERVICE_STRATEGY)
     return Adoption(
         one.workload.id,
         begin + since.minute * MINUTE,
@@ -165,7 +165,7 @@ def _load(traces: Traces, resource: Resource, signal: str, begin: datetime, unti
     points = usage[:, every - 1 :: every][:, first : traces.column(until) // every]
     warm = traces.column(begin) // every - first
     known = ~np.isnan(points)
-    enough = (known[:, :warm].sum(axis=1) >= POINTS // 2) & (known[:, warm:].sum(axis=1) >= POINTS // 2)
+    enough = (known[:, :warm].sum(axis=1) >= POINTS_A_DAY // 2) & (known[:, warm:].sum(axis=1) >= POINTS_A_DAY // 2)
     stated = np.array([bool(one.resources.request(resource)) for one in traces.workloads], bool)
     rows = np.flatnonzero(enough & stated)
     names = tuple(str(traces.workloads[row].id) for row in rows.tolist())

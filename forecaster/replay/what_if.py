@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Measurements, Traces
 
-LENGTH = timedelta(hours=3)
+WHAT_IF_LENGTH = timedelta(hours=3)
 """What is replayed: the hours that history keeps by the minute, and few enough that a replay takes 0.07 s of CPU."""
-EVERY = 5
+FORECAST_INTERVAL = 5
 """Minutes from one forecast to the next, as history has them beyond its latest hours."""
 MOST_KEPT = 1000
 """Replayed changes in memory, of 5 kB each; a reader who stands still has some 300 beside the present one."""
@@ -68,7 +68,7 @@ class WhatIf:
     def __init__(self, facts: WhatIfFacts) -> None:
         self.facts = facts
         end = facts.traces.end
-        self.measurements: Measurements = measurements_of(facts.traces, end - LENGTH, LENGTH // MINUTE)
+        self.measurements: Measurements = measurements_of(facts.traces, end - WHAT_IF_LENGTH, WHAT_IF_LENGTH // MINUTE)
         self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,))
         self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
         self._by_yesterday: dict[PeakSpan, ReplayForecasts] = {}
@@ -177,7 +177,7 @@ class WhatIf:
 
     def _forecast(self, span: PeakSpan) -> ReplayForecasts:
         if span not in self.forecasts:
-            request = ForecastRequest(self.facts.model, span, every=EVERY)
+            request = ForecastRequest(self.facts.model, span, every=FORECAST_INTERVAL)
             self.forecasts[span] = forecast_minutes(self.measurements, self._signals, request)
         return self.forecasts[span]
 

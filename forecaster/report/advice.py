@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.report.advice_table import LEGEND, columns_of, joint_lines, proof_lines, styles_of, totals_lines
+from forecaster.report.advice_table import ADVICE_LEGEND, columns_of, joint_lines, proof_lines, styles_of, totals_lines
 from forecaster.report.advice_view import document, flat
 from forecaster.report.formats import AdviceOutput, Output
 from forecaster.report.printed import Printable, print_as, print_table, print_text
@@ -79,7 +79,7 @@ def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, fi
         return
     print_table(columns_of(advices, prices), styles_of(advices), wide=wide)
     print_text("", *totals_lines(advices, prices))
-    print_text(" ".join(LEGEND), style="dim")
+    print_text(" ".join(ADVICE_LEGEND), style="dim")
     if any(one.refused for one in advices) and not findings:
         print_text("CLUSTER refuses: --findings says by which rule, -o wide has the nearest values that pass.")
     if findings:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import UNKNOWN, cores, memory
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, cores, memory
 from forecaster.report.advice_view import changes, totals
 from forecaster.report.printed import PrintedColumn, change, mebi, milli
 from forecaster.vertical.admission.advice import whole_mebibytes
 from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import milli_of
-from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, text_of
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, text_of
 from forecaster.vertical.recommenders.krr import Severity
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.sizing.joint import SizePlan
 
 
-STYLES = {
+SEVERITY_STYLES = {
     Severity.CRITICAL: "bold red",
     Severity.WARNING: "yellow",
     Severity.OK: "",
@@ -63,7 +63,7 @@ def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list
 
 def styles_of(advices: Sequence[Advice]) -> list[str]:
     """Return the style of each row, by its severity."""
-    return [STYLES[one.severity] for one in advices]
+    return [SEVERITY_STYLES[one.severity] for one in advices]
 
 
 def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[PrintedColumn]:
@@ -72,7 +72,7 @@ def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[PrintedColum
         PrintedColumn(
             f"{name.upper()} {kind.upper()}", [_size(one, name, kind) for one in advices], rank=rank, right=True
         )
-        for name in (CPU, MEMORY)
+        for name in (CPU_RESOURCE, MEMORY_RESOURCE)
     ]
 
 
@@ -83,14 +83,14 @@ def _size(one: Advice, name: str, kind: str) -> str:
 
 def _of(resources: Resources, name: str, kind: str) -> str:
     value = getattr(resources, f"{name}_{kind}")
-    return milli(value) if name == CPU else mebi(None if value is None else whole_mebibytes(value))
+    return milli(value) if name == CPU_RESOURCE else mebi(None if value is None else whole_mebibytes(value))
 
 
 def off_by(one: Advice) -> str:
     """What is requested too much (`idle`) or too little (`short`) in each pod: a shortage is not a saving."""
     wanted = one.recommended
     if wanted is None:
-        return UNKNOWN
+        return UNKNOWN_AMOUNT
     pairs = ((one.now.cpu_request, wanted.cpu_request, milli), (one.now.memory_request, wanted.memory_request, mebi))
     told = [
         f"{spoken(abs(old - new))} {'idle' if old > new else 'short'}"
@@ -100,7 +100,7 @@ def off_by(one: Advice) -> str:
     return ", ".join(told) or SAME
 
 
-LEGEND = (
+ADVICE_LEGEND = (
     "SEVERITY as KRR has it, by the worst of requests and limits, too much and too little alike: CRITICAL from half a",
     "core or 500Mi off, WARNING from 250m or 250Mi, OK from 100m or 100Mi, GOOD below; UNKNOWN while it holds.",
     "OFF BY, in one pod: requested and not needed (idle), or needed and not requested (short).",
@@ -139,12 +139,14 @@ def _risks(advices: Sequence[Advice]) -> list[tuple[str, list[str]]]:
         ]
         for one in advices
     ]
-    return [(name.upper(), [_share(of) for of in each]) for name, each in ((CPU, cpu), (MEMORY, peaks))]
+    return [
+        (name.upper(), [_share(of) for of in each]) for name, each in ((CPU_RESOURCE, cpu), (MEMORY_RESOURCE, peaks))
+    ]
 
 
 def _share(of: Iterable[float | None]) -> str:
     known = [value for value in of if value is not None]
-    return f"{max(known):.1%}" if known else UNKNOWN
+    return f"{max(known):.1%}" if known else UNKNOWN_AMOUNT
 
 
 def _pair(resources: Resources, name: str) -> str:
@@ -155,23 +157,23 @@ def _pair(resources: Resources, name: str) -> str:
 def spoken(name: str, value: float | None) -> str:
     """Cores or bytes as a manifest writes them; memory to a whole MiB."""
     if value is None:
-        return UNKNOWN
-    return text_of(milli_of(name, whole_mebibytes(value) if name == MEMORY else value), name)
+        return UNKNOWN_AMOUNT
+    return text_of(milli_of(name, whole_mebibytes(value) if name == MEMORY_RESOURCE else value), name)
 
 
 def _cost(one: Advice, prices: ResourcePrices | None) -> str:
     if prices is None:
         return ""
     now, wanted = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.recommended))
-    texts = [UNKNOWN if value is None else f"{value:,.2f}" for value in (now, wanted)]
+    texts = [UNKNOWN_AMOUNT if value is None else f"{value:,.2f}" for value in (now, wanted)]
     return texts[0] if wanted is None or texts[0] == texts[1] else " → ".join(texts)
 
 
 def _other(advices: Sequence[Advice], name: str) -> list[PrintedColumn]:
     """Requests that another recommender would set."""
     said = [one.baselines.get(name) for one in advices]
-    cpu = [milli(of.cpu_request) if of else UNKNOWN for of in said]
-    sums = [mebi(of.memory_request) if of else UNKNOWN for of in said]
+    cpu = [milli(of.cpu_request) if of else UNKNOWN_AMOUNT for of in said]
+    sums = [mebi(of.memory_request) if of else UNKNOWN_AMOUNT for of in said]
     head = name.upper().replace("_", " ")
     heads = (f"{head} CPU", f"{head} MEMORY")
     return [PrintedColumn(head, cells, rank=7, right=True) for head, cells in zip(heads, (cpu, sums), strict=True)]
@@ -209,7 +211,9 @@ def _cluster(one: Advice) -> str:
         return f"accepts{waiting}" + (f" ({open_} rules unknown)" if open_ else "")
     applied = one.applied
     nearest = (
-        "nothing near would pass" if applied is None else f"nearest {_pair(applied, CPU)} {_pair(applied, MEMORY)}"
+        "nothing near would pass"
+        if applied is None
+        else f"nearest {_pair(applied, CPU_RESOURCE)} {_pair(applied, MEMORY_RESOURCE)}"
     )
     return f"refuses: {one.proof.refusals[0]}; {nearest}"
 

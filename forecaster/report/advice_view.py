@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.publish.views import AMOUNTS
+from forecaster.publish.views import AMOUNT_FIELDS
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
@@ -230,14 +230,14 @@ def flat(one: Advice, prices: ResourcePrices | None) -> Json:
         **one.id._asdict(),
         "replicas": one.replicas,
         "severity": str(one.severity),
-        **{f"{public}_now": _amount(one.now, public) for public in AMOUNTS.values()},
-        **{public: _amount(one.recommended, public) for public in AMOUNTS.values()},
+        **{f"{public}_now": _amount(one.now, public) for public in AMOUNT_FIELDS.values()},
+        **{public: _amount(one.recommended, public) for public in AMOUNT_FIELDS.values()},
         "cost_a_month_now": cost["now"],
         "cost_a_month": cost["recommended"],
         "accepted": None if one.proof is None else one.proof.accepted,
         "refused_because": "; ".join(str(finding) for finding in one.proof.refusals) if one.proof else "",
         **others,
-        **{f"previous_{public}": _amount(one.previous, public) for public in AMOUNTS.values()},
+        **{f"previous_{public}": _amount(one.previous, public) for public in AMOUNT_FIELDS.values()},
         "reason": one.reason,
         "message": one.message,
     }
@@ -252,7 +252,7 @@ def read_previous(value: Any) -> dict[WorkloadId, Resources]:
     try:
         return {
             WorkloadId(one["namespace"], one["kind"], one["name"]): Resources(
-                **{name: one["recommended"][public] for name, public in AMOUNTS.items()}
+                **{name: one["recommended"][public] for name, public in AMOUNT_FIELDS.items()}
             )
             for one in value["recommendations"]
             if one.get("recommended")
@@ -265,7 +265,7 @@ def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
     """Amounts that differ from the previous run: before and after; empty without one."""
     if one.previous is None or one.recommended is None:
         return {}
-    pairs = {name: (getattr(one.previous, name), getattr(one.recommended, name)) for name in AMOUNTS}
+    pairs = {name: (getattr(one.previous, name), getattr(one.recommended, name)) for name in AMOUNT_FIELDS}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

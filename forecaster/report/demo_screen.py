@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from forecaster.app.demo import HISTORY
+from forecaster.app.demo import DEMO_HISTORY
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import total
@@ -44,8 +44,8 @@ def watch(moments: Iterable[Moment], begin: datetime, length: timedelta, console
 
 def _headline(begin: datetime, length: timedelta) -> str:
     return (
-        f"{length / HOUR:g} h of recorded load from {begin:%a %d %b %Y %H:%M} UTC on, after {HISTORY.days} days of "
-        "history; the service reads both from an embedded Prometheus."
+        f"{length / HOUR:g} h of recorded load from {begin:%a %d %b %Y %H:%M} UTC on, after {DEMO_HISTORY.days} days "
+        "of history; the service reads both from an embedded Prometheus."
     )
 
 

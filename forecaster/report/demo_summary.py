@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from forecaster.app.demo_comparison import NOTABLE, in_all
+from forecaster.app.demo_comparison import NOTABLE_GAIN, in_all
 from forecaster.domain.window import HOUR
 from forecaster.replay.assumptions import START_UP
 
@@ -51,7 +51,7 @@ def _against_equal(one: FloorComparison) -> str:
 
 
 def _worth(ours: float, equal: float) -> str:
-    if abs(ours - equal) <= NOTABLE * equal:
+    if abs(ours - equal) <= NOTABLE_GAIN * equal:
         return "So on this load the forecast brought no more than those pods bring without it."
     if ours > equal:
         return "So on this load the forecast was the worse way to spend them."
@@ -75,7 +75,7 @@ def percent(share: float | None) -> str:
 # The outcome on a terminal: what was compared, the table, the sentences, and what to do next.
 
 
-COLUMNS = (
+SUMMARY_HEADS = (
     "PLAIN HPA\npod-h  min        %",
     "RECOMMENDED FLOOR\npod-h  min        %",
     "PLAIN, EQUAL\nmin        %",
@@ -106,7 +106,7 @@ def outcome_table(compared: Mapping[WorkloadId, FloorComparison]) -> Table:
     """One row per workload and one for all."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("WORKLOAD\n", no_wrap=True)
-    for name in COLUMNS:
+    for name in SUMMARY_HEADS:
         table.add_column(name, no_wrap=True, justify="right")
     for id_, one in compared.items():
         table.add_row(str(id_), *_cells(one))

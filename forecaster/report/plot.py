@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TICKS = 5
-SIZE = 1000
+DRAWING_SIZE = 1000
 """Size of the drawing in its own coordinates; the page stretches them."""
 ZERO, SMALLEST = 0.03, 0.13
 """On a logarithmic axis: where zero stands, and where the smallest other value does."""
@@ -137,11 +137,12 @@ class Plot:
         )
 
     def _drawing(self) -> str:
-        grid = "".join(f'<path class="grid" d="M0,{_y(tick.at):g}H{SIZE}"/>' for tick in self.up)
+        grid = "".join(f'<path class="grid" d="M0,{_y(tick.at):g}H{DRAWING_SIZE}"/>' for tick in self.up)
         areas = "".join(f'<path class="{one.style}" d="{_between(one)}"/>' for one in self.areas)
         lines = "".join(f'<path class="line {one.style}" d="{_path(one)}"/>' for one in self.lines if one.points)
         drawn = f"{grid}{areas}{lines}"
-        return f'<svg viewBox="0 0 {SIZE} {SIZE}" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+        box = f"0 0 {DRAWING_SIZE} {DRAWING_SIZE}"
+        return f'<svg viewBox="{box}" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
 
     def _note(self, marks: Sequence[tuple[str, Mark]]) -> str:
         own = next((mark for _, mark in marks if mark.own), None)
@@ -175,11 +176,11 @@ def _across(tick: Tick) -> str:
 
 
 def _x(value: float) -> float:
-    return round(value * SIZE, 1)
+    return round(value * DRAWING_SIZE, 1)
 
 
 def _y(value: float) -> float:
-    return round((1 - value) * SIZE, 1)
+    return round((1 - value) * DRAWING_SIZE, 1)
 
 
 def _path(line: Line) -> str:

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from forecaster.replay.comparison import Comparison
     from forecaster.replay.traces import Traces
 
-OURS = "policy"
-COLOURS = {
+POLICY_CURVE = "policy"
+PLOT_COLOURS = {
     "hpa": CAPACITY,
     "pods": CAPACITY,
     "needed": DEMAND,
-    OURS: FORECAST,
+    POLICY_CURVE: FORECAST,
     "recommended": FORECAST,
     PERFECT.name: "#a57c00",
 }
@@ -61,11 +61,11 @@ def frontier(outcome: Comparison) -> Figure:
 
 
 def _look(name: str, place: int) -> dict[str, Any]:
-    own = COLOURS.get(name)
+    own = PLOT_COLOURS.get(name)
     return {**model_look(place + 2), **({"color": own} if own else {})}
 
 
-def trajectory(outcome: Comparison, workload: str, traces: Traces, strategy: str = OURS) -> Figure:
+def trajectory(outcome: Comparison, workload: str, traces: Traces, strategy: str = POLICY_CURVE) -> Figure:
     """Demand in pods, ready pods under the HPA alone and under a strategy, and where demand was above them."""
     one = outcome.named(workload)
     place, first = traces.workloads.index(one.workload), traces.column(outcome.begin) + 1

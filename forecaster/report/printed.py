@@ -19,7 +19,7 @@ import yaml
 from rich.console import Console
 from rich.text import Text
 
-from forecaster.domain.amounts import UNKNOWN
+from forecaster.domain.amounts import UNKNOWN_AMOUNT
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -219,12 +219,12 @@ def print_as(output: Output, result: Printable) -> None:
 
 def milli(value: float | None) -> str:
     """CPU in millicores."""
-    return UNKNOWN if value is None else f"{value * 1000:.0f}m"
+    return UNKNOWN_AMOUNT if value is None else f"{value * 1000:.0f}m"
 
 
 def mebi(value: float | None) -> str:
     """Memory in MiB."""
-    return UNKNOWN if value is None else f"{value / 2**20:.0f}Mi"
+    return UNKNOWN_AMOUNT if value is None else f"{value / 2**20:.0f}Mi"
 
 
 def change(now: str, wanted: str | None) -> str:

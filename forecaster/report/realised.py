@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.amounts import UNKNOWN, counted
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted
 from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
-from forecaster.report.replay_table import LIMITS, left_out_lines
+from forecaster.report.replay_table import REPLAY_LIMITS, left_out_lines
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def outcome_view(outcome: RealisedOutcome) -> OutcomeView:
         decided=account_view(outcome.decided),
         workloads=[_view(one) for one in outcome.workloads],
         left_out=[LeftOutView(*id_, reason) for id_, reason in outcome.left_out.items()],
-        limits=LIMITS,
+        limits=REPLAY_LIMITS,
     )
 
 
@@ -77,7 +77,7 @@ def _print(outcome: RealisedOutcome, *, wide: bool) -> None:
     if outcome.workloads:
         print_table(_columns(outcome), wide=wide)
     print_text(*left_out_lines(outcome.left_out))
-    print_text(f"Beware: {LIMITS[0]}", style="dim")
+    print_text(f"Beware: {REPLAY_LIMITS[0]}", style="dim")
 
 
 def said(outcome: RealisedOutcome) -> list[str]:
@@ -106,7 +106,7 @@ def _columns(outcome: RealisedOutcome) -> list[PrintedColumn]:
     rows = outcome.workloads
 
     def pair(head: str, accounts: Sequence[Account | None], rank: int) -> list[PrintedColumn]:
-        hours = [UNKNOWN if one is None else f"{one.pod_hours:.1f}" for one in accounts]
+        hours = [UNKNOWN_AMOUNT if one is None else f"{one.pod_hours:.1f}" for one in accounts]
         return [
             PrintedColumn(f"{head} POD-H", hours, rank=rank and rank + 1, right=True),
             PrintedColumn(f"{head} SHORT", [_percent(one) for one in accounts], rank=rank, right=True),
@@ -134,4 +134,4 @@ def _view(one: RealisedWorkload) -> RealisedView:
 
 
 def _percent(account: Account | None) -> str:
-    return UNKNOWN if account is None or account.missing_share is None else f"{account.missing_share:.3%}"
+    return UNKNOWN_AMOUNT if account is None or account.missing_share is None else f"{account.missing_share:.3%}"

@@ -11,9 +11,9 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from forecaster.domain.amounts import UNKNOWN, amount, counted
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, amount, counted
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
-from forecaster.publish.views import AMOUNTS, RecommendationView, recommendation_view, verdict_of
+from forecaster.publish.views import AMOUNT_FIELDS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
 from forecaster.report.printed import (
     Printable,
@@ -51,7 +51,7 @@ def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]
 
     return [
         PrintedColumn("WORKLOAD", [str(one.id) for one in recommendations]),
-        PrintedColumn("SIGNAL", [view.signal if view else UNKNOWN for view in views], rank=3),
+        PrintedColumn("SIGNAL", [view.signal if view else UNKNOWN_AMOUNT for view in views], rank=3),
         PrintedColumn(
             "NOW",
             [table_amount(view.measured if view else None, unit) for view, unit in zip(views, units, strict=True)],
@@ -95,7 +95,7 @@ def table_amount(value: float | None, unit: str) -> str:
         case "bytes":
             return mebi(value)
         case "requests/s":
-            return UNKNOWN if value is None else f"{value:.1f}/s"
+            return UNKNOWN_AMOUNT if value is None else f"{value:.1f}/s"
         case _:
             return amount(value, unit)
 
@@ -198,8 +198,8 @@ def _flat(view: RecommendationView) -> dict[str, object]:
         "verdict": view.replicas.verdict,
         "reason": view.replicas.reason,
         "message": view.replicas.message,
-        **{f"{public}_now": getattr(now, name) for name, public in AMOUNTS.items()},
-        **{public: getattr(wanted, name) if wanted else None for name, public in AMOUNTS.items()},
+        **{f"{public}_now": getattr(now, name) for name, public in AMOUNT_FIELDS.items()},
+        **{public: getattr(wanted, name) if wanted else None for name, public in AMOUNT_FIELDS.items()},
     }
 
 

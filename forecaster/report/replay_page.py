@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from forecaster.replay.strategies import HPA
 from forecaster.report.page import document, items, paragraph, table
-from forecaster.report.replay_plots import OURS, coinciding, frontier, key, ours_of, style_of, swatch, trajectory
+from forecaster.report.replay_plots import OWN_STYLE, coinciding, frontier, key, ours_of, style_of, swatch, trajectory
 from forecaster.report.replay_table import (
-    COLUMNS,
+    REPLAY_HEADS,
     gate_detail,
     lead_sentence,
     left_out_lines,
@@ -56,7 +56,7 @@ def summary(one: Comparison) -> list[str]:
     """What came of it, where we were worse first, and the same as a table."""
     worse = bool(worse_of(one, ours_of(each.name for each in one.strategies)))
     said = paragraph(lead_sentence(one), "first worse" if worse else "first") if one.workloads else ""
-    return [said, items(sentences(one)), table(rows_of(one), COLUMNS) if one.workloads else ""]
+    return [said, items(sentences(one)), table(rows_of(one), REPLAY_HEADS) if one.workloads else ""]
 
 
 def frontier_section(one: Comparison) -> list[str]:
@@ -112,7 +112,7 @@ def workloads_section(one: Comparison) -> list[str]:
     titles = titles_of(one.strategies)
     colours = [("demand", "demand"), (style_of(HPA.name), titles[HPA.name])]
     if ours in titles:
-        colours.append((OURS, titles[ours]))
+        colours.append((OWN_STYLE, titles[ours]))
     shown = [_workload(each, one, titles, opened=i == 0, worse=each in worse) for i, each in enumerate(ordered)]
     return ["<h2>Workloads</h2>", swatch(colours), *shown]
 
@@ -130,7 +130,7 @@ def _workload(
         f"<details{' open' if opened else ''}><summary><b>{escape(str(one.workload.id))}</b>{mark}"
         f'<span class="soft">{told}</span></summary>{trajectory(one, whole.begin, titles)}'
         f"{paragraph(gate_detail(whole, one.workload.id), 'soft')}"
-        f"{table(rows_of(whole, one), COLUMNS)}{key(whole.strategies, coinciding(curves))}"
+        f"{table(rows_of(whole, one), REPLAY_HEADS)}{key(whole.strategies, coinciding(curves))}"
         f"{frontier(curves, titles, str(one.workload.id))}</details>"
     )
 

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from forecaster.replay.comparison import WorkloadComparison
     from forecaster.replay.strategies import Strategy
 
-STYLES = {HPA.name: "hpa", NAIVE: "naive", "policy": "other", "gated": "ours", PERFECT.name: "perfect"}
-OURS = "ours"
+STRATEGY_STYLES = {HPA.name: "hpa", NAIVE: "naive", "policy": "other", "gated": "ours", PERFECT.name: "perfect"}
+OWN_STYLE = "ours"
 """The class of our policy in plots that have but one."""
 PLACES = 480
 """Points of a plot over time: two for each point of its width on a phone."""
-LABELS = 6
+MAX_LABELS = 6
 HOURS = (1, 2, 3, 6, 12, 24, 48, 168)
 """Between two marks of an axis of time."""
 
 
 def style_of(name: str) -> str:
     """The class of a strategy."""
-    return STYLES.get(name, "further")
+    return STRATEGY_STYLES.get(name, "further")
 
 
 def coinciding(curves: Mapping[str, Mapping[float, Account]]) -> dict[str, str]:
@@ -107,7 +107,7 @@ def trajectory(one: WorkloadComparison, begin: datetime, titles: Mapping[str, st
     points = {name: _line(some, up) for name, some in carried.items()}
     load = _line(demand, up)
     pods = [(f"{titles[name]}, ready pods", some.tolist()) for name, some in ready.items()]
-    drawn = list(zip(points.values(), (style_of(HPA.name), OURS), strict=False))
+    drawn = list(zip(points.values(), (style_of(HPA.name), OWN_STYLE), strict=False))
     unit = one.setup.capacity.signal.unit
     return Plot(
         title=f"Demand and capacity of {one.workload.id}",
@@ -147,7 +147,7 @@ def _places(demand: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def time_ticks(begin: datetime, length: timedelta) -> list[Tick]:
     """Marks at full hours; midnights say the day, and stay where there is little room."""
-    step = next((one * HOUR for one in HOURS if length / (one * HOUR) <= LABELS + 1), 7 * DAY)
+    step = next((one * HOUR for one in HOURS if length / (one * HOUR) <= MAX_LABELS + 1), 7 * DAY)
     midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
     instants = [midnight + i * step for i in range(int((length + DAY) / step) + 2)]
     within = [at for at in instants if begin < at < begin + length]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.amounts import UNKNOWN, counted, duration_text
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.comparison import NOTHING_SHORT
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import acting_of
-from forecaster.replay.realised import NOTABLE
+from forecaster.replay.realised import NOTABLE_DIFFERENCE
 from forecaster.replay.strategies import HPA
 from forecaster.report.printed import PrintedColumn
 
@@ -26,10 +26,18 @@ if TYPE_CHECKING:
     from forecaster.replay.strategies import Strategy
 
 
-COLUMNS = ("", "pod-hours", "short, min", "demand short", "changes", "short at the HPA's cost", "saved at its shortage")
+REPLAY_HEADS = (
+    "",
+    "pod-hours",
+    "short, min",
+    "demand short",
+    "changes",
+    "short at the HPA's cost",
+    "saved at its shortage",
+)
 TERMINAL = ("", "pod-hours", "short min", "short", "changes", "at HPA's cost", "saved")
 """Column heads for a terminal: the same as on the page, shorter."""
-LEGEND = (
+REPLAY_LEGEND = (
     "SHORT MIN: minutes with demand above what the ready pods carry; SHORT: that share of the demand. AT HPA'S COST: "
     "its shortage in shares of the HPA's when both spend the same pod-hours. SAVED: pod-hours at the HPA's shortage."
 )
@@ -39,10 +47,10 @@ def rows_of(whole: Comparison, one: WorkloadComparison | None = None) -> list[tu
     """One row for each strategy, on one workload or on all, and what the demand needs at least."""
     rows = [_row(strategy, whole, one) for strategy in whole.strategies]
     needs = one.bound if one else whole.bound()
-    return [*rows, ("needed at least", *_spent(needs), UNKNOWN, UNKNOWN)]
+    return [*rows, ("needed at least", *_spent(needs), UNKNOWN_AMOUNT, UNKNOWN_AMOUNT)]
 
 
-RANKS = (0, 0, 4, 0, 5, 1, 2)
+REPLAY_RANKS = (0, 0, 4, 0, 5, 1, 2)
 """Which columns go first where the terminal is narrow."""
 
 
@@ -51,7 +59,7 @@ def columns_of(whole: Comparison) -> list[PrintedColumn]:
     cells = zip(*rows_of(whole), strict=True)
     return [
         PrintedColumn(name.upper(), each, rank=rank, right=bool(i))
-        for i, (name, each, rank) in enumerate(zip(TERMINAL, cells, RANKS, strict=True))
+        for i, (name, each, rank) in enumerate(zip(TERMINAL, cells, REPLAY_RANKS, strict=True))
     ]
 
 
@@ -98,11 +106,11 @@ def _spent(account: Account) -> tuple[str, ...]:
 
 
 def _percent(share: float | None) -> str:
-    return UNKNOWN if share is None else f"{share:.3%}"
+    return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
 
 
 def _or_dash(value: float | None, spoken: Callable[[float], str]) -> str:
-    return UNKNOWN if value is None else spoken(value)
+    return UNKNOWN_AMOUNT if value is None else spoken(value)
 
 
 def left_out_lines(left_out: Mapping[WorkloadId, str], most: int = 5) -> list[str]:
@@ -137,7 +145,7 @@ def _loss(one: WorkloadComparison, name: str) -> float:
         return 0.0
     if equal is None:
         return max(0.0, ours.missing - plain.missing) / ours.demand if ours.pod_hours >= plain.pod_hours else 0.0
-    notable = ours.missing > equal.missing * (1 + NOTABLE) and ours.missing > NOTHING_SHORT * ours.demand
+    notable = ours.missing > equal.missing * (1 + NOTABLE_DIFFERENCE) and ours.missing > NOTHING_SHORT * ours.demand
     return (ours.missing - equal.missing) / ours.demand if notable else 0.0
 
 
@@ -218,14 +226,14 @@ WITHIN = (
     "Within a minute demand is steady, and ready pods share it evenly; a shortage of seconds, or of one hot pod, is "
     "not seen."
 )
-NODES = "Pods start after the stated times whatever the nodes hold: no waiting for a node, no eviction."
+NODES_LIMIT = "Pods start after the stated times whatever the nodes hold: no waiting for a node, no eviction."
 PAID = "A pod is paid for from the moment it is asked for, and stops at once when it is not wanted any more."
-LIMITS = (REACTION, CENSORED, WITHIN, NODES, PAID)
+REPLAY_LIMITS = (REACTION, CENSORED, WITHIN, NODES_LIMIT, PAID)
 
 
 def limits_of(feedback: Feedback) -> tuple[str, ...]:
     """What a replay cannot know, with how load answers to pods where that was assumed."""
-    return LIMITS if feedback == NO_FEEDBACK else (_answering(feedback), *LIMITS[1:])
+    return REPLAY_LIMITS if feedback == NO_FEEDBACK else (_answering(feedback), *REPLAY_LIMITS[1:])
 
 
 def _answering(feedback: Feedback) -> str:
@@ -240,7 +248,7 @@ def _answering(feedback: Feedback) -> str:
 # The worst hours: when and where the most pods were missing, under the HPA alone or our policy.
 
 
-MINUTES = 60
+MINUTES_AN_HOUR = 60
 POLICY = "policy"
 
 
@@ -265,6 +273,6 @@ def worst_hours(whole: Comparison, most: int = 10) -> list[WorstHour]:
 
 def _hours(one: WorkloadComparison, begin: datetime) -> Iterator[WorstHour]:
     pods = {name: curve.track.missing / one.setup.capacity.amount for name, curve in one.curves.items()}
-    for first in range(0, max((len(some) for some in pods.values()), default=0), MINUTES):
-        means = {name: float(np.mean(some[first : first + MINUTES])) for name, some in pods.items()}
-        yield WorstHour(one.workload.id, begin + first // MINUTES * HOUR, means)
+    for first in range(0, max((len(some) for some in pods.values()), default=0), MINUTES_AN_HOUR):
+        means = {name: float(np.mean(some[first : first + MINUTES_AN_HOUR])) for name, some in pods.items()}
+        yield WorstHour(one.workload.id, begin + first // MINUTES_AN_HOUR * HOUR, means)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from forecaster.replay.size_compare import SizeOutcome
     from forecaster.report.formats import Output
 
-COLUMNS = ("SLACK", "OVER LIMIT", "TIME OVER REQUEST", "CUT OFF", "CHANGES")
+BACKTEST_HEADS = ("SLACK", "OVER LIMIT", "TIME OVER REQUEST", "CUT OFF", "CHANGES")
 
 
 class SizeOutcomeView(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
         PrintedColumn("SETTING", [one.setting for one in rows]),
         *(
             PrintedColumn(head, each, rank=rank, right=True)
-            for head, each, rank in zip(COLUMNS, cells, (0, 0, 1, 2, 3), strict=True)
+            for head, each, rank in zip(BACKTEST_HEADS, cells, (0, 0, 1, 2, 3), strict=True)
         ),
     ]
 

@@ -97,30 +97,32 @@ def tuned_text(tuning: Tuning) -> str:
     """What `forecaster tune` prints: a fragment of the settings, with comments."""
     lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]
     overrides = [override_of(one) for one in tuning.proposals]
-    changed = [(one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY]
+    changed = [
+        (one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY_POLICY
+    ]
     lines += ["overrides:" if changed else "overrides: []"]
     for one, entry in changed:
         lines += [line for text in _expected(one) for line in _comment(text, "  # ")]
-        text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=EIGHTY - 2)
+        text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=TERMINAL_WIDTH - 2)
         lines += [f"  {line}" for line in text.rstrip().splitlines()]
     for one, entry in zip(tuning.proposals, overrides, strict=True):
-        if entry["policy"] == EMPTY:
+        if entry["policy"] == EMPTY_POLICY:
             lines += [line for text in _expected(one) for line in _comment(text)]
     lines += [line for id_, why in tuning.refused.items() for line in _comment(f"{id_}: no proposal, {why}.")]
     return "\n".join(lines) + "\n"
 
 
-EIGHTY = 80
+TERMINAL_WIDTH = 80
 
 
 def _comment(text: str, begin: str = "# ") -> list[str]:
     """One remark as lines that fit a terminal."""
-    whole = textwrap.TextWrapper(EIGHTY, break_long_words=False, break_on_hyphens=False)
+    whole = textwrap.TextWrapper(TERMINAL_WIDTH, break_long_words=False, break_on_hyphens=False)
     whole.initial_indent, whole.subsequent_indent = begin, f"{begin}  "
     return whole.wrap(text)
 
 
-EMPTY: dict[str, object] = {"horizontal": {}}
+EMPTY_POLICY: dict[str, object] = {"horizontal": {}}
 
 
 def _expected(one: PolicyProposal) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.replay.weekly import OURS
+from forecaster.replay.weekly import SERVICE_STRATEGY
 from forecaster.report.page import document, items, paragraph, table
 from forecaster.report.realised import said
 from forecaster.report.replay_page import (
@@ -15,7 +15,7 @@ from forecaster.report.replay_page import (
     workloads_section,
     worst_section,
 )
-from forecaster.report.replay_table import COLUMNS, lead_sentence, sentences, worse_of
+from forecaster.report.replay_table import REPLAY_HEADS, lead_sentence, sentences, worse_of
 from forecaster.report.replay_table import rows_of as strategy_rows
 from forecaster.report.week_table import (
     ADOPTED_HEADS,
@@ -44,11 +44,11 @@ ADOPTED = (
 )
 MONEY = range(7, 10)
 """Columns that need prices."""
-LOST = (
+LOST_NOTE = (
     "As Prometheus tells it of the limits that were in force: kills by the restarts that followed them, and the time "
     "for which CPU limits held containers back. Workloads without either are left out."
 )
-DECIDED = "The decisions of the ledger as they were made, as floors of the HPAs, on the load that came."
+DECIDED_NOTE = "The decisions of the ledger as they were made, as floors of the HPAs, on the load that came."
 
 
 def week_page(one: WeekOutcome, assumed: Assumptions, origin: str) -> str:
@@ -57,7 +57,7 @@ def week_page(one: WeekOutcome, assumed: Assumptions, origin: str) -> str:
     title = f"Report, {whole.begin:%Y-%m-%d %H:%M} to {whole.until:%Y-%m-%d %H:%M} UTC"
     body = ["<h1>What forecaster was worth</h1>", dates(whole.begin, whole.until)]
     if whole.workloads:
-        body += [_lead(one), items(sentences(whole)), table(strategy_rows(whole), COLUMNS), *_decided(one)]
+        body += [_lead(one), items(sentences(whole)), table(strategy_rows(whole), REPLAY_HEADS), *_decided(one)]
         body += ["<h2>Each workload</h2>", _each(one), *_sizes(one), *_losses(one), *_adoptions(one)]
         body += [*frontier_section(whole), worst_section(whole), *workloads_section(whole)]
     else:
@@ -66,20 +66,22 @@ def week_page(one: WeekOutcome, assumed: Assumptions, origin: str) -> str:
 
 
 def _lead(one: WeekOutcome) -> str:
-    return paragraph(lead_sentence(one.comparison), "first worse" if worse_of(one.comparison, OURS) else "first")
+    return paragraph(
+        lead_sentence(one.comparison), "first worse" if worse_of(one.comparison, SERVICE_STRATEGY) else "first"
+    )
 
 
 def _decided(one: WeekOutcome) -> list[str]:
     if one.decided is None:
         return []
-    return ["<h2>As it was decided</h2>", paragraph(DECIDED, "soft"), items(said(one.decided))]
+    return ["<h2>As it was decided</h2>", paragraph(DECIDED_NOTE, "soft"), items(said(one.decided))]
 
 
 def _each(one: WeekOutcome) -> str:
     rows = rows_of(one)
     kept = [i for i in range(len(HEADS)) if one.prices or i not in MONEY]
     made = table([[row[i] for i in kept] for row in rows], [heads_of(one)[i] for i in kept], bold={len(rows) - 1})
-    return made + (paragraph(WORSE_MEANS, "soft") if worse_of(one.comparison, OURS) else "")
+    return made + (paragraph(WORSE_MEANS, "soft") if worse_of(one.comparison, SERVICE_STRATEGY) else "")
 
 
 def _sizes(one: WeekOutcome) -> list[str]:
@@ -98,7 +100,7 @@ def _losses(one: WeekOutcome) -> list[str]:
         return []
     rows = loss_rows(one)
     made = table(rows, LOSS_HEADS, bold={len(rows) - 1})
-    return ["<h2>OOM kills and throttling as they happened</h2>", paragraph(LOST, "soft"), made]
+    return ["<h2>OOM kills and throttling as they happened</h2>", paragraph(LOST_NOTE, "soft"), made]
 
 
 def _adoptions(one: WeekOutcome) -> list[str]:

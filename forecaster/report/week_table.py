@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.amounts import UNKNOWN
+from forecaster.domain.amounts import UNKNOWN_AMOUNT
 from forecaster.replay.strategies import HPA, NAIVE
-from forecaster.replay.weekly import OURS, total_figures
+from forecaster.replay.weekly import SERVICE_STRATEGY, total_figures
 from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
 from forecaster.report.realised import said
-from forecaster.report.replay_table import LIMITS, lead_sentence, left_out_lines, sentences, worse_of
+from forecaster.report.replay_table import REPLAY_LIMITS, lead_sentence, left_out_lines, sentences, worse_of
 from forecaster.report.week_view import ordered, week_view
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ SIZE_HEADS = (
 )
 LOSS_HEADS = ("workload", "OOM kills", "throttled container-h")
 ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA realised", "ours realised")
-NAMES = (HPA.name, NAIVE, OURS)
+NAMES = (HPA.name, NAIVE, SERVICE_STRATEGY)
 ALL = "all"
 WORSE = "worse"
 WORSE_MEANS = "worse: the HPA alone, at a lower target, leaves less short for the pod-hours that ours took."
@@ -53,7 +53,7 @@ def heads_of(one: WeekOutcome) -> tuple[str, ...]:
 def rows_of(one: WeekOutcome) -> list[tuple[str, ...]]:
     """One row for each workload, those on which we were worse first, and one for all."""
     whole = one.comparison
-    worse = worse_of(whole, OURS)
+    worse = worse_of(whole, SERVICE_STRATEGY)
     rows = [_row(str(each.workload.id), one, each, WORSE if each in worse else "") for each in ordered(one)]
     return [*rows, _row(ALL, one, None, "")]
 
@@ -89,7 +89,7 @@ def loss_rows(one: WeekOutcome) -> list[tuple[str, ...]]:
 
 
 def _known(value: float | None) -> str:
-    return UNKNOWN if value is None else _amount(value)
+    return UNKNOWN_AMOUNT if value is None else _amount(value)
 
 
 def adopted_rows(one: WeekOutcome) -> list[tuple[str, ...]]:
@@ -127,8 +127,8 @@ def print_week(one: WeekOutcome, output: Output) -> None:
 def _print(one: WeekOutcome, *, wide: bool) -> None:
     print_text(*told(one))
     if one.comparison.workloads:
-        print_table(_columns(heads_of(one), rows_of(one), RANKS if one.prices else WITHOUT_MONEY), wide=wide)
-        print_text(*([WORSE_MEANS] if worse_of(one.comparison, OURS) else []))
+        print_table(_columns(heads_of(one), rows_of(one), WEEK_RANKS if one.prices else WITHOUT_MONEY), wide=wide)
+        print_text(*([WORSE_MEANS] if worse_of(one.comparison, SERVICE_STRATEGY) else []))
     if one.sizes:
         print_text("", "Requests and limits of one pod, as their owners state them and ours:")
         print_table(_columns(SIZE_HEADS, size_rows(one), SIZE_RANKS), wide=wide)
@@ -139,10 +139,10 @@ def _print(one: WeekOutcome, *, wide: bool) -> None:
         print_text("", "Short for the HPA's pod-hours, as expected when the gate let a forecast act, and as it came:")
         print_table(_columns(ADOPTED_HEADS, adopted_rows(one), ADOPTED_RANKS), wide=wide)
     print_text(*left_out_lines(one.comparison.left_out))
-    print_text(f"Beware: {LIMITS[0]} (--html and -o json say more.)", style="dim")
+    print_text(f"Beware: {REPLAY_LIMITS[0]} (--html and -o json say more.)", style="dim")
 
 
-RANKS = (0, 4, 6, 4, 0, 2, 0, 3, 5, 3, 0)
+WEEK_RANKS = (0, 4, 6, 4, 0, 2, 0, 3, 5, 3, 0)
 WITHOUT_MONEY = (0, 4, 6, 4, 0, 2, 0, -1, -1, -1, 0)
 SIZE_RANKS = (0, 0, 0, 1, 1, 2, 2, 3, 3)
 ADOPTED_RANKS = (0, 2, 1, 0, 1, 0)
@@ -163,11 +163,11 @@ def _short(account: Account) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return UNKNOWN if share is None else f"{share:.3%}"
+    return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
 
 
 def _money(amount: float | None) -> str:
-    return UNKNOWN if amount is None else f"{amount:.2f}"
+    return UNKNOWN_AMOUNT if amount is None else f"{amount:.2f}"
 
 
 def _amount(value: float) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.replay.strategies import HPA, NAIVE
-from forecaster.replay.weekly import OURS, SizeFigures, total_figures
+from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, total_figures
 from forecaster.report.realised import OutcomeView, outcome_view
-from forecaster.report.replay_table import LIMITS, lead_sentence, sentences, worse_of
+from forecaster.report.replay_table import REPLAY_LIMITS, lead_sentence, sentences, worse_of
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forecaster.replay.comparison import WorkloadComparison
     from forecaster.replay.weekly import WeekOutcome
 
-STRATEGIES = {"hpa": HPA.name, "seasonal_naive": NAIVE, "ours": OURS}
+STRATEGIES = {"hpa": HPA.name, "seasonal_naive": NAIVE, "ours": SERVICE_STRATEGY}
 """Strategies by name in the document."""
 
 
@@ -93,24 +93,24 @@ def week_view(one: WeekOutcome) -> WeekView:
         begin=whole.begin,
         until=whole.until,
         summary=[*filter(None, [lead_sentence(whole)]), *sentences(whole)],
-        worse=[str(each.workload.id) for each in worse_of(whole, OURS)],
+        worse=[str(each.workload.id) for each in worse_of(whole, SERVICE_STRATEGY)],
         total={said: _account(whole.own(name), one.money(name)) for said, name in STRATEGIES.items()}
         if whole.workloads
         else {},
-        missing_at_equal_cost=whole.ratio(OURS) if whole.workloads else None,
+        missing_at_equal_cost=whole.ratio(SERVICE_STRATEGY) if whole.workloads else None,
         sizes=_both(total_figures(each.stated for each in one.sizes), total_figures(each.ours for each in one.sizes))
         if one.sizes
         else None,
         workloads=[_workload(one, each) for each in ordered(one)],
         decided=outcome_view(one.decided) if one.decided else None,
         left_out=[LeftOutView(*id_, reason) for id_, reason in whole.left_out.items()],
-        limits=LIMITS,
+        limits=REPLAY_LIMITS,
     )
 
 
 def ordered(one: WeekOutcome) -> list[WorkloadComparison]:
     """Sort workloads: those on which we were worse first, then by the shortage of the HPA alone."""
-    worse = worse_of(one.comparison, OURS)
+    worse = worse_of(one.comparison, SERVICE_STRATEGY)
     others = [each for each in one.comparison.workloads if each not in worse]
     return [*worse, *sorted(others, key=lambda each: -each.curves[HPA.name].own.missing)]
 
@@ -124,9 +124,9 @@ def _workload(one: WeekOutcome, each: WorkloadComparison) -> WeekWorkload:
     adopted = next((some for some in one.adoptions if some.workload == each.workload.id), None)
     return WeekWorkload(
         *each.workload.id,
-        worse=each in worse_of(one.comparison, OURS),
+        worse=each in worse_of(one.comparison, SERVICE_STRATEGY),
         strategies={said: _account(each.curves[name].own, one.money(name, each)) for said, name in STRATEGIES.items()},
-        missing_at_equal_cost=each.ratio(OURS),
+        missing_at_equal_cost=each.ratio(SERVICE_STRATEGY),
         sizes=_both(sized.stated, sized.ours) if sized else None,
         losses=LossesView(*one.losses[each.workload.id]) if one.losses and each.workload.id in one.losses else None,
         adoption=AdoptionView(*adopted[1:]) if adopted else None,

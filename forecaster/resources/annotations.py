@@ -12,25 +12,25 @@ from forecaster.domain.faults import allowed
 from forecaster.domain.layers import Layer
 from forecaster.domain.policy import Policy
 from forecaster.errors import nearest
-from forecaster.kube.objects import OURS
+from forecaster.kube.objects import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MODE, PAUSED = f"{OURS}mode", f"{OURS}paused"
-SETTINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+MODE, PAUSED = f"{ANNOTATION_PREFIX}mode", f"{ANNOTATION_PREFIX}paused"
+ANNOTATION_SETTINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         MODE: ("mode",),
-        f"{OURS}availability": ("horizontal", "availability"),
-        f"{OURS}lead-time": ("horizontal", "lead_time"),
-        f"{OURS}quantile": ("horizontal", "quantile"),
-        f"{OURS}sizing": ("horizontal", "sizing"),
+        f"{ANNOTATION_PREFIX}availability": ("horizontal", "availability"),
+        f"{ANNOTATION_PREFIX}lead-time": ("horizontal", "lead_time"),
+        f"{ANNOTATION_PREFIX}quantile": ("horizontal", "quantile"),
+        f"{ANNOTATION_PREFIX}sizing": ("horizontal", "sizing"),
     }
 )
 """The setting that each annotation states."""
-PAUSE: Mapping[str, object] = MappingProxyType({"mode": "observe"})
+PAUSED_POLICY: Mapping[str, object] = MappingProxyType({"mode": "observe"})
 """What a paused workload has: recommendations only, nothing that anything reads or that is written."""
-SHOWN = 40
+VALUE_SHOWN = 40
 """Characters of a value that cannot be read."""
 
 
@@ -43,7 +43,7 @@ class Annotated(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-NOTHING = Annotated()
+NO_ANNOTATIONS = Annotated()
 
 
 def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
@@ -51,8 +51,8 @@ def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
 
     One that cannot be read states nothing and is told; a mode or a pause that cannot be read is taken for `observe`.
     """
-    ours = tuple(sorted(one for one in annotations.items() if one[0].startswith(OURS)))
-    return _annotated(ours, described) if ours else NOTHING
+    ours = tuple(sorted(one for one in annotations.items() if one[0].startswith(ANNOTATION_PREFIX)))
+    return _annotated(ours, described) if ours else NO_ANNOTATIONS
 
 
 @lru_cache(maxsize=1 << 15)
@@ -60,15 +60,20 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
     policy: dict[str, object] = {}
     pause, faults = None, []
     for name, text in annotations:
-        if name in SETTINGS:
-            fault = _put(policy, SETTINGS[name], text)
-            faults += [f"{described}: annotation {name} is {text[:SHOWN]!r}: {fault}"] if fault else []
+        if name in ANNOTATION_SETTINGS:
+            fault = _put(policy, ANNOTATION_SETTINGS[name], text)
+            faults += [f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}: {fault}"] if fault else []
         elif name == PAUSED:
-            pause = None if text == "false" else Layer(f"annotation {PAUSED} of {described}", PAUSE)
+            pause = None if text == "false" else Layer(f"annotation {PAUSED} of {described}", PAUSED_POLICY)
             if text not in {"true", "false"}:
-                faults.append(f"{described}: annotation {name} is {text[:SHOWN]!r}, taken for true; use true or false")
-        elif near := nearest(name.removeprefix(OURS), [one.removeprefix(OURS) for one in (*SETTINGS, PAUSED)]):
-            faults.append(f"{described}: there is no annotation {name}; did you mean {OURS}{near[0]}?")
+                faults.append(
+                    f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
+                )
+        elif near := nearest(
+            name.removeprefix(ANNOTATION_PREFIX),
+            [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)],
+        ):
+            faults.append(f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}{near[0]}?")
     layer = Layer(f"annotations of {described}", policy) if policy else None
     return Annotated(layer, pause, tuple(faults))
 

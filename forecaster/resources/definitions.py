@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from forecaster.kube.objects import Wire
 
 Document = dict[str, Any]
-COLUMNS = (
+PRINTER_COLUMNS = (
     ("Target", "string", ".spec.scaleTargetRef.name"),
     ("Mode", "string", ".status.mode"),
     ("Current", "integer", ".status.currentReplicas"),
@@ -69,7 +69,9 @@ def definitions() -> tuple[Document, Document]:
     match = {**schema_of(PolicySelector, filled=True), "default": {}}
     defaults = {**policy, "properties": {"match": match, **properties}}
     return (
-        _definition(AUTOSCALER, AUTOSCALERS, "pa", "Namespaced", COLUMNS, autoscaler, _status(AutoscalerStatus)),
+        _definition(
+            AUTOSCALER, AUTOSCALERS, "pa", "Namespaced", PRINTER_COLUMNS, autoscaler, _status(AutoscalerStatus)
+        ),
         _definition(DEFAULTS, DEFAULT_POLICIES, "pp", "Cluster", COLUMNS_OF_DEFAULTS, defaults, _status(PolicyStatus)),
     )
 

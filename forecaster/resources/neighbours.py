@@ -11,7 +11,7 @@ import msgspec
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.kube.collection import PAGE
+from forecaster.kube.collection import PAGE_ITEMS
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.kube.pages import ListMeta, listed
 from forecaster.resources.objects import TargetReference
@@ -198,7 +198,7 @@ def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Foll
     if known is not None:
         return known
     try:
-        found = [reduce(one) for one in listed(client, path, NeighbourPage, limit=PAGE)]
+        found = [reduce(one) for one in listed(client, path, NeighbourPage, limit=PAGE_ITEMS)]
     except ApiError as error:
         if error.status == 0:
             raise

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.resources.objects import PolicyResource
 
-SHOWN = 5
+WORKLOADS_SHOWN = 5
 """Settings that are stated otherwise, or workloads, that a sentence names."""
 
 
@@ -80,8 +80,10 @@ def _ready(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) ->
         return ConditionState("False", "PolicyRefused", why)
     over = list(_stated_otherwise(one, mine, fleet))
     if over:
-        more = f"; and {len(over) - SHOWN} more" if len(over) > SHOWN else ""
-        return ConditionState("True", "PartlyOverridden", f"Stated otherwise: {'; '.join(over[:SHOWN])}{more}.")
+        more = f"; and {len(over) - WORKLOADS_SHOWN} more" if len(over) > WORKLOADS_SHOWN else ""
+        return ConditionState(
+            "True", "PartlyOverridden", f"Stated otherwise: {'; '.join(over[:WORKLOADS_SHOWN])}{more}."
+        )
     return ConditionState("True", "PolicyInForce", "It is in force, as far as owners of workloads state nothing else.")
 
 

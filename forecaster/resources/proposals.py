@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.resources.neighbours import Neighbours, VpaNeighbour
 
-LEAST = {"cpu": "minCpu", "memory": "minMemory"}
+VPA_MINIMUMS = {"cpu": "minCpu", "memory": "minMemory"}
 """Settings of `vertical` by the resource of a VPA's `minAllowed`."""
 
 
@@ -84,4 +84,4 @@ def _of_sizes(one: VpaNeighbour) -> str:
 def _least(vpas: list[VpaNeighbour]) -> dict[str, str]:
     """The smallest requests that a VPA may set are those that we may recommend."""
     stated = vpas[0].least if len(vpas) == 1 else {}
-    return {setting: str(stated[resource]) for resource, setting in LEAST.items() if resource in stated}
+    return {setting: str(stated[resource]) for resource, setting in VPA_MINIMUMS.items() if resource in stated}

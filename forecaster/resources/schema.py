@@ -33,7 +33,7 @@ BY_FORECAST = (
     "(!has(self.sizing) || self.sizing == 'newsvendor') && (!has(self.scaleInByForecast) || self.scaleInByForecast)"
 )
 SHARED_CPUS = "!has(self.staticCpus) || !self.staticCpus"
-RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyType(
+CEL_RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         HorizontalPolicy: (
             (
@@ -85,7 +85,7 @@ def schema_of(model: type[BaseModel], *, filled: bool = False) -> Schema:
             "description": (model.__doc__ or "").strip().splitlines()[0],
             "required": required,
             "properties": properties,
-            "x-kubernetes-validations": [_rule(*each) for each in RULES.get(model, ())],
+            "x-kubernetes-validations": [_rule(*each) for each in CEL_RULES.get(model, ())],
         }
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.resources.objects import AutoscalerResource
 
-MESSAGE_MAX = 1000
+CONDITION_MESSAGE_MAX = 1000
 
 
 def described(text: str) -> msgspec.Meta:
@@ -110,7 +110,7 @@ def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatu
         forecast_peak=_peak(found),
         gate="off" if not decided.policy.horizontal.gate else "watched" if found.watched else "acting",
         reason=str(found.replicas.reason),
-        message=found.replicas.message[:MESSAGE_MAX],
+        message=found.replicas.message[:CONDITION_MESSAGE_MAX],
         conditions=conditions,
     )
 
@@ -162,7 +162,7 @@ def condition_after(
     """A condition; while its status stays, it is so since the instant of the `old` one."""
     same = old is not None and old.status == found.status and old.last_transition_time is not None
     since = old.last_transition_time if old is not None and same else now.replace(microsecond=0)
-    return Condition(kind, found.status, found.reason, found.message[:MESSAGE_MAX], since, generation)
+    return Condition(kind, found.status, found.reason, found.message[:CONDITION_MESSAGE_MAX], since, generation)
 
 
 def _peak(found: Recommendation) -> str:

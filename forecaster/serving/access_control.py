@@ -159,7 +159,7 @@ def _is_discovery(path: str) -> bool:
 VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 GROUP_PARTS = 3
 """`apis`, group and version: a path no longer than this is a document and no resource."""
-OURS = "/forecaster"
+OWN_PATHS = "/forecaster"
 """Stands before /api in reviews: the ClusterRole system:discovery lets every account `get` what is below /api."""
 NOT_WATCHED = frozenset({"0", "false"})
 
@@ -200,7 +200,7 @@ def request_attributes(method: str, path: str, *, watch: bool = False) -> Reques
     """A request for several objects lists, one for an object gets; on a path it is called as HTTP calls it."""
     parts = path.strip("/").split("/")
     if parts[0] != "apis" or len(parts) <= GROUP_PARTS:
-        return RequestAttributes(method.lower(), path=f"{OURS}{path}" if parts[0] == "api" else path)
+        return RequestAttributes(method.lower(), path=f"{OWN_PATHS}{path}" if parts[0] == "api" else path)
     group, version, rest = parts[1], parts[2], parts[3:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2:  # noqa: PLR2004  a namespace, and something in it

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND
+from forecaster.domain.published import DEMAND_METRIC
 from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotNamed, value_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MetricRequest(NamedTuple):
     namespace: str
     name: str
     kind: str = ""
-    metric: str = DEMAND
+    metric: str = DEMAND_METRIC
     signal: str = ""
     target: float = 0.0
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from http import HTTPStatus
 
-SILENT_SECONDS = 60.0
+REPEAT_SECONDS = 60.0
 """Seconds in which the same denial is logged once: an attacker must not fill the log."""
-KINDS = 1024
+MAX_KINDS = 1024
 
 
 class Denial(NamedTuple):
@@ -39,7 +39,7 @@ class Audit:
 
     def __init__(self, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._out = out
-        self._written: TTLCache[tuple[Any, ...], None] = TTLCache(KINDS, SILENT_SECONDS, clock)
+        self._written: TTLCache[tuple[Any, ...], None] = TTLCache(MAX_KINDS, REPEAT_SECONDS, clock)
         self.denials: Counter[str] = Counter()
         """Denials by status, or `connection` for those that never became a request."""
 
@@ -68,7 +68,7 @@ class Audit:
         self._once((event, *facts.values()), {"event": event, **facts})
 
     def _once(self, key: tuple[Any, ...], line: dict[str, Any]) -> None:
-        if key in self._written or len(self._written) >= KINDS:
+        if key in self._written or len(self._written) >= MAX_KINDS:
             return
         self._written[key] = None
         at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -114,9 +114,9 @@ def _extra(headers: Headers, prefixes: tuple[bytes, ...]) -> tuple[tuple[str, tu
 
 # The settings of the front proxy, kept up with.
 
-POLL_SECONDS = 5.0
+PROXY_POLL_SECONDS = 5.0
 """Between two looks at the ConfigMap. It changes when a cluster's CA is rotated, that is, once in a year."""
-RETRY_SECONDS = 0.5
+PROXY_RETRY_SECONDS = 0.5
 """Before the first good answer: until then no connection is let in."""
 
 
@@ -165,7 +165,7 @@ class FrontProxyWatch:
         """Watch until the process ends."""
         while True:
             await self.look()
-            await asyncio.sleep(POLL_SECONDS if self.known else RETRY_SECONDS)
+            await asyncio.sleep(PROXY_POLL_SECONDS if self.known else PROXY_RETRY_SECONDS)
 
 
 # Bearer tokens.

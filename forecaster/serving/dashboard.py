@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Request], Awaitable[Response]]
 
-STATIC = Path(__file__).parent / "static"
-TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
-GUARDS = {
+STATIC_FOLDER = Path(__file__).parent / "static"
+MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+PAGE_GUARDS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -170,7 +170,9 @@ class Dashboard:
         self.pictures = pictures
         self._clock = clock
         self._stale_after = stale_after
-        self._files = {file.name: _Body.of(file.read_bytes()) for file in STATIC.iterdir() if file.suffix in TYPES}
+        self._files = {
+            file.name: _Body.of(file.read_bytes()) for file in STATIC_FOLDER.iterdir() if file.suffix in MEDIA_TYPES
+        }
         self._fleet: _Fleet | None = None
         self._making = asyncio.Lock()
         """One thread makes what is long: those in which tables are read stay free, however many pages are open."""
@@ -202,14 +204,14 @@ class Dashboard:
 
     async def page(self, request: Request) -> Response:
         """Return the page."""
-        return _answer(request, self._files["index.html"], TYPES[".html"])
+        return _answer(request, self._files["index.html"], MEDIA_TYPES[".html"])
 
     async def static(self, request: Request) -> Response:
         """A script or a style sheet."""
         name = request.path_params["file"]
         if name not in self._files:
             raise ProblemError(HTTPStatus.NOT_FOUND, f"no file {name[:80]!r}", "The dashboard is at /.")
-        return _answer(request, self._files[name], TYPES[Path(name).suffix])
+        return _answer(request, self._files[name], MEDIA_TYPES[Path(name).suffix])
 
     async def now(self, _request: Request) -> Response:
         """Which table there is."""
@@ -261,7 +263,7 @@ class Dashboard:
 
     def _whole(self, name: str) -> Response:
         """JSON as the computing process has written it."""
-        headers = {**GUARDS, "Cache-Control": "no-store"}
+        headers = {**PAGE_GUARDS, "Cache-Control": "no-store"}
         return Response(self._table().whole(name) or b"{}", media_type="application/json", headers=headers)
 
     async def workload(self, request: Request) -> Response:
@@ -319,7 +321,7 @@ class Dashboard:
         id_ = (entry.namespace, entry.kind, entry.name)
         question = {"id": id_, "at": table.meta.published_at, **asked}
         answer = await self.replaying.ask(msgspec.json.encode(question), caller_of(request))
-        return Response(answer, media_type="application/json", headers={**GUARDS, "Cache-Control": "no-store"})
+        return Response(answer, media_type="application/json", headers={**PAGE_GUARDS, "Cache-Control": "no-store"})
 
 
 def caller_of(request: Request) -> str:
@@ -369,7 +371,7 @@ def _instant(at: datetime) -> str:
 
 def _answer(request: Request, body: _Body, media_type: str) -> Response:
     """A body, packed for a client that reads that; nothing where the client has it already."""
-    headers = {**GUARDS, "ETag": body.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    headers = {**PAGE_GUARDS, "ETag": body.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
     if body.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     if "gzip" not in request.headers.get("accept-encoding", ""):
@@ -378,5 +380,5 @@ def _answer(request: Request, body: _Body, media_type: str) -> Response:
 
 
 def _json(value: msgspec.Struct) -> Response:
-    headers = {**GUARDS, "Cache-Control": "no-store"}
+    headers = {**PAGE_GUARDS, "Cache-Control": "no-store"}
     return Response(msgspec.json.encode(value), media_type="application/json", headers=headers)

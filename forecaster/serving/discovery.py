@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
 from forecaster.publish.values import METRICS
 from forecaster.serving.reply import HttpReply
 
@@ -48,7 +48,7 @@ EXTERNAL = ApiGroup(
     "external.metrics.k8s.io",
     "v1beta1",
     # They all are of one kind, and `kubectl get` asks for the last resource of a kind: the demand shall be it.
-    tuple(ApiResource(name, "ExternalMetricValueList") for name in (FLOOR, REPLICAS, DEMAND)),
+    tuple(ApiResource(name, "ExternalMetricValueList") for name in (FLOOR, REPLICAS, DEMAND_METRIC)),
 )
 CUSTOM = ApiGroup(
     "custom.metrics.k8s.io",

@@ -98,7 +98,7 @@ def _key(request: ApiRequest) -> str:
 
 
 GET = frozenset({"GET", "HEAD"})
-EMPTY: HttpReply = failure(HTTPStatus.SERVICE_UNAVAILABLE, "nothing has been computed yet")
+NOTHING_SERVED: HttpReply = failure(HTTPStatus.SERVICE_UNAVAILABLE, "nothing has been computed yet")
 
 
 class ApiRequest(NamedTuple):
@@ -153,7 +153,7 @@ class MetricsApi:
             return failure(HTTPStatus.BAD_REQUEST, "too many query parameters")
         if watches(request.query):
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, "values cannot be watched")
-        return EMPTY if seen is None else self._value(call, parameters, request, *seen)
+        return NOTHING_SERVED if seen is None else self._value(call, parameters, request, *seen)
 
     def _value(
         self,

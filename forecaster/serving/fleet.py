@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.publish.record import MODES, REASON_WORDS
+from forecaster.publish.record import MODE_CODES, REASON_WORDS
 from forecaster.publish.table import SIZES, TEXTS, PriceList
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from forecaster.publish.reader import PublishedTable
 
-UNKNOWN = -1
+UNKNOWN_POSITION = -1
 """Count, row or mode that is not known."""
 ACTS, WATCHED, NONE = range(3)
 """Whether the forecast of a row had its say, is only watched, or is not there."""
@@ -74,9 +74,9 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
     kinds, kind = _coded(table.texts("kind"))
     signals = pictures.signals if pictures else ()
     rows = _rows_in(table, pictures)
-    shown = [int(place) for place in _taken(pictures, "shown", rows, UNKNOWN)]
-    planes = [table.signals.index(signal) if signal in table.signals else UNKNOWN for signal in signals]
-    planes_of = [planes[place] if place >= 0 else UNKNOWN for place in shown]
+    shown = [int(place) for place in _taken(pictures, "shown", rows, UNKNOWN_POSITION)]
+    planes = [table.signals.index(signal) if signal in table.signals else UNKNOWN_POSITION for signal in signals]
+    planes_of = [planes[place] if place >= 0 else UNKNOWN_POSITION for place in shown]
     spark, size = _sparks(pictures, rows)
     peak = _amounts(table, "peak", planes_of)
     sizes = [*_sizes(table)]
@@ -89,11 +89,11 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         kind=kind,
         current=table.columns["current"][0].tolist(),
         recommended=table.columns["recommended"][0].tolist(),
-        hour_ago=[int(count) for count in _taken(pictures, "hour_ago", rows, UNKNOWN)],
+        hour_ago=[int(count) for count in _taken(pictures, "hour_ago", rows, UNKNOWN_POSITION)],
         reasons=REASON_WORDS,
         reason=table.columns["reason"][0].tolist(),
-        modes=MODES,
-        mode=table.columns["mode"][0].tolist() if "mode" in table.columns else [UNKNOWN] * table.rows,
+        modes=MODE_CODES,
+        mode=table.columns["mode"][0].tolist() if "mode" in table.columns else [UNKNOWN_POSITION] * table.rows,
         forecast=_forecasts(table, peak),
         signals=signals,
         units=tuple(_unit(signal) for signal in signals),
@@ -157,11 +157,11 @@ def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:
 def _rows_in(table: PublishedTable, pictures: PublishedTable | None) -> Sequence[int]:
     """Return the position of each row of the table in the pictures: the same, while the workloads are."""
     if pictures is None:
-        return [UNKNOWN] * table.rows
+        return [UNKNOWN_POSITION] * table.rows
     if all(_same_texts(table, pictures, name) for name in ("namespace", "name", "kind")):
         return range(table.rows)
     at = {key: row for row, key in enumerate(_keys(pictures))}
-    return [at.get(key, UNKNOWN) for key in _keys(table)]
+    return [at.get(key, UNKNOWN_POSITION) for key in _keys(table)]
 
 
 def _same_texts(table: PublishedTable, pictures: PublishedTable, name: str) -> bool:
@@ -204,7 +204,9 @@ def _amounts(table: PublishedTable, name: str, planes: Sequence[int]) -> list[fl
 
 def _forecasts(table: PublishedTable, peaks: Sequence[float | None]) -> list[int]:
     """Return which side decided; unknown for a table that was made of single records."""
-    acting = table.columns["by_forecast"][0].tolist() if "by_forecast" in table.columns else [UNKNOWN] * table.rows
+    acting = (
+        table.columns["by_forecast"][0].tolist() if "by_forecast" in table.columns else [UNKNOWN_POSITION] * table.rows
+    )
     return [
         ACTS if count >= 0 else NONE if peak is None else WATCHED for count, peak in zip(acting, peaks, strict=True)
     ]

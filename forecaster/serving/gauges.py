@@ -12,7 +12,7 @@ import asyncio
 import zlib
 from typing import TYPE_CHECKING
 
-from forecaster.domain.published import DEMAND, FLOOR, REPLICAS
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable, TableEntry
 
 FAMILIES = {
-    DEMAND: "Demand to scale by, in the signal's unit: the external metric of this name.",
+    DEMAND_METRIC: "Demand to scale by, in the signal's unit: the external metric of this name.",
     REPLICAS: "Replicas to scale to, before the HPA's own stabilization and bounds: the external metric of this name.",
     FLOOR: "Least replicas that the forecast asks for: the external metric of this name.",
     "forecaster_workload_replicas": "Replicas asked for now.",
@@ -35,8 +35,8 @@ FAMILIES = {
     "forecaster_forecast_coverage_aim_ratio": "What the coverage should be.",
     "forecaster_forecast_error_ratio": "Absolute error of the median by the measured peak.",
 }
-OUTER = (("0.1", "low"), ("0.5", "median"), ("0.95", "high"))
-ROWS_AT_A_TIME = 50
+OUTER_LEVELS = (("0.1", "low"), ("0.5", "median"), ("0.95", "high"))
+GAUGE_ROWS = 50
 """Rows between two looks at other requests: some milliseconds."""
 GaugeSample = tuple[str, str, float]
 
@@ -68,9 +68,9 @@ async def _compressed(table: PublishedTable) -> dict[str, list[bytes]]:
         return {}
     packers = {family: zlib.compressobj(1) for family in FAMILIES}
     found: dict[str, list[bytes]] = {}
-    for begin in range(0, table.rows, ROWS_AT_A_TIME):
+    for begin in range(0, table.rows, GAUGE_ROWS):
         lines: dict[str, list[str]] = {}
-        for row in range(begin, min(begin + ROWS_AT_A_TIME, table.rows)):
+        for row in range(begin, min(begin + GAUGE_ROWS, table.rows)):
             for family, labels, value in samples(table, table.entry(row)):
                 lines.setdefault(family, []).append(f"{family}{{{labels}}} {value!r}\n")
         for family, some in lines.items():
@@ -120,7 +120,7 @@ def _signal(table: PublishedTable, row: int, plane: int, labels: str, *, every: 
             yield family, labels, value
     if (peak := known("peak")) is None:
         return
-    outer = {quantile: value for quantile, name in OUTER if every and (value := known(name)) is not None}
+    outer = {quantile: value for quantile, name in OUTER_LEVELS if every and (value := known(name)) is not None}
     for quantile, value in {**outer, f"{known('forecast_quantile') or 0:g}": peak}.items():
         yield "forecaster_forecast_peak", f'{labels},quantile="{quantile}"', value
 

@@ -108,9 +108,9 @@ def watermark_reply(value: OfferedValue, offer: WorkloadOffer, reason: str) -> W
     return WatermarkReply(count, count, max(count, most), value.at, reason)
 
 
-WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
-BODY_MAX = 64 * 1024
-STATUS = {
+INTEGRATION_PATH = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
+INTEGRATION_BODY_MAX = 64 * 1024
+STATUS_OF_MISSING = {
     NotKnown: HTTPStatus.SERVICE_UNAVAILABLE,
     NotNamed: HTTPStatus.BAD_REQUEST,
     NotThere: HTTPStatus.NOT_FOUND,
@@ -136,7 +136,7 @@ class IntegrationPages:
     def routes(self) -> list[Route]:
         """What an application adds to its own."""
         return [
-            Route(f"{WORKLOAD}/kapacity/{{portrait}}", self.kapacity_result),
+            Route(f"{INTEGRATION_PATH}/kapacity/{{portrait}}", self.kapacity_result),
             Route("/api/v1/recommenders/watermark", self.watermark_recommendation, methods=["POST"]),
         ]
 
@@ -155,7 +155,7 @@ class IntegrationPages:
         found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
         if isinstance(found, OfferedCount):
             return _json(watermark_reply(found.value, found.offer, found.reason))
-        return _json(WatermarkErrorReply(WatermarkError(STATUS[type(found)], found.message)))
+        return _json(WatermarkErrorReply(WatermarkError(STATUS_OF_MISSING[type(found)], found.message)))
 
     def _found(self, asked: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
         table = self._reader.table
@@ -175,7 +175,7 @@ async def _target(request: Request) -> TargetRef:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > BODY_MAX:
+        if len(body) > INTEGRATION_BODY_MAX:
             raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large", "Send less.")
     try:
         return msgspec.json.decode(body, type=WatermarkRequest).target_ref
@@ -184,7 +184,7 @@ async def _target(request: Request) -> TargetRef:
 
 
 def _problem(why: NotKnown | NotNamed | NotThere, remedy: str) -> ProblemError:
-    return ProblemError(STATUS[type(why)], why.message, remedy)
+    return ProblemError(STATUS_OF_MISSING[type(why)], why.message, remedy)
 
 
 def _json(value: msgspec.Struct) -> Response:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from forecaster.serving.connection import Connection
 
 
-SILENCE_SECONDS = 5.0
+LISTENER_SILENCE_SECONDS = 5.0
 """How long a connection may stay silent."""
 SILENT_MAX = 4096
 """How many may wait at a time; one more sends away the one that has waited longest."""
@@ -38,7 +38,7 @@ class SilentConnections:
         """Let it wait."""
         if len(self._waiting) >= SILENT_MAX:
             self._send_away(next(iter(self._waiting)))
-        self._waiting[connection] = self._loop.call_later(SILENCE_SECONDS, self._send_away, connection)
+        self._waiting[connection] = self._loop.call_later(LISTENER_SILENCE_SECONDS, self._send_away, connection)
         self._loop.add_reader(connection, self._spoke, connection)
 
     def close(self) -> None:

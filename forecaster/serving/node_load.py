@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-NODES = "NodeMetricsMap"
+NODE_METRICS_MAP = "NodeMetricsMap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _all(snapshot: Snapshot) -> Response:
 
 
 def _one(snapshot: Snapshot, host: str) -> Response:
-    known = snapshot.watcher["data"][NODES]
+    known = snapshot.watcher["data"][NODE_METRICS_MAP]
     if host not in known:
         return JSONResponse({"error": f"nothing is known of node {host}"}, status_code=404)
-    return JSONResponse({**snapshot.watcher, "data": {NODES: {host: known[host]}}})
+    return JSONResponse({**snapshot.watcher, "data": {NODE_METRICS_MAP: {host: known[host]}}})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
-TYPES = (
+DOCUMENT_TYPES = (
     RecommendationPage,
     SingleRecommendation,
     RecommendationView,
@@ -122,7 +122,7 @@ def _in_query(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     """What the types say, with the recommendation in the place of the bytes that are passed on."""
-    _, schemas = msgspec.json.schema_components(TYPES, ref_template="#/components/schemas/{name}")
+    _, schemas = msgspec.json.schema_components(DOCUMENT_TYPES, ref_template="#/components/schemas/{name}")
     whole = {"$ref": "#/components/schemas/RecommendationView"}
     schemas["SingleRecommendation"]["properties"]["recommendation"] = whole
     schemas["RecommendationPage"]["properties"]["items"] = {"type": "array", "items": whole}

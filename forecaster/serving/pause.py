@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.kube.client import ApiError
-from forecaster.kube.lease import PAUSE, Lease, lease_path
+from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, lease_path
 from forecaster.kube.objects import ObjectMeta, Wire
 from forecaster.serving.rest import ProblemError
 
@@ -29,7 +29,7 @@ PAUSED_BY = "forecaster.dev/paused-by"
 """Annotation of the Lease: which user paused or resumed last, and when."""
 FROM_OUR_PAGE = "x-forecaster-request"
 """A header that a page of another origin cannot send: a browser that is logged in pauses nothing on its own."""
-MOST_BYTES = 1000
+PAUSE_BODY_MAX = 1000
 USER_MOST = 200
 
 
@@ -80,7 +80,7 @@ class Writing:
         by = f"{user[:USER_MOST]} at {self._clock():%Y-%m-%dT%H:%M:%SZ}"
         try:
             seen = await self._api_server.get(self._path, Lease)
-            annotations = {PAUSE: "true" if paused else "false", PAUSED_BY: by}
+            annotations = {PAUSE_ANNOTATION: "true" if paused else "false", PAUSED_BY: by}
             meta = ObjectMeta(resource_version=seen.metadata.resource_version, annotations=annotations)
             after = await self._api_server.patch(self._path, LeaseAnnotations(meta), Lease)
         except ApiError as error:
@@ -95,7 +95,7 @@ class Writing:
             lease=self._lease,
             holder=lease.spec.holder_identity or "",
             renewed_at=lease.spec.renew_time or "",
-            paused=known.get(PAUSE, "false") != "false",
+            paused=known.get(PAUSE_ANNOTATION, "false") != "false",
             paused_by=known.get(PAUSED_BY, ""),
         )
 
@@ -115,9 +115,9 @@ async def asked_pause(request: Request) -> tuple[str, bool]:
     body = b""
     async for part in request.stream():
         body += part
-        if len(body) > MOST_BYTES:
+        if len(body) > PAUSE_BODY_MAX:
             break
     try:
-        return state["user"], msgspec.json.decode(body[: MOST_BYTES + 1], type=PauseAsked).paused
+        return state["user"], msgspec.json.decode(body[: PAUSE_BODY_MAX + 1], type=PauseAsked).paused
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), 'Send {"paused": true} or false.') from error

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 FILES = "/replica/v1/files"
-DIGITS = 15
+POSITION_DIGITS = 15
 """Digits of a position in a file."""
 
 
@@ -44,8 +44,10 @@ class ReplicaFiles:
         """A part of a file from `at` on, as long as it has the tag that it is asked by."""
         path = self._files.get(request.path_params["name"])
         tag, at = request.query_params.get("tag", ""), request.query_params.get("at", "0")
-        if path is None or not (at.isascii() and at.isdigit() and len(at) <= DIGITS):
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"there is no {request.url.path} at {at[:DIGITS]}", f"Ask {FILES}")
+        if path is None or not (at.isascii() and at.isdigit() and len(at) <= POSITION_DIGITS):
+            raise ProblemError(
+                HTTPStatus.NOT_FOUND, f"there is no {request.url.path} at {at[:POSITION_DIGITS]}", f"Ask {FILES}"
+            )
         try:
             found = await run_in_threadpool(read_piece, path, tag, int(at))
         except OSError as error:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
-JSON = b"application/json"
+JSON_TYPE = b"application/json"
 STATUS_REASONS = {
     HTTPStatus.BAD_REQUEST: "BadRequest",
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
@@ -28,7 +28,7 @@ class HttpReply(msgspec.Struct, frozen=True, gc=False):
 
     status: int
     body: bytes
-    content_type: bytes = JSON
+    content_type: bytes = JSON_TYPE
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 

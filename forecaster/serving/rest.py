@@ -42,7 +42,7 @@ class ProblemError(Exception):
         self.problem = Problem(status, status.phrase, detail, remedy)
 
 
-REMEDIES = {
+STATUS_REMEDIES = {
     HTTPStatus.NOT_FOUND: "Ask /api/v1/recommendations for the list.",
     HTTPStatus.METHOD_NOT_ALLOWED: "This interface is read-only: use GET.",
 }
@@ -61,7 +61,7 @@ def answer_refusal(request: Request, error: Exception) -> Response:
         raise error
     status = HTTPStatus(error.status_code)
     detail = f"{request.method} {request.url.path}: {status.phrase.lower()}"
-    problem = Problem(status, status.phrase, detail, REMEDIES.get(status, ""))
+    problem = Problem(status, status.phrase, detail, STATUS_REMEDIES.get(status, ""))
     return problem_response(problem, error.headers)
 
 

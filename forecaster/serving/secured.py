@@ -19,7 +19,7 @@ from forecaster.serving.authentication import FrontProxyWatch
 from forecaster.serving.discovery import GROUPS
 from forecaster.serving.pause import Writing
 from forecaster.serving.tls import ServingCertificates
-from forecaster.serving.upstream import THREADS, TIMEOUT_SECONDS, UpstreamAdapter
+from forecaster.serving.upstream import THREADS, UPSTREAM_TIMEOUT_SECONDS, UpstreamAdapter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -127,7 +127,7 @@ class SecureListening:
 def _connections(upstream: UpstreamOptions) -> AsyncApiClient:
     server = f"https://{upstream.host}:{upstream.port}"
     config = ClientConfig(server, ca_file=upstream.ca_file, token_file=upstream.token_file)
-    return AsyncApiClient(ApiClient(lambda: config, connections=THREADS, timeout=TIMEOUT_SECONDS), THREADS)
+    return AsyncApiClient(ApiClient(lambda: config, connections=THREADS, timeout=UPSTREAM_TIMEOUT_SECONDS), THREADS)
 
 
 @asynccontextmanager
@@ -169,7 +169,7 @@ def advice(group: str, registered: ApiService | None, ours: str) -> str:
     )
 
 
-LOOK_SECONDS = 30.0
+CERTIFICATE_LOOK_SECONDS = 30.0
 
 
 class GroupOwnerWatch:
@@ -194,10 +194,10 @@ class GroupOwnerWatch:
                 self._tell(why)
 
     async def keep_looking(self) -> None:
-        """Look again every `LOOK_SECONDS`."""
+        """Look again every `CERTIFICATE_LOOK_SECONDS`."""
         while True:
             await self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CERTIFICATE_LOOK_SECONDS)
 
     async def _registered(self, name: str) -> ApiService | None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.published import DEMAND
+from forecaster.domain.published import DEMAND_METRIC
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.publish.values import METRICS, NotKnown, NotNamed, OfferedValue, value_of
 
@@ -131,7 +131,7 @@ def _candidates(
 
 def _signals(published: WorkloadOffer, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
     """The signals that decide the count, known now or not; before any was ever read, those that are named."""
-    if metric != DEMAND:
+    if metric != DEMAND_METRIC:
         return ("",)
     return published.signals or asked.signals or ("",)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 THREADS = 16
 WAITING = 256
-TIMEOUT_SECONDS = 5.0
-LOOK_SECONDS = 30.0
+UPSTREAM_TIMEOUT_SECONDS = 5.0
+UPSTREAM_LOOK_SECONDS = 30.0
 DISCOVERY = f"/apis/{EXTERNAL.group_version}"
 BUSY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter has too many questions now")
 AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter does not answer")
@@ -88,10 +88,10 @@ class UpstreamAdapter:
             self._learned(Discovery((_with(EXTERNAL, found), CUSTOM)))
 
     async def keep_looking(self) -> None:
-        """Learn again every `LOOK_SECONDS`."""
+        """Learn again every `UPSTREAM_LOOK_SECONDS`."""
         while True:
             await self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(UPSTREAM_LOOK_SECONDS)
 
 
 def target_of(request: ApiRequest) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 REMEDY = "`forecaster report --week --from-prometheus --html FILE` writes one; serving.report names the file."
-LONGEST = 64 << 20
+REPORT_MAX = 64 << 20
 SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
@@ -44,15 +44,17 @@ class WeeklyReport:
     async def page(self, _request: Request) -> Response:
         """The page, in which nothing runs but its own script, and that asks nothing of this host either."""
         body = await asyncio.to_thread(_read, self._page)
-        return Response(body, media_type="text/html", headers={**GUARDS, "Content-Security-Policy": policy_of(body)})
+        return Response(
+            body, media_type="text/html", headers={**REPORT_GUARDS, "Content-Security-Policy": policy_of(body)}
+        )
 
     async def figures(self, _request: Request) -> Response:
         """Return the figures of the report as JSON."""
         body = await asyncio.to_thread(_read, self._page.with_suffix(".json"))
-        return Response(body, media_type="application/json", headers=GUARDS)
+        return Response(body, media_type="application/json", headers=REPORT_GUARDS)
 
 
-GUARDS = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+REPORT_GUARDS = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
 
 def policy_of(page: bytes) -> str:
@@ -67,7 +69,7 @@ def policy_of(page: bytes) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size <= LONGEST:
+        if path.stat().st_size <= REPORT_MAX:
             return path.read_bytes()
     except OSError:
         pass

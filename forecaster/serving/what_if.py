@@ -35,10 +35,10 @@ PER_SECOND, AT_ONCE = 25.0, 50.0
 """Questions of one caller, on average and in a burst: a page asks twenty times a second while a slider moves."""
 CALLERS_KEPT = 1000
 CHANGES_MOST = 16
-NAME = re.compile(r"[a-z][a-z0-9_]{0,23}", re.ASCII)
-NUMBER = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,23}", re.ASCII)
+NUMBER_PATTERN = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
 FLAGS = {"true": True, "false": False}
-REFUSED = b'{"refused":'
+REFUSED_PREFIX = b'{"refused":'
 
 
 class CallerLimit:
@@ -86,7 +86,7 @@ class WhatIfProcess:
                 answer = await self._answer(question)
         finally:
             self._waiting -= 1
-        if answer.startswith(REFUSED):
+        if answer.startswith(REFUSED_PREFIX):
             why = msgspec.json.decode(answer)["refused"]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, why, "")
         return answer
@@ -163,7 +163,7 @@ def past_of(parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def _name(text: str) -> str:
-    if not NAME.fullmatch(text):
+    if not NAME_PATTERN.fullmatch(text):
         raise _bad(f"{text[:24]!r} is no setting")
     return text
 
@@ -172,7 +172,7 @@ def _value(name: str, text: str) -> float | bool:
     if text in FLAGS:
         return FLAGS[text]
     with suppress(ValueError):
-        if NUMBER.fullmatch(text) and math.isfinite(found := float(text)):
+        if NUMBER_PATTERN.fullmatch(text) and math.isfinite(found := float(text)):
             return found
     raise _bad(f"{name} is no number")
 

@@ -150,7 +150,7 @@ def _clean(values: NDArray[np.float64], remarks: Remarks) -> None:
     values[negative | np.isinf(values)] = np.nan
 
 
-REMEMBERED = 1 << 17
+MAX_REMEMBERED_ROWS = 1 << 17
 """Identities that are kept ready, 400 bytes each: one for every text of labels that names a workload."""
 _REMARKS_KEPT = 10
 _REMARK_LENGTH = 200
@@ -216,7 +216,7 @@ def _of_container(series: Series, named: Mapping[WorkloadId, str]) -> Series | N
     return Series(msgspec.Raw(text), series.value, series.values)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_REMEMBERED_ROWS)
 def _container(labels: bytes) -> tuple[WorkloadId | None, str]:
     metric = Series(msgspec.Raw(labels)).metric
     return workload_of(metric), metric.get("container", "")
@@ -247,7 +247,7 @@ def owner_of(series: Series) -> WorkloadId | None:
     return _owner(bytes(series.labels))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_REMEMBERED_ROWS)
 def _owner(labels: bytes) -> WorkloadId | None:
     return workload_of(Series(msgspec.Raw(labels)).metric)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = "forecaster-export/1"
 SUFFIX = ".zip"
-HISTORY = "history/{}.npy"
+HISTORY_ENTRY = "history/{}.npy"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ def write_bundle(path: Path, bundle: Bundle) -> None:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("manifest.json", msgspec.json.format(msgspec.json.encode(bundle.manifest), indent=1))
             for signal, values in bundle.values.items():
-                with archive.open(HISTORY.format(signal), "w", force_zip64=True) as file:
+                with archive.open(HISTORY_ENTRY.format(signal), "w", force_zip64=True) as file:
                     np.lib.format.write_array(file, values.astype("<f4"), allow_pickle=False)
             archive.writestr("decisions.json", msgspec.json.encode(bundle.decisions))
             archive.writestr("changes.json", msgspec.json.encode(bundle.changes))
@@ -120,12 +120,12 @@ def _manifest(path: Path, text: bytes) -> Manifest:
 def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Manifest) -> NDArray[np.float32]:
     """Read one signal; its shape is checked before its values, so that a forged one does not fill memory."""
     wanted = (len(manifest.workloads), manifest.minutes)
-    with archive.open(HISTORY.format(signal)) as file:
+    with archive.open(HISTORY_ENTRY.format(signal)) as file:
         head = io.BytesIO(file.read(np.lib.format.MAGIC_LEN + 2 + 10_000))
     np.lib.format.read_magic(head)
     shape, _, dtype = np.lib.format.read_array_header_1_0(head)
     if shape != wanted or dtype != np.dtype("<f4"):
         raise SourceRefused(f"{path}: {signal} is {dtype} {shape}, and the manifest says float32 {wanted}")
-    with archive.open(HISTORY.format(signal)) as file:
+    with archive.open(HISTORY_ENTRY.format(signal)) as file:
         found: NDArray[np.float32] = np.lib.format.read_array(file, allow_pickle=False)
     return found

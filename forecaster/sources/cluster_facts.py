@@ -22,7 +22,7 @@ from forecaster.vertical.cluster_rules.placement import Taint
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.resource_list import MILLI
-from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -257,7 +257,7 @@ def _server(rows: Sequence[InstantRow]) -> Server:
             known.append(Server.parse(row.labels.get("kubelet_version", "")))
         except ValueError:
             continue
-    return max(known, default=NEWEST)
+    return max(known, default=LATEST_SERVER)
 
 
 def _pod(row: InstantRow) -> tuple[str, str]:

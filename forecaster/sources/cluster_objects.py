@@ -25,7 +25,7 @@ from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
 from forecaster.vertical.cluster_rules.node import Resident
 from forecaster.vertical.cluster_rules.resource_list import milli_of, whole
-from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,7 +216,7 @@ def _server_of(nodes: Iterable[Wire]) -> Server:
             known.append(Server.parse(text))
         except ValueError:
             continue
-    return max(known, default=NEWEST)
+    return max(known, default=LATEST_SERVER)
 
 
 def _key(wire: Wire) -> tuple[str, str]:

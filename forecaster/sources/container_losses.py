@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SPAN = "SPAN"
 """Stands for the length of a question."""
 AT_A_TIME = timedelta(days=1)
-SECONDS = 300.0
+LOSS_STEP_SECONDS = 300.0
 """Seconds of a step."""
 _BY_OWNER = "* on (namespace, pod) group_left (workload_kind, workload) $owners"
 _RESTARTS = f"max by (namespace, pod, container) (kube_pod_container_status_restarts_total{{{SELECTED}}})"
@@ -59,7 +59,7 @@ def container_losses(source: PrometheusSource, begin: datetime, until: datetime)
     return {
         id_: ContainerLosses(
             round(kills[id_]) if id_ in kills else None,
-            throttled[id_] * SECONDS / 3600.0 if id_ in throttled else None,
+            throttled[id_] * LOSS_STEP_SECONDS / 3600.0 if id_ in throttled else None,
         )
         for id_ in kills.keys() | throttled.keys()
     }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SERIES = "series"
+SERIES_COLUMN = "series"
 LONGEST_STEP = timedelta(hours=1)
 
 
@@ -92,7 +92,7 @@ def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
     if unknown:
         allowed = ", ".join(known.by_name)
         raise SourceRefused(f"{path}: signal {min(map(str, unknown))!r} is not known; use one of {allowed}")
-    workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES, frame.index)
+    workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES_COLUMN, frame.index)
     return pd.DataFrame(
         {"timestamp": _instants(frame, path), "value": _amounts(frame, path), "workload": workloads, "signal": signals}
     )

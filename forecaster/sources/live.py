@@ -21,8 +21,8 @@ from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
     HPAS,
-    NODES,
-    PODS,
+    NODES_PATH,
+    PODS_PATH,
     REPLICA_SETS,
     Misread,
     WatchState,
@@ -62,7 +62,7 @@ STARTED_KEPT = 50
 """Pods of one owner that are timed between two looks; as many count for a lead time."""
 PAST_SECONDS = 300.0
 """An inventory of longer ago is that of Prometheus."""
-AGED_SECONDS = 60.0
+LIVE_AGED_SECONDS = 60.0
 """Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
 
 
@@ -95,9 +95,9 @@ class LiveCluster:
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
-        self.pods = Watch(Collection(PODS, PodObject, spares=True), self._pod, self._pod_changed, clock=clock)
+        self.pods = Watch(Collection(PODS_PATH, PodObject, spares=True), self._pod, self._pod_changed, clock=clock)
         self.nodes = Watch(
-            Collection(NODES, LabelledOnly, metadata_only=True),
+            Collection(NODES_PATH, LabelledOnly, metadata_only=True),
             partial(pool_of_object, labels=pool_labels),
             clock=clock,
         )
@@ -176,7 +176,7 @@ class LiveCluster:
         silent = [
             f"live facts: {state.path} is not known: {state.fault or 'it is still being listed'}"
             for state in self.states()
-            if self._clock() - state.confirmed > AGED_SECONDS
+            if self._clock() - state.confirmed > LIVE_AGED_SECONDS
         ]
         misread = {one.path: found for one in self.watches if (found := dict(one.misread))}
         return silent + [f"live facts: {path}: {_left_out(found)}" for path, found in misread.items()]
@@ -379,7 +379,7 @@ class LiveCluster:
 
     def _young(self, watch: Watch[Any, Any]) -> bool:
         """Whether it was confirmed lately. By a clock that went back it may have been later than now."""
-        return watch.synced.is_set() and abs(self._clock() - watch.confirmed()) <= AGED_SECONDS
+        return watch.synced.is_set() and abs(self._clock() - watch.confirmed()) <= LIVE_AGED_SECONDS
 
 
 def _left_out(misread: Mapping[Key, str]) -> str:

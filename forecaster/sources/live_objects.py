@@ -17,7 +17,7 @@ from forecaster.domain.workload import NamedContainer, Resources, Target, Worklo
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
-from forecaster.kube.objects import OURS, HorizontalPodAutoscalerMeta
+from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta
 from forecaster.sources.live_targets import targets_of_hpa
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from forecaster.kube.watch import Watch
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
-PODS = "/api/v1/pods"
+PODS_PATH = "/api/v1/pods"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
-NODES = "/api/v1/nodes"
+NODES_PATH = "/api/v1/nodes"
 LIVING = frozenset({"Pending", "Running"})
 """Phases of pods that count; those of others are not kept."""
 
@@ -283,7 +283,9 @@ def _repository(image: str) -> str:
 
 def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
     """Keys and values that many workloads share are the same objects."""
-    return {_text(key): _text(text) for key, text in labels.items() if not key.startswith(OURS)} or NOTHING_NOTED
+    return {
+        _text(key): _text(text) for key, text in labels.items() if not key.startswith(ANNOTATION_PREFIX)
+    } or NOTHING_NOTED
 
 
 @lru_cache(maxsize=1 << 14)

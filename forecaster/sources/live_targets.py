@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from forecaster.domain.published import DEMAND, OwnMetric, own_metric
+from forecaster.domain.published import DEMAND_METRIC, OwnMetric, own_metric
 from forecaster.domain.workload import Target, TargetType, WorkloadId
 from forecaster.hpa.selectors import SelectorError, parse_selector
 
@@ -53,16 +53,19 @@ def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     if elsewhere or not all(one.matches(labels) for one in others):
         return f"{metric.name}{{{metric.selector}}}", ""
     named = [one.values for one in requirements if one.key == "signal" and one.operator == "in"]
-    return metric.name, next(iter(named[0])) if metric.name == DEMAND and named and len(named[0]) == 1 else ""
+    return metric.name, next(iter(named[0])) if metric.name == DEMAND_METRIC and named and len(named[0]) == 1 else ""
 
 
 def misread(targets: Sequence[Target], signals: Collection[str]) -> str:
     """Why the targets of an HPA on our demand have no answer, and what to do; empty where they have one."""
-    demands = [one for one in targets if own_metric(one.metric) == OwnMetric(DEMAND)]
+    demands = [one for one in targets if own_metric(one.metric) == OwnMetric(DEMAND_METRIC)]
     unknown = [one.signal for one in demands if one.signal and one.signal not in signals]
     named = Counter(one.signal for one in demands)
     if unknown:
         return f"its selector names signal {unknown[0]}, which is not measured; there are {', '.join(sorted(signals))}"
     if (named and max(named.values()) > 1) or (len(named) > 1 and "" in named):
-        return f"{len(demands)} targets of {DEMAND} of which a selector names no signal, or the same; name one in each"
+        return (
+            f"{len(demands)} targets of {DEMAND_METRIC} of which a selector names no signal, or the same; "
+            "name one in each"
+        )
     return ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-UNIT: Final = "requests in flight"
+SERVER_UNIT: Final = "requests in flight"
 
 
 class ModelServer(NamedTuple):

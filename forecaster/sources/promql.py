@@ -129,7 +129,7 @@ topk by (namespace, replicaset) (1,
   )"""
 """The owner of a ReplicaSet; itself when it has none (`<none>` in older kube-state-metrics, empty in newer)."""
 
-OWNERS = f"""\
+OWNER_JOIN = f"""\
 topk by (namespace, pod) (1,
   group by (namespace, pod, workload_kind, workload) (
     label_replace(label_replace(

@@ -17,7 +17,7 @@ from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAG
 from forecaster.sources.facts import CARRIED
 from forecaster.sources.promql import (
     OF_NAMED,
-    OWNERS,
+    OWNER_JOIN,
     OWNERS_RECORDED,
     RAW,
     RECORDED,
@@ -36,10 +36,10 @@ _TEMPLATES: Mapping[str, str] = {
 OF_PODS = "cpu_pods"
 _MADE_OF: Mapping[str, str] = {CPU: OF_PODS, CPU_CONTAINER: "cpu_container_pods"}
 """The query that says what sums of a signal are made of."""
-ERRORS = "errors of "
+ERROR_SIGNAL_PREFIX = "errors of "
 """Prefix of the names of error signals."""
 ANY_CONTAINER = ".+"
-MOST_NAMED = 500
+MAX_NAMED = 500
 """Containers that a query names one by one; with more, all are asked for."""
 INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != OF_PODS)
 
@@ -245,8 +245,8 @@ class Queries(BaseModel):
         return self.rendered(self._template(signal), self.window(step), containers)
 
     def _template(self, signal: str) -> str:
-        if signal.startswith(ERRORS):
-            return self.errors.get(signal.removeprefix(ERRORS), "")
+        if signal.startswith(ERROR_SIGNAL_PREFIX):
+            return self.errors.get(signal.removeprefix(ERROR_SIGNAL_PREFIX), "")
         own = self._own.get(signal)
         return str(getattr(self, _TEMPLATES[signal])) if own is None else self._total(own)
 
@@ -293,7 +293,7 @@ class Queries(BaseModel):
 
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""
-        errors = (f"{ERRORS}{name}" for name in self.errors)
+        errors = (f"{ERROR_SIGNAL_PREFIX}{name}" for name in self.errors)
         signals = {str(name): self.signal(name) for name in (*DEMAND, *self._own, *errors)}
         counted = {OF_PODS: self.of_pods(CPU, timedelta(0))}
         return {name: text for name, text in (signals | counted | self.inventory()).items() if text}
@@ -301,14 +301,14 @@ class Queries(BaseModel):
     def rendered(self, template: str, window: timedelta | None = None, containers: Collection[str] = ()) -> str:
         """`template` with a text for each of its names."""
         pieces = {"workloads": _named_once(self.replicas), "owners": self._owners}
-        named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MOST_NAMED else ANY_CONTAINER
+        named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MAX_NAMED else ANY_CONTAINER
         values = self._values(window or self.rate_window) | {"containers": promql.escaped(named)}
         text = promql.filled(promql.filled(template, pieces), values)
         return promql.about_workloads(text, self._names) if self._names else text
 
     @property
     def _owners(self) -> str:
-        return OWNERS_RECORDED if self.preset == "recorded" else OWNERS
+        return OWNERS_RECORDED if self.preset == "recorded" else OWNER_JOIN
 
     def _values(self, window: timedelta) -> dict[str, str]:
         return {

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from forecaster.sources import promql
-from forecaster.sources.promql import OWNERS, RAW
+from forecaster.sources.promql import OWNER_JOIN, RAW
 from forecaster.sources.queries import Queries
 from forecaster.sources.request_rates import PRESETS
 
@@ -50,7 +50,7 @@ def workload_groups() -> list[dict[str, Any]]:
     see its result. Five-minute rates are a group of their own, which Prometheus evaluates beside the first.
     """
     fresh = [
-        _rule("forecaster:pod_workload:owner", OWNERS, _FRESH),
+        _rule("forecaster:pod_workload:owner", OWNER_JOIN, _FRESH),
         _rate("workload_cpu_cores", RAW["cpu"], _FRESH),
         _rate("workload_cpu_pods", RAW["cpu_pods"], _FRESH),
     ]

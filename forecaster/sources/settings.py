@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 from forecaster.domain.published import COUNTS
 from forecaster.domain.settings import Section
 from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
-from forecaster.sources.model_servers import MODEL_SERVERS, UNIT
+from forecaster.sources.model_servers import MODEL_SERVERS, SERVER_UNIT
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class SignalSettings(Section):
         server = MODEL_SERVERS.get(str(given.get("preset"))) if isinstance(given, dict) else None
         if server is None:
             return given
-        known = {"unit": UNIT, "query": server.query, "capacity": server.capacity, "survives_zero": False}
+        known = {"unit": SERVER_UNIT, "query": server.query, "capacity": server.capacity, "survives_zero": False}
         return known | given
 
 

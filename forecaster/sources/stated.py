@@ -11,7 +11,7 @@ import msgspec
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotations
 from forecaster.kube.collection import Collection
 from forecaster.kube.watch import Watch
-from forecaster.resources.annotations import PAUSED, SETTINGS
+from forecaster.resources.annotations import ANNOTATION_SETTINGS, PAUSED
 from forecaster.resources.objects import (
     AUTOSCALERS,
     DEFAULT_POLICIES,
@@ -88,5 +88,7 @@ def _read(kind: Any, one: Any) -> Any:
 
 
 def _stating(one: AnnotatedObject) -> AnnotatedObject | None:
-    annotations = {name: text for name, text in one.annotations.items() if name in SETTINGS or name == PAUSED}
+    annotations = {
+        name: text for name, text in one.annotations.items() if name in ANNOTATION_SETTINGS or name == PAUSED
+    }
     return one._replace(annotations=annotations) if annotations else None

@@ -38,7 +38,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from forecaster.errors import ConfigError, Fault, StoreError
-from forecaster.store.migrations import NEWEST, upgrade, version_of
+from forecaster.store.migrations import LATEST_REVISION, upgrade, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-NAME = 253
+NAME_MAX = 253
 """Kubernetes' own limit on the length of a name."""
 
 metadata = MetaData()
@@ -76,9 +76,9 @@ workloads = Table(
     "workloads",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("namespace", String(NAME), nullable=False),
-    Column("kind", String(NAME), nullable=False),
-    Column("name", String(NAME), nullable=False),
+    Column("namespace", String(NAME_MAX), nullable=False),
+    Column("kind", String(NAME_MAX), nullable=False),
+    Column("name", String(NAME_MAX), nullable=False),
     Column("seen_at", BigInteger, nullable=False),
     *_decision(),
     UniqueConstraint("namespace", "name", "kind"),
@@ -129,9 +129,9 @@ def is_workload(workload: WorkloadId) -> tuple[ColumnElement[bool], ...]:
     return tuple(workloads.c[field] == value for field, value in workload._asdict().items())
 
 
-WAIT_SECONDS = 5
+LOCK_WAIT_SECONDS = 5
 """How long a locked or silent database may hold up a cycle."""
-REMEDIES = {
+DATABASE_REMEDIES = {
     "locked": "another process holds it; stop that one, or use PostgreSQL for several",
     "readonly": "make the file and its directory writable",
     "read-only": "connect to the primary, with a user that may write",
@@ -171,7 +171,7 @@ class Database:
         except SQLAlchemyError as error:
             raise StoreError(f"ledger {self}: {_told(error)}") from error
         except (ValueError, OverflowError) as error:  # a row that no forecaster wrote
-            raise StoreError(f"ledger {self}: malformed ({error}); {REMEDIES['malformed']}") from error
+            raise StoreError(f"ledger {self}: malformed ({error}); {DATABASE_REMEDIES['malformed']}") from error
 
     def insert(self, table: Table) -> Any:
         """An INSERT that knows ON CONFLICT; both dialects spell it alike."""
@@ -196,12 +196,12 @@ class Database:
     def _check(self) -> None:
         with self._engine.begin() as connection:
             found = version_of(connection)
-        if found < NEWEST:
+        if found < LATEST_REVISION:
             with self._engine.begin() as connection:
                 found = upgrade(connection)
-        if found > NEWEST:
+        if found > LATEST_REVISION:
             raise StoreError(
-                f"ledger {self}: it has version {found} of the tables, and this forecaster knows {NEWEST}; "
+                f"ledger {self}: it has version {found} of the tables, and this forecaster knows {LATEST_REVISION}; "
                 "install the forecaster that made it, or name another database"
             )
         self._checked = True
@@ -226,10 +226,10 @@ def _refused(what: str) -> ConfigError:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": WAIT_SECONDS})
+        engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS})
         event.listen(engine, "connect", _prepare_sqlite)
         return engine
-    waits = {"connect_timeout": WAIT_SECONDS, "options": f"-c lock_timeout={WAIT_SECONDS}s -c timezone=UTC"}
+    waits = {"connect_timeout": LOCK_WAIT_SECONDS, "options": f"-c lock_timeout={LOCK_WAIT_SECONDS}s -c timezone=UTC"}
     try:
         return create_engine(url, connect_args=waits, pool_pre_ping=True, pool_size=1, max_overflow=1)
     except ModuleNotFoundError as error:
@@ -245,5 +245,5 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 def _told(error: SQLAlchemyError) -> str:
     """The first line of what the driver says, without statement and parameters, and what to do."""
     cause = str(getattr(error, "orig", None) or error).strip().split("\n", 1)[0][:200]
-    remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in cause.lower()), OTHER_REMEDY)
+    remedy = next((remedy for sign, remedy in DATABASE_REMEDIES.items() if sign in cause.lower()), OTHER_REMEDY)
     return f"{cause}; {remedy}"

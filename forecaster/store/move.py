@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from forecaster.store.database import Database
 
-AT_ONCE = 25
+ROWS_AT_ONCE = 25
 """Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""
-OWNERS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: scores.c.workload}
+OWNER_COLUMNS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: scores.c.workload}
 """Tables in the order in which they are copied, and the column that refers to a workload."""
 
 
@@ -53,7 +53,7 @@ def move(source: Database, target: Database, told: Callable[[str, float], None])
         source.hold(reading)
         _refuse_empty(source, reading)
         _refuse_other_rows(source, target, reading)
-        moved = [_Move(source, target, table, reading).run(told) for table in OWNERS]
+        moved = [_Move(source, target, table, reading).run(told) for table in OWNER_COLUMNS]
         with target.transaction() as writing:
             _refuse_difference(target, writing, moved)
             target.continue_ids(writing)
@@ -84,7 +84,7 @@ class _Move:
         spans = list(_spans(self._reading))
         for done, (after, last) in enumerate(spans):
             told(self._table.name, done / len(spans))
-            owner = OWNERS[self._table]
+            owner = OWNER_COLUMNS[self._table]
             self._copy((owner > after) & (owner <= last))
         return MovedTable(str(self._table.name), self._rows, self._copied, self._checksum.hexdigest())
 
@@ -110,8 +110,8 @@ class _Move:
 
 def _spans(reading: Connection) -> Iterator[tuple[int, int]]:
     """Ids of workloads, some at a time: the last one before them, and the last of them."""
-    ids = reading.scalars(union(*(select(owner) for owner in OWNERS.values())).order_by(text("1"))).all()
-    ends = [*ids[AT_ONCE - 1 :: AT_ONCE], *ids[-1:]]
+    ids = reading.scalars(union(*(select(owner) for owner in OWNER_COLUMNS.values())).order_by(text("1"))).all()
+    ends = [*ids[ROWS_AT_ONCE - 1 :: ROWS_AT_ONCE], *ids[-1:]]
     yield from zip([-1, *ends], dict.fromkeys(ends), strict=False)
 
 
@@ -145,7 +145,7 @@ def _newest(connection: Connection) -> int | None:
 
 
 def _refuse_difference(target: Database, writing: Connection, moved: list[MovedTable]) -> None:
-    for table, one in zip(OWNERS, moved, strict=True):
+    for table, one in zip(OWNER_COLUMNS, moved, strict=True):
         found = writing.scalar(select(func.count()).select_from(table))
         if found != one.rows:
             raise StoreError(

@@ -82,7 +82,7 @@ def _near(before: float | None, after: float | None) -> bool:
     return math.isclose(before, after, rel_tol=CHANGE)
 
 
-IDENTITY = tuple(workloads.c[name] for name in WorkloadId._fields)
+IDENTITY_COLUMNS = tuple(workloads.c[name] for name in WorkloadId._fields)
 BUCKET = timedelta(hours=6)
 """Scores of so many hours fade alike."""
 SCORES_BACK = timedelta(days=7)
@@ -125,7 +125,7 @@ def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecisio
     )
     kept = (decisions.c[name] for name in ("at", "replicas", "verdict", "reason", "message"))
     rows = connection.execute(
-        select(*IDENTITY, *kept)
+        select(*IDENTITY_COLUMNS, *kept)
         .join(decisions, workloads.c.id == decisions.c.workload)
         .where(decisions.c.at >= func.coalesce(least, 0))
         .order_by(workloads.c.id, decisions.c.at)
@@ -142,10 +142,10 @@ def faded_scores(connection: Connection, now: datetime, half_life: timedelta) ->
     weight = case(weights, value=bucket, else_=0.0)
     amounts = (scores.c[name] for name in ("count", "covered", "quantiles", "absolute_error", "actual"))
     rows = connection.execute(
-        select(*IDENTITY, scores.c.signal, *(func.sum(amount * weight) for amount in amounts))
+        select(*IDENTITY_COLUMNS, scores.c.signal, *(func.sum(amount * weight) for amount in amounts))
         .join(scores, workloads.c.id == scores.c.workload)
         .where(scores.c.at > seconds - int(SCORES_BACK.total_seconds()), scores.c.at <= seconds)
-        .group_by(*IDENTITY, scores.c.signal)
+        .group_by(*IDENTITY_COLUMNS, scores.c.signal)
     )
     for namespace, kind, name, *rest in rows:
         yield FadedScores(WorkloadId(namespace, kind, name), *rest)

@@ -67,7 +67,7 @@ class AccuracyOf:
 
 
 AN_HOUR, A_DAY = int(HOUR.total_seconds()), int(DAY.total_seconds())
-EVERY = 600
+SCORE_INTERVAL = 600
 """Seconds between writes: a crash loses at most these."""
 SCORES_WAITING = 200_000
 """Sums that wait for a database that is away; beyond, the oldest are given up (60 MB)."""
@@ -104,7 +104,7 @@ class WaitingScores:
     @property
     def due(self) -> bool:
         """Is it time to write? Told from the scores, not from a clock."""
-        return self._newest - self._written_at >= EVERY
+        return self._newest - self._written_at >= SCORE_INTERVAL
 
     @contextmanager
     def written(self) -> Iterator[Mapping[Key, Accuracy]]:

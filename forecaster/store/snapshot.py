@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from forecaster.store.history import HistoryStore
 
-MAGIC = b"fcRings1"
-PREFIX = struct.Struct("<8sI")
+SNAPSHOT_MAGIC = b"fcRings1"
+SNAPSHOT_PREFIX = struct.Struct("<8sI")
 CHECKSUM = struct.Struct("<I")
 FLOAT = np.dtype("<f4")
 
@@ -108,7 +108,7 @@ def _write(file: BinaryIO, history: HistoryStore) -> None:
 def _content(history: HistoryStore) -> Iterator[bytes | memoryview]:
     rings = [(signal, ring) for signal, pair in history.rings.items() for ring in (pair.minutes, pair.weeks)]
     header = _encoder.encode([_header(signal, ring) for signal, ring in rings])
-    yield PREFIX.pack(MAGIC, len(header))
+    yield SNAPSHOT_PREFIX.pack(SNAPSHOT_MAGIC, len(header))
     yield header
     for _, ring in rings:
         yield from _parts(ring)
@@ -174,8 +174,8 @@ class _Content:
 
 
 def _headers(content: _Content) -> list[RingHeader]:
-    magic, size = PREFIX.unpack(content.take(PREFIX.size))
-    if magic != MAGIC:
+    magic, size = SNAPSHOT_PREFIX.unpack(content.take(SNAPSHOT_PREFIX.size))
+    if magic != SNAPSHOT_MAGIC:
         raise StoreError("it is not a snapshot of this version")
     try:
         return _decoder.decode(content.take(size))

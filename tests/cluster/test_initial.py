@@ -18,7 +18,7 @@ from forecaster.app.answering import table_path
 from forecaster.app.effects import released_objects
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.kube.lease import PAUSE
+from forecaster.kube.lease import PAUSE_ANNOTATION
 from tests.cluster.test_resize import pending, pods, requests, says, sized
 from tests.support.control_plane.acting import ActingReplica, watched
 from tests.support.control_plane.authority import Authority
@@ -230,11 +230,11 @@ def test_a_pause_reaches_new_pods_before_the_next_cycle(
     api, lease = deployed.cluster.api, ("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}")
     leader.cycle(namespace, 1, sizes=sized(0.3, 128))
     assert tried(api, namespace) == "300m"
-    deployed.cluster.kubectl(*lease, f"{PAUSE}=true")
+    deployed.cluster.kubectl(*lease, f"{PAUSE_ANNOTATION}=true")
     try:
         wait_until(lambda: tried(api, namespace) == "100m", what="the pause")
     finally:
-        deployed.cluster.kubectl(*lease, f"{PAUSE}-")
+        deployed.cluster.kubectl(*lease, f"{PAUSE_ANNOTATION}-")
     wait_until(lambda: tried(api, namespace) == "300m", what="its end")
 
 

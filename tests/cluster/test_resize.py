@@ -20,7 +20,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.sources.queries import ERRORS
+from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE
@@ -186,7 +186,7 @@ def test_errors_of_its_workload_after_a_size_take_it_back(
     began, id_ = datetime.now(UTC), WorkloadId(web, "Deployment", "web")
 
     def cycle(minutes: int, share: float) -> dict[tuple[str, str], int]:
-        errors.loads = [Load(Workload(id_, 2, 2), {Signal(f"{ERRORS}http", unit=""): lambda _: share})]
+        errors.loads = [Load(Workload(id_, 2, 2), {Signal(f"{ERROR_SIGNAL_PREFIX}http", unit=""): lambda _: share})]
         at = began + timedelta(minutes=minutes)
         return dict(leader.cycle(web, 2, at=at, sizes=sized(0.3, 128))["resize"].writes)
 

@@ -23,7 +23,7 @@ from forecaster.domain.window import Inventory
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.objects import API_VERSION, AUTOSCALERS, path_of_all
-from forecaster.resources.schema import RULES
+from forecaster.resources.schema import CEL_RULES
 from forecaster.resources.spelling import in_objects
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -189,7 +189,7 @@ class TestRefused:
     def test_whatever_contradicts_itself_is_refused_by_the_rule_of_its_own(
         self, plane: ControlPlane, namespace: str
     ) -> None:
-        messages = [message for rules in RULES.values() for _, message in rules]
+        messages = [message for rules in CEL_RULES.values() for _, message in rules]
         for (model, stated), message in zip(CONTRADICTIONS, messages, strict=True):
             value: Any = in_objects(stated)
             section = "horizontal" if model is HorizontalPolicy else "vertical"

@@ -15,7 +15,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.sources.queries import ERRORS
+from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.plane import ControlPlane
 
 HPA = "HorizontalPodAutoscaler"
-HTTP = Signal(f"{ERRORS}http", unit="")
+HTTP = Signal(f"{ERROR_SIGNAL_PREFIX}http", unit="")
 MEASURED = 4
 """What the measured demand of every decision here asks for."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.harmonic import PENALTY, coefficients, wave_frequencies, waves
+from models.harmonic import HARMONIC_PENALTY, coefficients, wave_frequencies, waves
 
 COLUMNS = waves(np.arange(96), wave_frequencies(24, 3, 0))
 
@@ -20,7 +20,7 @@ def test_series_with_gaps_get_the_least_squares_of_what_is_known(seed: int, gaps
     for row, found in zip(values, coefficients(values, COLUMNS), strict=True):
         known = np.isfinite(row)
         mean = row[known].mean()
-        rows = np.concatenate([COLUMNS[known], np.sqrt(PENALTY) * np.eye(COLUMNS.shape[1])])
+        rows = np.concatenate([COLUMNS[known], np.sqrt(HARMONIC_PENALTY) * np.eye(COLUMNS.shape[1])])
         alone = np.linalg.lstsq(rows, np.concatenate([row[known] - mean, np.zeros(COLUMNS.shape[1])]), rcond=None)[0]
         alone[0] += mean
         np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-8)

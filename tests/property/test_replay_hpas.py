@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.horizontal.numbers import milli
 from forecaster.horizontal.targets import AmountTarget, PodTarget, UtilizationTarget, kind_of
-from forecaster.horizontal.terms import NOTHING, target_columns, target_numbers
+from forecaster.horizontal.terms import UNREADABLE_TERMS, target_columns, target_numbers
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
 
 def hpa_of(targets: tuple[PodTarget, ...], bounds: ReplicaBounds, behavior: Behavior | None = None) -> Hpas:
     """One row."""
-    columns = target_columns([NOTHING._replace(targets=tuple(target_numbers(one, None) for one in targets))])
+    columns = target_columns([UNREADABLE_TERMS._replace(targets=tuple(target_numbers(one, None) for one in targets))])
     least, most = np.array([bounds.min_replicas]), np.array([bounds.max_replicas])
     return Hpas(tuple(map(kind_of, targets)), columns, least, most, behavior, SYNC)
 

@@ -19,7 +19,7 @@ from forecaster.publish.new_pods import NewPodsFile, new_pods_path
 from forecaster.publish.rows import offered_cycle
 from forecaster.resources.neighbours import Neighbours
 from forecaster.serving.new_pods import NewPodAdmission
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.builders import NOON
 from tests.support.fences import Fence
 from tests.support.recommendations import recommendation
@@ -51,7 +51,7 @@ class FakeRules:
         return self.pods
 
     def rules(self) -> NamespaceRules:
-        return NamespaceRules(NEWEST, self.limit_ranges, {})
+        return NamespaceRules(LATEST_SERVER, self.limit_ranges, {})
 
 
 @dataclass

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Effects
     from forecaster.ports import Source
 
-SHARE = 2 / 3
+SHARD_TIME_SHARE = 2 / 3
 """Share of the interval that shards may use: the table, its record and writes to the cluster come after them."""
 
 
@@ -35,7 +35,7 @@ def sharded_cycle(
     executor = executor_of(settings.sharding)
     parts.callback(learned.close)
     parts.callback(executor.close)
-    patience = settings.cycle.interval * SHARE
+    patience = settings.cycle.interval * SHARD_TIME_SHARE
     return ShardedCycle(settings, source, effects, executor, learned, time.perf_counter, patience)
 
 

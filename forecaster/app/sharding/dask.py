@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
 from forecaster.app.sharding.places import assigned
-from forecaster.app.sharding.shard import HERE, ShardResult
+from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardResult
 from forecaster.errors import StoreError
 
 try:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 """How long the scheduler may take to be reached; then it is tried again while the cycle has time."""
-PAUSE_SECONDS = 0.2
+RETRY_PAUSE_SECONDS = 0.2
 FACTS_SECONDS = 1.8
 """Seconds within which a worker answers about one workload: less than the serving process waits (`app/facts.py`)."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
-LOST = (OSError, RuntimeError, CancelledError, TimeoutError)
+WORKER_ERRORS = (OSError, RuntimeError, CancelledError, TimeoutError)
 """What a client says of a scheduler that is away; another connection is tried."""
 CONFIG = {
     "distributed.scheduler.work-stealing": False,  # a shard is best where its history is
@@ -69,12 +69,12 @@ class Ran(NamedTuple):
 
 def run_on_worker(task: ShardTask) -> Ran:
     """What a worker is asked to do."""
-    return Ran(str(distributed.get_worker().address), tried(HERE, task))
+    return Ran(str(distributed.get_worker().address), tried(PROCESS_CYCLES, task))
 
 
 async def facts_on_worker(fleet: str, shard: int, id_: WorkloadId) -> bytes:
     """What a worker is asked beside what it computes; not in its loop, where it may wait for samples that come in."""
-    return await asyncio.to_thread(HERE.facts, fleet, shard, id_)
+    return await asyncio.to_thread(PROCESS_CYCLES.facts, fleet, shard, id_)
 
 
 def sizes_of(tasks: Mapping[int, ShardTask]) -> dict[int, int]:
@@ -113,15 +113,15 @@ class DaskExecutor:
         """Yield the results as they come."""
         until, left, fault = time.monotonic() + seconds, {task.shard: task for task in tasks}, ""
         self.avoided = {worker: cycles - 1 for worker, cycles in self.avoided.items() if cycles > 1}
-        while left and (rest := until - time.monotonic()) > PAUSE_SECONDS:
+        while left and (rest := until - time.monotonic()) > RETRY_PAUSE_SECONDS:
             try:
                 yield from self._asked(left, rest)
                 fault = "" if self.there else f"the scheduler at {self.address} has no workers"
-            except LOST as error:
+            except WORKER_ERRORS as error:
                 fault = f"the scheduler at {self.address} is away: {type(error).__name__}: {error}"
                 self.close()
             if left:
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(RETRY_PAUSE_SECONDS)
         if fault:
             yield from (ShardFailure(shard, fault) for shard in left)
 
@@ -140,7 +140,7 @@ class DaskExecutor:
             yield from round_.came(left, seconds * self.waits)
             if left:
                 self._overtake(round_, left, {places[shard] for shard in left}, workers)
-                yield from round_.came(left, seconds * (1.0 - self.waits) - PAUSE_SECONDS)
+                yield from round_.came(left, seconds * (1.0 - self.waits) - RETRY_PAUSE_SECONDS)
         finally:
             round_.cancel()
 
@@ -177,7 +177,7 @@ class DaskExecutor:
         """Leave the cluster."""
         client, self._client = self._client, None
         if client is not None:
-            with suppress(*LOST):
+            with suppress(*WORKER_ERRORS):
                 client.close(timeout=1)
 
 
@@ -226,7 +226,7 @@ class Round:
 
     def cancel(self) -> None:
         """Want no more of what has not come."""
-        with suppress(*LOST):
+        with suppress(*WORKER_ERRORS):
             self.client.cancel([future for future in self.shards if not future.done()])
 
 
@@ -298,8 +298,8 @@ async def _served(make: Callable[[], Any]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, told.set)
     end = asyncio.ensure_future(told.wait())
     while not told.is_set():
-        with suppress(*LOST):
+        with suppress(*WORKER_ERRORS):
             async with make() as server:
                 finished = asyncio.ensure_future(server.finished())
                 await asyncio.wait([finished, end], return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait([end], timeout=PAUSE_SECONDS)
+        await asyncio.wait([end], timeout=RETRY_PAUSE_SECONDS)

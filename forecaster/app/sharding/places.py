@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-SLACK = 1.1
+PLACEMENT_SLACK = 1.1
 """Factor by which the busiest worker may hold more workloads than after a new distribution of all shards."""
 
 
@@ -19,7 +19,7 @@ def assigned(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequenc
     Asked again, it leaves all where they are: a shard that moves reads its history anew.
     """
     afresh = _placed(sizes, {}, workers, math.inf)
-    most = SLACK * _busiest(sizes, afresh)
+    most = PLACEMENT_SLACK * _busiest(sizes, afresh)
     found = _placed(sizes, last, workers, most)
     return found if _busiest(sizes, found) <= most else afresh
 

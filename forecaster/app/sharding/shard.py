@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.app.sharding.texts import TextTimes
-from forecaster.cycle.gates import NEW
+from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
@@ -127,7 +127,7 @@ class _RunningShard:
             self.source, self.namespaces = other, task.namespaces
         self.cycle.source = ListedSource(self.source, task.inventory)
         self.cycle.budget = task.settings.cycle.interval / 2 * task.share
-        self.cycle.decider.observed.gates.most_new = max(1, int(NEW * task.share))
+        self.cycle.decider.observed.gates.most_new = max(1, int(NEW_JUDGED * task.share))
         policies = self.cycle.policies
         if (task.policy, task.overrides) != (policies.defaults, policies.overrides):
             policies.restate(task.policy, task.overrides)
@@ -224,5 +224,5 @@ def narrowed_source(task: ShardTask) -> PrometheusSource:
     return found
 
 
-HERE = ShardCycles()
+PROCESS_CYCLES = ShardCycles()
 """Cycles of the shards that this process computes."""

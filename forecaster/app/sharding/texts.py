@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.horizontal.row import RowWords
 
-NEVER = -np.inf
+NEVER_TOLD = -np.inf
 
 
 class ShardTexts(NamedTuple):
@@ -49,13 +49,17 @@ class TextTimes:
         if fleet.ids != self.ids:
             before = {id_: row for row, id_ in enumerate(self.ids)}
             rows = np.array([before.get(id_, -1) for id_ in fleet.ids], np.int64)
-            self.ids, self.keys, self.changed = fleet.ids, taken(self.keys, rows, 0), taken(self.changed, rows, NEVER)
-        other = (keys != self.keys).any(axis=0) | (self.changed == NEVER)
+            self.ids, self.keys, self.changed = (
+                fleet.ids,
+                taken(self.keys, rows, 0),
+                taken(self.changed, rows, NEVER_TOLD),
+            )
+        other = (keys != self.keys).any(axis=0) | (self.changed == NEVER_TOLD)
         self.keys, self.changed = keys, np.where(other, fleet.at.timestamp(), self.changed)
 
     def since(self, told: datetime | None, fleet: DecidedRows, rows: int) -> ShardTexts:
         """What has changed of the first so many rows since that evaluation time; all where there was none."""
-        news = np.flatnonzero(self.changed[:rows] > (told.timestamp() if told else NEVER)).tolist()
+        news = np.flatnonzero(self.changed[:rows] > (told.timestamp() if told else NEVER_TOLD)).tolist()
         texts = [fleet.texts(row) for row in news]
         return ShardTexts(news, [one.words for one in texts], [one.resources for one in texts])
 

@@ -34,7 +34,7 @@ GONE_SHARE = 0.1
 """Load below this share of what was expected at the very least (its 10 % quantile) has not fallen, it has gone."""
 BACK_SHARE = 0.5
 """A load is back when it reaches this share of what it was."""
-LONGEST = 1e9
+MAX_SILENCE = 1e9
 """Seconds; an age beyond is none."""
 CAUSES = (GONE, BACK, SILENCE, NONE)
 
@@ -168,6 +168,6 @@ def unseen_sentence(code: int, signal: str, age_seconds: float, limit_seconds: f
 
 def _stale(age_seconds: float, limit_seconds: float) -> str:
     """`demand.newest` has these words, too, where the ages are known."""
-    if not age_seconds <= LONGEST:
+    if not age_seconds <= MAX_SILENCE:
         return "the newest sample is too old"
     return f"the newest sample is {age_seconds / 60:.0f} min old, {limit_seconds / 60:.0f} min is the limit"

@@ -118,7 +118,7 @@ FLEET = Board(
     ),
 )
 
-WORKLOAD = Board(
+WORKLOAD_BOARD = Board(
     "forecaster-workload",
     "forecaster / workload",
     (
@@ -372,7 +372,7 @@ HEALTH = Board(
         ),
     ),
 )
-BOARDS = (FLEET, WORKLOAD, ACCURACY, HEALTH)
+BOARDS = (FLEET, WORKLOAD_BOARD, ACCURACY, HEALTH)
 
 
 def text_of(board: Board) -> str:

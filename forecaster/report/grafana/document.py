@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 SCHEMA_VERSION = 39
-COLUMNS = 24
+GRID_COLUMNS = 24
 """Columns of Grafana's grid."""
 HEIGHTS = {"stat": 4, "timeseries": 8, "table": 9}
-SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 DATASOURCE = {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0}
 TAG = "forecaster"
 COLOURS = {"measured": "blue", "forecast": "orange", "ready": "blue", "recommended": "orange", "aim": "text"}
@@ -69,7 +69,7 @@ def _variable(one: Variable) -> dict[str, Any]:
     return {
         "name": one.name,
         "type": "query",
-        "datasource": SOURCE,
+        "datasource": DATA_SOURCE,
         "query": {"query": one.query, "refId": one.name},
         "refresh": 2,
         "sort": 1,
@@ -82,7 +82,7 @@ def _places(panels: tuple[GrafanaPanel, ...]) -> list[dict[str, int]]:
     places, x, y, high = [], 0, 0, 0
     for panel in panels:
         height = HEIGHTS[panel.kind]
-        if x + panel.width > COLUMNS:
+        if x + panel.width > GRID_COLUMNS:
             x, y, high = 0, y + high, 0
         places.append({"x": x, "y": y, "w": panel.width, "h": height})
         x, high = x + panel.width, max(high, height)
@@ -95,7 +95,7 @@ def _panel(number: int, panel: GrafanaPanel, place: dict[str, int]) -> dict[str,
         "type": panel.kind,
         "title": panel.title,
         "description": panel.about,
-        "datasource": SOURCE,
+        "datasource": DATA_SOURCE,
         "gridPos": place,
         "targets": [_target(i, legend, expr, panel) for i, (legend, expr) in enumerate(panel.queries.items())],
         "fieldConfig": {"defaults": _defaults(panel), "overrides": [_coloured(one) for one in _named(panel)]},
@@ -124,7 +124,7 @@ def _table(panel: GrafanaPanel) -> bool:
 def _target(index: int, legend: str, expr: str, panel: GrafanaPanel) -> dict[str, Any]:
     return {
         "refId": chr(ord("A") + index),
-        "datasource": SOURCE,
+        "datasource": DATA_SOURCE,
         "expr": expr,
         "legendFormat": legend,
         "instant": _table(panel),

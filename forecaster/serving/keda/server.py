@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from forecaster.serving.keda.service import ScalerService
     from forecaster.serving.options import Address
 
-GRACE_SECONDS = 2.0
+SCALER_GRACE_SECONDS = 2.0
 """Calls that are being answered get this long when the process is asked to stop; streams end at once with it."""
 
-LIMITS = (
+CHANNEL_LIMITS = (
     ("grpc.max_receive_message_length", 64 * 1024),  # a trigger's metadata is some hundred bytes
     ("grpc.max_metadata_size", 16 * 1024),
     ("grpc.max_concurrent_streams", 20_000),  # KEDA keeps one connection and a stream for each push trigger
@@ -52,7 +52,7 @@ async def serve(
     Raises:
         RuntimeError: nothing can listen on that address.
     """
-    server = grpc.aio.server(handlers=[watched.service.handlers()], options=LIMITS)
+    server = grpc.aio.server(handlers=[watched.service.handlers()], options=CHANNEL_LIMITS)
     if credentials is None:
         server.add_insecure_port(str(address))
     else:
@@ -60,7 +60,7 @@ async def serve(
     async with watching(watched.reader):
         await server.start()
         await stopped()
-        await server.stop(GRACE_SECONDS)
+        await server.stop(SCALER_GRACE_SECONDS)
 
 
 class CertificateFiles(NamedTuple):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SERVICE = "externalscaler.ExternalScaler"
 NAMES_SHOWN = 200
 """Characters of the names of a client that is denied."""
-LOOK_SECONDS = 1.0
+STREAM_LOOK_SECONDS = 1.0
 """How often a stream looks whether its state has changed; it adds this much to the time until a workload is woken."""
 
 
@@ -79,7 +79,7 @@ class ScalerService:
             if active is not None and active is not said:
                 said = active
                 yield wire.IsActiveResponse(result=said)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(STREAM_LOOK_SECONDS)
 
     async def _trigger(self, asked: Reference, context: Context) -> Trigger:
         await self._admit(context)

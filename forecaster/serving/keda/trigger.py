@@ -6,7 +6,7 @@ import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.published import COUNTS, DEMAND, KEDA_PREFIX
+from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue, current_count
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
@@ -46,7 +46,7 @@ def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str
     metric = SHORT.get(short, short)
     if metric not in METRICS:
         return NotNamed(f"trigger metric {short[:64]!r}: use {', '.join(SHORT)}")
-    if metric == DEMAND and not signal.isidentifier():
+    if metric == DEMAND_METRIC and not signal.isidentifier():
         return NotNamed(f"trigger signal {signal[:64]!r}: say which demand, e.g. cpu, memory or requests")
     target = _amount(metadata.get("target", "1" if metric in COUNTS else ""))
     if target is None or target <= 0:
@@ -132,7 +132,7 @@ class TriggerValues:
 
     def _is_unread(self, offer: WorkloadOffer, asked: MetricRequest, now: datetime) -> bool:
         """Whether the HPA of the ScaledObject has not been read, for a time in which it may not have been."""
-        if asked.metric != DEMAND or any(reader.signal == asked.signal for reader in offer.consumers):
+        if asked.metric != DEMAND_METRIC or any(reader.signal == asked.signal for reader in offer.consumers):
             return False
         if len(self._unread) >= UNREAD_MOST and asked not in self._unread:
             del self._unread[next(iter(self._unread))]

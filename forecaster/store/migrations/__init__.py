@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 SCRIPTS = "forecaster.store:migrations"
-NEWEST = 2
+LATEST_REVISION = 2
 """The last revision in `versions`."""
 LOCK = 0x666F7265
 """Number of the advisory lock that one process at a time holds in a database of PostgreSQL."""
@@ -30,16 +30,16 @@ def version_of(connection: Connection) -> int:
 
 
 def upgrade(connection: Connection) -> int:
-    """Bring older tables to `NEWEST`, all or nothing; the revision they have then.
+    """Bring older tables to `LATEST_REVISION`, all or nothing; the revision they have then.
 
     A second process waits, and finds that it is done, by a newer forecaster perhaps. The connection is in no
     transaction yet that has read anything.
     """
     sqlite = connection.dialect.name == "sqlite"
     connection.execute(text("BEGIN IMMEDIATE" if sqlite else f"SELECT pg_advisory_xact_lock({LOCK})"))
-    if (before := version_of(connection)) < NEWEST:
+    if (before := version_of(connection)) < LATEST_REVISION:
         _run(connection, before)
-    return max(before, NEWEST)
+    return max(before, LATEST_REVISION)
 
 
 def _run(connection: Connection, before: int) -> None:
@@ -51,6 +51,6 @@ def _run(connection: Connection, before: int) -> None:
     config.attributes["connection"] = connection
     if before and "alembic_version" not in inspect(connection).get_table_names():
         command.stamp(config, f"{before:04}")
-    command.upgrade(config, f"{NEWEST:04}")
+    command.upgrade(config, f"{LATEST_REVISION:04}")
     # What a forecaster from before revisions looks at: it refuses every number but its own.
-    connection.execute(text("UPDATE schema SET version = :newest"), {"newest": NEWEST})
+    connection.execute(text("UPDATE schema SET version = :newest"), {"newest": LATEST_REVISION})

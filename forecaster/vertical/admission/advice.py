@@ -11,7 +11,7 @@ from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.vertical.admission.cluster import requirements_of, split
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.admission.proof import Proof, prove
-from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
 
 if TYPE_CHECKING:
@@ -190,16 +190,20 @@ def severity_between(now: Resources, recommended: Resources) -> Severity:
 
 def sum_of(values: ProposedRequirements) -> Resources:
     """One pod's sums; a limit only where every container has one."""
-    requests = {name: sum(block.requests.get(name, 0) for block in values.values()) for name in (CPU, MEMORY)}
+    requests = {
+        name: sum(block.requests.get(name, 0) for block in values.values()) for name in (CPU_RESOURCE, MEMORY_RESOURCE)
+    }
     limits = {
         name: sum(block.limits[name] for block in values.values())
-        for name in (CPU, MEMORY)
+        for name in (CPU_RESOURCE, MEMORY_RESOURCE)
         if all(name in block.limits for block in values.values())
     }
-    stated = {name: any(name in block.requests for block in values.values()) for name in (CPU, MEMORY)}
+    stated = {
+        name: any(name in block.requests for block in values.values()) for name in (CPU_RESOURCE, MEMORY_RESOURCE)
+    }
     return Resources(
-        requests[CPU] / MILLI if stated[CPU] else None,
-        limits[CPU] / MILLI if CPU in limits else None,
-        requests[MEMORY] / MILLI if stated[MEMORY] else None,
-        limits[MEMORY] / MILLI if MEMORY in limits else None,
+        requests[CPU_RESOURCE] / MILLI if stated[CPU_RESOURCE] else None,
+        limits[CPU_RESOURCE] / MILLI if CPU_RESOURCE in limits else None,
+        requests[MEMORY_RESOURCE] / MILLI if stated[MEMORY_RESOURCE] else None,
+        limits[MEMORY_RESOURCE] / MILLI if MEMORY_RESOURCE in limits else None,
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, ApplyTerms, Rollout
 from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
-from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,7 @@ class Cluster:
     running: Mapping[WorkloadId, tuple[tuple[Pod, str], ...]] = field(default_factory=dict)
     vpas: Mapping[WorkloadId, tuple[VpaSizes, ...]] = field(default_factory=dict)
     """What VPAs of the cluster recommend."""
-    server: Server = NEWEST
+    server: Server = LATEST_SERVER
     faults: tuple[str, ...] = ()
     """Objects that could not be understood, one sentence each."""
     occupancy: Occupancy | None = field(init=False, repr=False, compare=False)
@@ -99,8 +99,8 @@ def name_of(id_: WorkloadId) -> str:
 
 def requirements_of(resources: Resources) -> Requirements:
     """Cores and bytes in milli-units, rounded up to what an object can hold."""
-    requests = {CPU: resources.cpu_request, MEMORY: resources.memory_request}
-    limits = {CPU: resources.cpu_limit, MEMORY: resources.memory_limit}
+    requests = {CPU_RESOURCE: resources.cpu_request, MEMORY_RESOURCE: resources.memory_request}
+    limits = {CPU_RESOURCE: resources.cpu_limit, MEMORY_RESOURCE: resources.memory_limit}
     return Requirements(_milli(requests), _milli(limits))
 
 
@@ -110,7 +110,7 @@ def _milli(amounts: Mapping[str, float | None]) -> dict[str, int]:
 
 def milli_of(name: str, value: float) -> int:
     """Milli-units of cores or bytes: whole thousandths of a core, whole bytes."""
-    if name == CPU:
+    if name == CPU_RESOURCE:
         return -int(-round(value * MILLI, 6) // 1)
     return -int(-round(value, 3) // 1) * MILLI
 
@@ -126,7 +126,7 @@ def split(resources: Resources, template: Pod) -> ProposedRequirements | str:
         return "its template has no containers"
     if len(containers) == 1:
         return {containers[0].name: whole}
-    shares = {name: _shares(template, name) for name in (CPU, MEMORY)}
+    shares = {name: _shares(template, name) for name in (CPU_RESOURCE, MEMORY_RESOURCE)}
     unstated = [name for name in whole.requests if not shares[name]]
     if unstated:
         return f"{len(containers)} containers, none of which requests {' or '.join(unstated)}: no share to split by"
@@ -147,12 +147,16 @@ def _shares(template: Pod, name: str) -> dict[str, float]:
 def _part(
     container: Container, whole: Mapping[str, int], shares: Mapping[str, Mapping[str, float]], kind: str
 ) -> dict[str, int]:
-    unit = {CPU: 1, MEMORY: MILLI}
+    unit = {CPU_RESOURCE: 1, MEMORY_RESOURCE: MILLI}
     today = container.resources.requests if kind == "requests" else container.resources.limits
     part = {
         name: -int(-(milli * shares[name][container.name]) // unit[name]) * unit[name]
         for name, milli in whole.items()
         if shares[name].get(container.name)
     }
-    kept = {name: today[name] for name in (CPU, MEMORY) if name in today and name in whole and name not in part}
+    kept = {
+        name: today[name]
+        for name in (CPU_RESOURCE, MEMORY_RESOURCE)
+        if name in today and name in whole and name not in part
+    }
     return {**kept, **part}

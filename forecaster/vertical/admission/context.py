@@ -11,7 +11,7 @@ from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import SHARED, CpuManager
 from forecaster.vertical.cluster_rules.quota import matches, usage
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE
-from forecaster.vertical.cluster_rules.server import NEWEST, Server
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import with_early_defaults, with_late_defaults
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class AdmissionContext:
     occupancy: Occupancy | None = None
     """Nodes and the pods on them; shared between workloads."""
     cpu_manager: CpuManager = SHARED
-    server: Server = NEWEST
+    server: Server = LATEST_SERVER
     running: tuple[tuple[Pod, str], ...] = ()
     """Pods that run and their nodes; needed for a resize in place only."""
     in_place: bool = False

@@ -10,7 +10,7 @@ from forecaster.vertical.admission.checks import Finding, note, passes, unknown
 from forecaster.vertical.cluster_rules.memory_pressure import MemoryUser, eviction_order, oom_score_adj
 from forecaster.vertical.cluster_rules.node import scheduled
 from forecaster.vertical.cluster_rules.pod_resources import pod_requests
-from forecaster.vertical.cluster_rules.resource_list import MEMORY
+from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionR
     node = usual_node(context)
     if node is None:
         return None
-    memory = node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0)
+    memory = node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)
     if not memory:
         return None
     users = _neighbours(node, context)
@@ -63,18 +63,20 @@ def usual_node(context: AdmissionContext) -> Node | None:
     counted = Counter(one.node for one in occupancy.of(context.workload) if one.node in occupancy.by_name)
     if counted:
         return occupancy.by_name[counted.most_common(1)[0][0]]
-    return max(occupancy.kinds, key=lambda node: node.scheduler_allocatable.get(MEMORY, 0), default=None)
+    return max(occupancy.kinds, key=lambda node: node.scheduler_allocatable.get(MEMORY_RESOURCE, 0), default=None)
 
 
 def _neighbours(node: Node, context: AdmissionContext) -> list[MemoryUser]:
     occupancy = context.occupancy.on(node.name, context.workload) if context.occupancy else []
-    return [MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY, 0), one.priority) for one in occupancy]
+    return [
+        MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY_RESOURCE, 0), one.priority) for one in occupancy
+    ]
 
 
 def _rank(pod: Pod, users: list[MemoryUser], context: AdmissionContext) -> int | None:
     if context.memory_usage is None:
         return None
-    request = scheduled(pod_requests(pod, context.server)).get(MEMORY, 0)
+    request = scheduled(pod_requests(pod, context.server)).get(MEMORY_RESOURCE, 0)
     order = eviction_order([*users, MemoryUser(_THIS_POD, context.memory_usage, request, pod.priority)])
     return [user.name for user in order].index(_THIS_POD) + 1
 

@@ -17,7 +17,7 @@ from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.pod_resources import total
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.quota import matches
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,7 +165,7 @@ def _cell(case: Refused, name: str, container: Container, *, tied: bool) -> Cell
 def _unit(case: Refused, name: str, container: Container) -> int:
     """A byte, a thousandth of a core or, where it has CPUs of its own, a core."""
     exclusive = exclusive_cpus(case.before, case.context.cpu_manager, case.context.server).get(container.name)
-    return 1 if name == CPU and not exclusive else MILLI
+    return 1 if name == CPU_RESOURCE and not exclusive else MILLI
 
 
 def _must_be_limited(case: Refused, name: str) -> bool:
@@ -182,7 +182,8 @@ def _bounds(case: Refused, name: str) -> list[Bound]:
         if name in item.max:
             found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
     capacities = [
-        capacity.get(name, 0) * (1 if name == CPU else MILLI) for capacity in empty_capacities(case.pod, case.context)
+        capacity.get(name, 0) * (1 if name == CPU_RESOURCE else MILLI)
+        for capacity in empty_capacities(case.pod, case.context)
     ]
     if capacities:
         found.append(Bound(of_limits=False, most=max(capacities)))
@@ -250,12 +251,17 @@ def _with_cell(block: Requirements, name: str, cell: Cell) -> Requirements:
 
 def _kept_from_shrinking(case: Refused, name: str, cell: Cell) -> Cell:
     """Servers that cannot lower a memory limit in place keep today's."""
-    if name != MEMORY or not case.context.in_place or case.context.server.shrinks_memory_limits or cell.limit is None:
+    if (
+        name != MEMORY_RESOURCE
+        or not case.context.in_place
+        or case.context.server.shrinks_memory_limits
+        or cell.limit is None
+    ):
         return cell
     today = {one.name: one for one in case.before.every_container()}.get(cell.container)
-    if today is None or today.restarts_on(MEMORY):
+    if today is None or today.restarts_on(MEMORY_RESOURCE):
         return cell
-    least = max(cell.limit, today.resources.limits.get(MEMORY, 0))
+    least = max(cell.limit, today.resources.limits.get(MEMORY_RESOURCE, 0))
     return replace(cell, limit=least, request=least if cell.tied else cell.request)
 
 
@@ -265,8 +271,10 @@ def _keeping_burstable(case: Refused, found: dict[str, Requirements]) -> dict[st
         return found
     if computed_qos(with_values(case.pod, found), case.context.server) is not QosClass.GUARANTEED:
         return found
-    name, block = max(found.items(), key=lambda one: one[1].requests.get(CPU, 0))
-    lower = Requirements({**block.requests, CPU: max(block.requests.get(CPU, 1) - 1, 0)}, block.limits)
+    name, block = max(found.items(), key=lambda one: one[1].requests.get(CPU_RESOURCE, 0))
+    lower = Requirements(
+        {**block.requests, CPU_RESOURCE: max(block.requests.get(CPU_RESOURCE, 1) - 1, 0)}, block.limits
+    )
     return {**found, name: lower}
 
 

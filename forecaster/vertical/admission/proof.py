@@ -19,7 +19,14 @@ from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.pod_resources import pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.resize import resize
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU, MEMORY, added, text_of, whole
+from forecaster.vertical.cluster_rules.resource_list import (
+    COMPUTE,
+    CPU_RESOURCE,
+    MEMORY_RESOURCE,
+    added,
+    text_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,13 +91,15 @@ def _outcome(pod: Pod, node: Node, context: AdmissionContext) -> str:
 def _memory_shrink(before: Pod, after: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """A memory limit below what is in use is not applied; the kubelet reports an error and tries again."""
     for old, new in zip(before.every_container(), after.every_container(), strict=True):
-        limit = new.resources.limits.get(MEMORY)
-        if limit is None or limit >= old.resources.limits.get(MEMORY, 0) or new.restarts_on(MEMORY):
+        limit = new.resources.limits.get(MEMORY_RESOURCE)
+        if limit is None or limit >= old.resources.limits.get(MEMORY_RESOURCE, 0) or new.restarts_on(MEMORY_RESOURCE):
             continue
-        said = f"{new.name}: the memory limit shrinks to {text_of(limit, MEMORY)} without a restart"
+        said = f"{new.name}: the memory limit shrinks to {text_of(limit, MEMORY_RESOURCE)} without a restart"
         used = context.memory_usage
         if used is not None and used > whole(limit):
-            yield note(RESIZE, f"{said}, below the {text_of(used * 1000, MEMORY)} in use: the node will not apply it")
+            yield note(
+                RESIZE, f"{said}, below the {text_of(used * 1000, MEMORY_RESOURCE)} in use: the node will not apply it"
+            )
         else:
             yield note(RESIZE, f"{said}; if usage grows meanwhile, the kernel may kill it")
 
@@ -171,7 +180,7 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
         if same_values(proposed, moved.items()):
             break
         proposed = moved
-    kept = (_keeping(names, proposed, before) for names in ((MEMORY,), (CPU,), COMPUTE))
+    kept = (_keeping(names, proposed, before) for names in ((MEMORY_RESOURCE,), (CPU_RESOURCE,), COMPUTE))
     return next((one for one in kept if _judged(one, context).accepted), None)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
-from forecaster.vertical.cluster_rules.resource_list import MILLI, NONE, filled, largest, text_of, whole
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, filled, largest, text_of, whole
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.cluster_rules.validation import Refusal
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def with_defaults(pod: Pod, ranges: Sequence[LimitRange]) -> Pod:
 
 def _defaults(limits: LimitRange) -> Requirements:
     """Return the defaults; of two items that default the same resource, the later one counts."""
-    requests: Amounts = NONE
-    of_limits: Amounts = NONE
+    requests: Amounts = NO_AMOUNTS
+    of_limits: Amounts = NO_AMOUNTS
     for item in limits.items:
         if item.type == CONTAINER:
             requests, of_limits = {**requests, **item.default_request}, {**of_limits, **item.default}
@@ -82,7 +82,7 @@ def _merged(defaults: Requirements, container: Container) -> Container:
     return replace(container, resources=merged)
 
 
-def refusals(pod: Pod, ranges: Sequence[LimitRange], server: Server = NEWEST) -> tuple[Refusal, ...]:
+def refusals(pod: Pod, ranges: Sequence[LimitRange], server: Server = LATEST_SERVER) -> tuple[Refusal, ...]:
     """Rules §6.7: everything that a complete pod breaks; none means admitted."""
     whole_pod = Requirements(
         pod_requests(pod, server, overhead=False),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.vertical.cluster_rules.pod_resources import total
 from forecaster.vertical.cluster_rules.qos import QosClass, qos_of
-from forecaster.vertical.cluster_rules.resource_list import MEMORY, whole
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, whole
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +29,7 @@ class _Node(NamedTuple):
 
 
 def oom_score_adj(
-    pod: Pod, node_memory_bytes: int, server: Server = NEWEST, *, tie_break: bool = False
+    pod: Pod, node_memory_bytes: int, server: Server = LATEST_SERVER, *, tie_break: bool = False
 ) -> dict[str, int]:
     """Rules §6.4: the score of every container and init container, by name.
 
@@ -76,7 +76,7 @@ def _raw(pod: Pod, container: Container, share: int, node: _Node) -> int:
 def _nudge(pod: Pod, container: Container, request: int, node: _Node) -> int:
     """A few points for the larger requests of a large node, and more for those that cannot grow."""
     most = _log2(node.memory_bytes // EXPOSED // _NUDGE_UNIT)
-    enforced = container.resources.limits.get(MEMORY, pod.pod_level_limits.get(MEMORY))
+    enforced = container.resources.limits.get(MEMORY_RESOURCE, pod.pod_level_limits.get(MEMORY_RESOURCE))
     bounded = enforced is not None and 0 < whole(enforced) <= request
     return min(_log2(request // _NUDGE_UNIT), most) + (most + 1 if bounded else 0)
 
@@ -86,15 +86,15 @@ def _log2(value: int) -> int:
 
 
 def _memory_request(container: Container) -> int:
-    return whole(container.resources.requests.get(MEMORY, 0))
+    return whole(container.resources.requests.get(MEMORY_RESOURCE, 0))
 
 
 def _share_of_pod_level(pod: Pod, server: Server) -> int:
     """Each container's equal part of what the pod requests beyond its containers."""
-    if not server.has_pod_level_resources or not pod.pod_level_requests.get(MEMORY):
+    if not server.has_pod_level_resources or not pod.pod_level_requests.get(MEMORY_RESOURCE):
         return 0
-    stated = total(pod, lambda container: container.resources.requests).get(MEMORY, 0)
-    spare = max(whole(pod.pod_level_requests[MEMORY]) - whole(stated), 0)
+    stated = total(pod, lambda container: container.resources.requests).get(MEMORY_RESOURCE, 0)
+    spare = max(whole(pod.pod_level_requests[MEMORY_RESOURCE]) - whole(stated), 0)
     return spare // (len(pod.containers) + len(pod.init_containers))
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Taint
 from forecaster.vertical.cluster_rules.pod_resources import pod_requests
-from forecaster.vertical.cluster_rules.resource_list import CPU, NONE, added, whole
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, NO_AMOUNTS, added, whole
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -70,14 +70,14 @@ class Resident:
     name: str = ""
 
     @classmethod
-    def of(cls, pod: Pod, node: str, server: Server = NEWEST) -> Resident:
+    def of(cls, pod: Pod, node: str, server: Server = LATEST_SERVER) -> Resident:
         """A pod on this node."""
         return cls(node, scheduled(pod_requests(pod, server, status=True)), pod.placement, pod.priority)
 
 
 def scheduled(amounts: Amounts) -> dict[str, int]:
     """Amounts in milli-units as the scheduler counts them: each rounded up to its own unit."""
-    return {name: milli if name == CPU else whole(milli) for name, milli in amounts.items()}
+    return {name: milli if name == CPU_RESOURCE else whole(milli) for name, milli in amounts.items()}
 
 
 class Occupancy:
@@ -156,7 +156,7 @@ class Occupancy:
 
     def taken(self, node: str, without: str = "") -> Amounts:
         """What the pods on a node request."""
-        whole = self._taken.get(node, NONE)
+        whole = self._taken.get(node, NO_AMOUNTS)
         own = [one.requests for one in self.of(without) if one.node == node]
         return _less(whole, added(*own)) if own else whole
 

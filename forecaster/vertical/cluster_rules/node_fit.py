@@ -11,7 +11,7 @@ from forecaster.vertical.cluster_rules.node_filters import PodAffinity, admits, 
 from forecaster.vertical.cluster_rules.placement import Taint
 from forecaster.vertical.cluster_rules.pod_resources import pod_requests
 from forecaster.vertical.cluster_rules.resource_list import added
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class Fit:
         return sum(self.placed.values())
 
 
-def fit(pod: Pod, count: int, occupancy: Occupancy, server: Server = NEWEST, *, without: str = "") -> Fit:
+def fit(pod: Pod, count: int, occupancy: Occupancy, server: Server = LATEST_SERVER, *, without: str = "") -> Fit:
     """Rules §6.13: place up to `count` pods, each on the first node of the list that passes every filter.
 
     `pod` is defaulted; pods of the workload `without` are left out, and so are the scheduler's scores: they choose

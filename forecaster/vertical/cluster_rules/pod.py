@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement
-from forecaster.vertical.cluster_rules.resource_list import NONE, is_pod_level
+from forecaster.vertical.cluster_rules.resource_list import NO_AMOUNTS, is_pod_level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -113,12 +113,12 @@ class Pod:
     @property
     def pod_level_requests(self) -> Amounts:
         """Pod-level requests of resources that may be named there."""
-        return _supported(self.pod_level.requests) if self.pod_level else NONE
+        return _supported(self.pod_level.requests) if self.pod_level else NO_AMOUNTS
 
     @property
     def pod_level_limits(self) -> Amounts:
         """Pod-level limits of resources that may be named there."""
-        return _supported(self.pod_level.limits) if self.pod_level else NONE
+        return _supported(self.pod_level.limits) if self.pod_level else NO_AMOUNTS
 
 
 def _supported(amounts: Amounts) -> Amounts:

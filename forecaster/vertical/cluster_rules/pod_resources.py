@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import ContainerStatus
-from forecaster.vertical.cluster_rules.resource_list import NONE, added, largest
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.resource_list import NO_AMOUNTS, added, largest
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _UNREPORTED = ContainerStatus()
 
 
-def pod_requests(pod: Pod, server: Server = NEWEST, *, status: bool = False, overhead: bool = True) -> dict[str, int]:
+def pod_requests(
+    pod: Pod, server: Server = LATEST_SERVER, *, status: bool = False, overhead: bool = True
+) -> dict[str, int]:
     """Rules §6.6: the request that schedulers and quotas count.
 
     `status` also counts what the node has allocated and applied, which a resize under way may have to give back.
@@ -31,7 +33,9 @@ def pod_requests(pod: Pod, server: Server = NEWEST, *, status: bool = False, ove
     return added(requests, pod.overhead) if overhead else requests
 
 
-def pod_limits(pod: Pod, server: Server = NEWEST, *, status: bool = False, overhead: bool = True) -> dict[str, int]:
+def pod_limits(
+    pod: Pod, server: Server = LATEST_SERVER, *, status: bool = False, overhead: bool = True
+) -> dict[str, int]:
     """Rules §6.6: the limit of the whole pod; overhead only where a limit is there and not zero."""
     limits = _aggregated_limits(pod, server) if status else total(pod, _limits)
     if server.has_pod_level_resources:
@@ -43,7 +47,7 @@ def pod_limits(pod: Pod, server: Server = NEWEST, *, status: bool = False, overh
 def total(pod: Pod, of: OfContainer) -> dict[str, int]:
     """What the containers need together: while they run, or while an init container does beside earlier sidecars."""
     running = added(*(of(one) for one in pod.containers), *(of(one) for one in pod.init_containers if one.sidecar))
-    sidecars: Amounts = NONE
+    sidecars: Amounts = NO_AMOUNTS
     starting = []
     for container in pod.init_containers:
         need = added(of(container), sidecars)
@@ -77,7 +81,7 @@ def _aggregated_limits(pod: Pod, server: Server) -> dict[str, int]:
 
 def _spec_if_feasible(pod: Pod, spec: Amounts) -> Amounts:
     """The spec, unless the node has said that it can never grant it."""
-    return NONE if pod.status.resize_infeasible else spec
+    return NO_AMOUNTS if pod.status.resize_infeasible else spec
 
 
 def _allocated(pod: Pod, container: Container) -> Amounts:
@@ -105,14 +109,14 @@ def _largest_requests(pod: Pod, container: Container) -> Amounts:
     if not status.has_resources or _is_ordinary_init(pod, container):
         return container.resources.requests
     spec = _spec_if_feasible(pod, container.resources.requests)
-    return largest([spec, status.requests or NONE, status.allocated or NONE])
+    return largest([spec, status.requests or NO_AMOUNTS, status.allocated or NO_AMOUNTS])
 
 
 def _largest_limits(pod: Pod, container: Container) -> Amounts:
     status = _status(pod, container)
     if not status.has_resources or _is_ordinary_init(pod, container):
         return container.resources.limits
-    return largest([_spec_if_feasible(pod, container.resources.limits), status.limits or NONE])
+    return largest([_spec_if_feasible(pod, container.resources.limits), status.limits or NO_AMOUNTS])
 
 
 def _is_ordinary_init(pod: Pod, container: Container) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU, MILLI
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MILLI
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,12 +24,12 @@ class QosClass(StrEnum):
     BEST_EFFORT = "BestEffort"
 
 
-def qos_of(pod: Pod, server: Server = NEWEST) -> QosClass:
+def qos_of(pod: Pod, server: Server = LATEST_SERVER) -> QosClass:
     """Rules §6.3: the class that is recorded, else the one that the spec gives."""
     return QosClass(pod.status.qos) if pod.status.qos else computed_qos(pod, server)
 
 
-def computed_qos(pod: Pod, server: Server = NEWEST) -> QosClass:
+def computed_qos(pod: Pod, server: Server = LATEST_SERVER) -> QosClass:
     """Rules §6.3: the class of a pod with its requests defaulted."""
     if pod.pod_level is not None and _pod_level_decides(pod, server):
         return _class_of_block(pod.pod_level)
@@ -81,11 +81,11 @@ STATIC = CpuManager("static")
 SHARED = CpuManager()
 
 
-def exclusive_cpus(pod: Pod, manager: CpuManager = STATIC, server: Server = NEWEST) -> dict[str, int]:
+def exclusive_cpus(pod: Pod, manager: CpuManager = STATIC, server: Server = LATEST_SERVER) -> dict[str, int]:
     """Rules §6.10: CPUs that are each container's alone; 0 for those that share the rest."""
     exclusive = manager.is_static and qos_of(pod, server) is QosClass.GUARANTEED
     return {
-        container.name: _whole_cpus(container.resources.requests.get(CPU, 0)) if exclusive else 0
+        container.name: _whole_cpus(container.resources.requests.get(CPU_RESOURCE, 0)) if exclusive else 0
         for container in pod.every_container()
     }
 

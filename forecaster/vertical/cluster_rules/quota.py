@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, qos_of
 from forecaster.vertical.cluster_rules.resource_list import MILLI, added, is_huge_pages, text_of
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.cluster_rules.validation import Refusal
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Charge:
         return not self.refusals
 
 
-def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = NEWEST) -> Charge:
+def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = LATEST_SERVER) -> Charge:
     """Rules §6.8: create `new`, or resize `old` into it.
 
     Only growth is charged, and only what grows is compared: a pod that is over already may still shrink.
@@ -103,7 +103,7 @@ def _exceeded(quota: Quota, growth: Amounts) -> Iterator[Refusal]:
             yield Refusal(_RULE, quota.name, f"{name} would exceed the quota: {said}")
 
 
-def usage(pod: Pod, server: Server = NEWEST) -> dict[str, int]:
+def usage(pod: Pod, server: Server = LATEST_SERVER) -> dict[str, int]:
     """Rules §6.8: what one living pod is charged, under every name a quota may use."""
     requests, limits = pod_requests(pod, server, status=True), pod_limits(pod, server, status=True)
     return {"count/pods": MILLI, "pods": MILLI, **_named(requests, limits)}
@@ -120,7 +120,7 @@ def _named(requests: Amounts, limits: Amounts) -> dict[str, int]:
     return charged
 
 
-def unstated(quota: Quota, pod: Pod, server: Server = NEWEST) -> dict[str, list[str]]:
+def unstated(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> dict[str, list[str]]:
     """Rules §6.8: tracked resources that must be set on every container, and the containers that do not."""
     if pod.has_pod_level and server.has_pod_level_resources:
         return {}
@@ -136,7 +136,7 @@ def unstated(quota: Quota, pod: Pod, server: Server = NEWEST) -> dict[str, list[
     return missing
 
 
-def matches(quota: Quota, pod: Pod, server: Server = NEWEST) -> bool:
+def matches(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> bool:
     """Whether this quota is about this pod at all."""
     return bool(quota.tracked) and all(_in_scope(one, pod, server) for one in quota.scopes)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.qos import computed_qos, qos_of
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY_RESOURCE
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.cluster_rules.validation import RESIZE_POLICY, Refusal, defaulted, faults
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ResizeAnswer:
         return not self.refusals
 
 
-def resize(old: Pod, new: Pod, server: Server = NEWEST) -> ResizeAnswer:
+def resize(old: Pod, new: Pod, server: Server = LATEST_SERVER) -> ResizeAnswer:
     """Rules §6.9: turn a running pod into `new`; both are defaulted first."""
     old, new = defaulted(old, server), defaulted(_with_kept_block(old, new, server), server)
     refusals = tuple(_refusals(old, new, server))
@@ -118,8 +118,8 @@ def _container_refusals(before: Container, after: Container, server: Server) -> 
     yield from _removals(before.name, before.resources, after.resources)
     if _immutable(before.resources) != _immutable(after.resources) or before.sidecar != after.sidecar:
         yield Refusal("resource", before.name, "only cpu and memory can be resized")
-    lower = after.resources.limits.get(MEMORY, 0) < before.resources.limits.get(MEMORY, 0)
-    if lower and not server.shrinks_memory_limits and not after.restarts_on(MEMORY):
+    lower = after.resources.limits.get(MEMORY_RESOURCE, 0) < before.resources.limits.get(MEMORY_RESOURCE, 0)
+    if lower and not server.shrinks_memory_limits and not after.restarts_on(MEMORY_RESOURCE):
         version = f"{server.major}.{server.minor}"
         yield Refusal("memoryDecrease", before.name, f"{version} lowers a memory limit only with a restart")
 

@@ -12,11 +12,11 @@ from forecaster.domain.quantity import Quantity, QuantityFormat, parse_quantity
 
 Amounts = Mapping[str, int]
 
-CPU = "cpu"
-MEMORY = "memory"
-COMPUTE = (CPU, MEMORY)
+CPU_RESOURCE = "cpu"
+MEMORY_RESOURCE = "memory"
+COMPUTE = (CPU_RESOURCE, MEMORY_RESOURCE)
 MILLI = 1000
-NONE: Amounts = {}
+NO_AMOUNTS: Amounts = {}
 _NANO_IN_MILLI = 10**6
 _IN_BYTES = ("memory", "storage", "hugepages")
 

@@ -67,4 +67,4 @@ class Server(NamedTuple):
         return self >= (1, 37)
 
 
-NEWEST = Server()
+LATEST_SERVER = Server()

@@ -14,7 +14,7 @@ from forecaster.vertical.cluster_rules.resource_list import (
     is_pod_level,
     text_of,
 )
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,12 +37,12 @@ class Refusal(NamedTuple):
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
-def defaulted(pod: Pod, server: Server = NEWEST) -> Pod:
+def defaulted(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
     """Rules §6.2: the pod as it is stored where no LimitRange adds anything."""
     return with_late_defaults(with_early_defaults(pod, server), server)
 
 
-def with_early_defaults(pod: Pod, server: Server = NEWEST) -> Pod:
+def with_early_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
     """Before admission: a limit without a request becomes the request."""
     pod = pod.with_containers(_request_from_limit)
     if server.completes_pod_level or not server.has_pod_level_resources or not _has_limits(pod.pod_level):
@@ -50,7 +50,7 @@ def with_early_defaults(pod: Pod, server: Server = NEWEST) -> Pod:
     return _with_pod_level_requests(_with_huge_page_limits(pod))
 
 
-def with_late_defaults(pod: Pod, server: Server = NEWEST) -> Pod:
+def with_late_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
     """After admission has changed the pod: what its pod-level block leaves out."""
     if not server.completes_pod_level or pod.pod_level is None or pod.pod_level.is_empty:
         return pod
@@ -98,12 +98,12 @@ def _all_limit(pod: Pod, name: str) -> bool:
     return all(name in container.resources.limits for container in pod.every_container())
 
 
-def faults(pod: Pod, server: Server = NEWEST) -> tuple[Refusal, ...]:
+def faults(pod: Pod, server: Server = LATEST_SERVER) -> tuple[Refusal, ...]:
     """Return all faults of the requests, limits and resize policies of a defaulted pod."""
     return (*resource_faults(pod, server), *_policy_faults(pod))
 
 
-def resource_faults(pod: Pod, server: Server = NEWEST) -> tuple[Refusal, ...]:
+def resource_faults(pod: Pod, server: Server = LATEST_SERVER) -> tuple[Refusal, ...]:
     """Requests above limits, and containers that do not fit into their pod's own block."""
     blocks = [(container.name, container.resources) for container in pod.every_container()]
     found = [fault for name, block in blocks for fault in _block_faults(name, block)]

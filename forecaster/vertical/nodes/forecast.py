@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 from forecaster.vertical.nodes.joint_samples import JointSum, sum_of
 from forecaster.vertical.nodes.pools import pack
 
@@ -120,8 +120,8 @@ def pool_forecast(
         members=present.members,
         requested_cpu=requested_cpu,
         requested_memory=requested_memory,
-        allocatable_cpu=sum(node.scheduler_allocatable.get(CPU, 0) for node in pool.nodes) / MILLI,
-        allocatable_memory=float(sum(node.scheduler_allocatable.get(MEMORY, 0) for node in pool.nodes)),
+        allocatable_cpu=sum(node.scheduler_allocatable.get(CPU_RESOURCE, 0) for node in pool.nodes) / MILLI,
+        allocatable_memory=float(sum(node.scheduler_allocatable.get(MEMORY_RESOURCE, 0) for node in pool.nodes)),
         windows=tuple(_window(present, one, aim) for one in windows),
         unforecast=tuple(one.workload for one in members if one.workload not in known),
     )
@@ -130,7 +130,9 @@ def pool_forecast(
 def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
     """Cores and bytes."""
     requests = [one.requests for one in residents]
-    return sum(one.get(CPU, 0) for one in requests) / MILLI, float(sum(one.get(MEMORY, 0) for one in requests))
+    return sum(one.get(CPU_RESOURCE, 0) for one in requests) / MILLI, float(
+        sum(one.get(MEMORY_RESOURCE, 0) for one in requests)
+    )
 
 
 def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
@@ -185,7 +187,8 @@ class _Sums:
     def at(self, quantile: float, pool: Pool) -> int:
         """The sample at this quantile of the scarcer resource."""
         allocatable = [
-            max(sum(node.scheduler_allocatable.get(name, 0) for node in pool.nodes), 1) for name in (CPU, MEMORY)
+            max(sum(node.scheduler_allocatable.get(name, 0) for node in pool.nodes), 1)
+            for name in (CPU_RESOURCE, MEMORY_RESOURCE)
         ]
         scarce = np.maximum(self.cpu * MILLI / allocatable[0], self.memory / allocatable[1])
         order = np.argsort(scarce, kind="stable")

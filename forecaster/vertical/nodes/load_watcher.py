@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,9 +75,12 @@ def _metrics(
     steady = sum(one.memory_bytes or 0 for one in residents if one.workload not in rows)
     others = [cores.get(one.workload, 0.0) / pods[one.workload] for one in residents if one.workload not in rows]
     return [
-        *_pair("CPU", cpu, sum(others), node.scheduler_allocatable.get(CPU, 0) / MILLI),
+        *_pair("CPU", cpu, sum(others), node.scheduler_allocatable.get(CPU_RESOURCE, 0) / MILLI),
         *_pair(
-            "Memory", memory, float(steady), float(node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0))
+            "Memory",
+            memory,
+            float(steady),
+            float(node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)),
         ),
     ]
 

@@ -12,7 +12,7 @@ import numpy as np
 from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import fit
 from forecaster.vertical.cluster_rules.pod_resources import pod_requests
-from forecaster.vertical.cluster_rules.resource_list import CPU, MEMORY, MILLI
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,12 +42,12 @@ class Member:
     @property
     def cpu(self) -> float:
         """Cores that one pod requests."""
-        return self._request(CPU) / MILLI
+        return self._request(CPU_RESOURCE) / MILLI
 
     @property
     def memory(self) -> float:
         """Bytes that one pod requests."""
-        return float(self._request(MEMORY))
+        return float(self._request(MEMORY_RESOURCE))
 
     def replicas_for(self, demand: Floats) -> Floats:
         """Pods for each total demand of CPU in cores: what its autoscaler will ask for, within its bounds."""
@@ -72,7 +72,7 @@ class Pool:
     @property
     def template(self) -> Node:
         """What one more node would be: the largest there is, since a pool grows by what it is made of."""
-        return max(self.nodes, key=lambda node: (node.scheduler_allocatable.get(CPU, 0), node.name))
+        return max(self.nodes, key=lambda node: (node.scheduler_allocatable.get(CPU_RESOURCE, 0), node.name))
 
     def another(self, number: int) -> Node:
         """A node that does not exist yet."""

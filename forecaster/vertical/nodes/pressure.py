@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.vertical.cluster_rules.memory_pressure import MemoryUser, eviction_order
-from forecaster.vertical.cluster_rules.resource_list import MEMORY
+from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +72,7 @@ def _pressure(
     node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: DemandWindow
 ) -> Pressure | None:
     measured = [one for one in residents if one.memory_bytes is not None]
-    free = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY, 0)) - THRESHOLD
+    free = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)) - THRESHOLD
     if not measured or free <= 0:
         return None
     steady = np.ones(ahead.memory.shape[1])
@@ -80,7 +80,7 @@ def _pressure(
     total = used.sum(axis=0)
     high = np.quantile(used, 0.95, axis=1)
     users = [
-        MemoryUser(one.name, int(usage), one.requests.get(MEMORY, 0), one.priority)
+        MemoryUser(one.name, int(usage), one.requests.get(MEMORY_RESOURCE, 0), one.priority)
         for one, usage in zip(measured, high, strict=True)
     ]
     return Pressure(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LIVE_VPA = "live_vpa"
 """Name of this recommender in comparisons."""
-RESOURCES = ("cpu", "memory")
+VPA_RESOURCES = ("cpu", "memory")
 
 
 class VpaTarget(NamedTuple):
@@ -25,7 +25,7 @@ class VpaTarget(NamedTuple):
     upper: Resources
 
     def __str__(self) -> str:
-        return f"{self.container} {', '.join(self._of(name) for name in RESOURCES)}"
+        return f"{self.container} {', '.join(self._of(name) for name in VPA_RESOURCES)}"
 
     def _of(self, name: str) -> str:
         target, lower, upper = (resource_amount(one.request(name), name) for one in self[1:])
@@ -65,7 +65,7 @@ def _target(one: Mapping[str, Any]) -> VpaTarget:
 
 
 def _requests(amounts: Any) -> Resources:
-    cpu, memory = (_amount(_mapping(amounts).get(name)) for name in RESOURCES)
+    cpu, memory = (_amount(_mapping(amounts).get(name)) for name in VPA_RESOURCES)
     return Resources(cpu_request=cpu, memory_request=memory)
 
 
@@ -85,7 +85,7 @@ def _why_none(status: Mapping[str, Any]) -> str:
 
 def _sum(containers: Sequence[Resources]) -> Resources:
     """Sum containers to one pod; a resource unknown in one container is unknown in the sum."""
-    cpu, memory = ([one.request(name) for one in containers] for name in RESOURCES)
+    cpu, memory = ([one.request(name) for one in containers] for name in VPA_RESOURCES)
     return Resources(cpu_request=_total(cpu), memory_request=_total(memory))
 
 

@@ -16,7 +16,7 @@ from forecaster.errors import StoreError
 from forecaster.publish.reader import TableReader
 from forecaster.store.history import HistorySettings, HistoryStore
 from forecaster.store.ledger import SqlLedger
-from forecaster.store.snapshot import MAGIC, Snapshots
+from forecaster.store.snapshot import SNAPSHOT_MAGIC, Snapshots
 from forecaster.store.state import CHECKSUM, ObservedFile
 from tests.support.builders import NOON, after, workload_id
 from tests.support.composed import composed, published, recorded_cluster, table_path, tick
@@ -76,7 +76,7 @@ def test_decisions_of_the_first_release_are_remembered(state: Path) -> None:
 class TestALaterRelease:
     def test_has_another_snapshot(self, state: Path) -> None:
         file = state / "history.snapshot"
-        file.write_bytes(file.read_bytes().replace(MAGIC, b"fcRings9", 1))
+        file.write_bytes(file.read_bytes().replace(SNAPSHOT_MAGIC, b"fcRings9", 1))
         with pytest.raises(StoreError, match="not a snapshot of this version; starting without it"):
             Snapshots(file, HistoryStore((CPU,), HistorySettings(), now=NOON)).load()
 

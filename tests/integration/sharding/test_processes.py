@@ -17,14 +17,14 @@ from distributed import Client
 
 from forecaster.app.facts import SOCKET, FactsServer
 from forecaster.app.sharding.cycle import ShardedCycle
-from forecaster.app.sharding.dask import LOST, DaskExecutor, security_of
+from forecaster.app.sharding.dask import WORKER_ERRORS, DaskExecutor, security_of
 from forecaster.app.what_if import WhatIfAnswers
 from forecaster.config.sharding import ShardingSettings
 from forecaster.cycle.workload_facts import WorkloadFacts
 from forecaster.domain.decision import Scale
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policy import PolicySelector
-from forecaster.resources.annotations import PAUSE
+from forecaster.resources.annotations import PAUSED_POLICY
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster
 from tests.support.faulty_proxy import FaultyProxy
@@ -144,7 +144,7 @@ def test_what_objects_of_the_cluster_state_reaches_the_workers(site: Site, tmp_p
     more = Layer("PredictivePolicy gold", MappingProxyType({"horizontal": {"min_replicas": 17}}))
     stated = ClusterPolicies(
         defaults=((PolicySelector(labels={"tier": "gold"}), more),),
-        own={paused: (Layer("annotation", PAUSE),)},
+        own={paused: (Layer("annotation", PAUSED_POLICY),)},
         labels={labelled: {"tier": "gold"}},
     )
     with site.service(tmp_path) as cycle:
@@ -167,7 +167,7 @@ def test_processes_say_that_they_are_well(site: Site) -> None:
 
 def test_a_certificate_of_another_authority_is_refused(site: Site, tmp_path: Path) -> None:
     foreign = ShardingSettings.model_validate(site.processes.sharding | certificate_files(tmp_path))
-    with pytest.raises(LOST), Client(foreign.scheduler, timeout=2, security=security_of(foreign)):
+    with pytest.raises(WORKER_ERRORS), Client(foreign.scheduler, timeout=2, security=security_of(foreign)):
         pass
     host, port = foreign.scheduler.removeprefix("tls://").split(":")
     context = ssl.create_default_context(cafile=site.processes.sharding["ca_file"])

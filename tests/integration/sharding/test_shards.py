@@ -13,7 +13,7 @@ from forecaster.app.serve import known_of
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
 from forecaster.app.sharding.learned import shard_of
-from forecaster.cycle.gates import NEW
+from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import StartedPod
@@ -303,7 +303,7 @@ def test_shards_of_one_process_share_the_time_for_what_may_wait(cluster: Cluster
         running = [one.cycle for one in executor.cycles.running.values()]
         assert len(running) > 1
         assert sum((one.budget for one in running), timedelta()) <= service.settings.interval / 2
-        assert sum(one.decider.observed.gates.most_new for one in running) <= NEW
+        assert sum(one.decider.observed.gates.most_new for one in running) <= NEW_JUDGED
 
 
 def test_policies_that_change_meanwhile_are_those_of_all_shards(cluster: Cluster, tmp_path: Path) -> None:

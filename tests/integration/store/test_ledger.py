@@ -183,7 +183,7 @@ def test_a_directory_that_is_missing_says_so(tmp_path: Path) -> None:
 
 
 def test_a_locked_database_loses_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("forecaster.store.database.WAIT_SECONDS", 0)
+    monkeypatch.setattr("forecaster.store.database.LOCK_WAIT_SECONDS", 0)
     ledger = open_ledger(f"sqlite:///{file}")
     ledger.record(NOON, [recommendation(WEB, replicas=4)])
     with closing(sqlite3.connect(file, isolation_level=None)) as other:

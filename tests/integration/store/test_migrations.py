@@ -83,7 +83,7 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
 def test_the_newest_revision_is_the_last_script() -> None:
     config = Config()
     config.set_main_option("script_location", migrations.SCRIPTS)
-    assert ScriptDirectory.from_config(config).get_current_head() == f"{migrations.NEWEST:04}"
+    assert ScriptDirectory.from_config(config).get_current_head() == f"{migrations.LATEST_REVISION:04}"
 
 
 def test_revisions_make_the_tables_that_the_ledger_uses(address: str, engine: Engine) -> None:

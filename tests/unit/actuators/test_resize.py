@@ -19,7 +19,7 @@ from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRange
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import qos_of
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.builders import NOON
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20 * 1000
 RULES = ResizeSettings(enabled=True)
 RESTARTS = ResizeSettings(enabled=True, restarts=True)
-OPEN = Surroundings(NEWEST, (), ())
+OPEN = Surroundings(LATEST_SERVER, (), ())
 MINUTE = timedelta(minutes=1)
 
 
@@ -114,7 +114,7 @@ def test_a_container_is_restarted_only_while_all_pods_of_its_workload_are_ready(
 
 def test_a_limit_range_is_kept_to() -> None:
     most = LimitRange((LimitRangeItem("Container", max={"cpu": 200}, default={"cpu": 200}),), "small")
-    plan = planned(pod(now=size(100, 64, limits=True)), around=Surroundings(NEWEST, (most,), ()))
+    plan = planned(pod(now=size(100, 64, limits=True)), around=Surroundings(LATEST_SERVER, (most,), ()))
     assert all(write.sizes["app"].limits.get("cpu", 0) <= 200 for write in plan.writes)
 
 
@@ -193,12 +193,12 @@ def test_whatever_is_written_is_admitted_and_lowers_no_memory(
     now: Requirements, wanted: Requirements, most: int | None
 ) -> None:
     item = LimitRangeItem("Container", max={"cpu": most}) if most else None
-    around = Surroundings(NEWEST, (LimitRange((item,), "small"),) if item else (), ())
+    around = Surroundings(LATEST_SERVER, (LimitRange((item,), "small"),) if item else (), ())
     one = pod(now=now)
     for write in planned(one, wanted=wanted, around=around).writes:
         new = write.sizes["app"]
         after = replace(one.pod, containers=(Container("app", new),))
-        assert qos_of(after, NEWEST) == qos_of(one.pod, NEWEST)
+        assert qos_of(after, LATEST_SERVER) == qos_of(one.pod, LATEST_SERVER)
         assert all(new.requests[name] <= limit for name, limit in new.limits.items())
         assert set(new.limits) >= set(now.limits)
         assert new.requests["memory"] >= now.requests["memory"]

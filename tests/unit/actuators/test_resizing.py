@@ -20,7 +20,7 @@ from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
 
@@ -71,7 +71,7 @@ class OnePod:
         return self.pod
 
     def around(self, _namespace: str) -> Surroundings:
-        return Surroundings(NEWEST, (), ())
+        return Surroundings(LATEST_SERVER, (), ())
 
     def write(self, write: ResizeWrite) -> None:
         self.written.append(write)

@@ -22,7 +22,7 @@ from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.autoscalers import live_hpa
 from tests.support.builders import NOON
 from tests.support.scales import live_scale_of
@@ -41,7 +41,7 @@ COUNTED = Quota({"pods": 100_000}, {"pods": 3000}, name="pods")
 
 
 def rooms(*quotas: Quota, pod: Pod = HALF, ranges: Sequence[LimitRange] = ()) -> Rooms:
-    return Rooms(lambda _: Surroundings(NEWEST, tuple(ranges), quotas), lambda _: pod)
+    return Rooms(lambda _: Surroundings(LATEST_SERVER, tuple(ranges), quotas), lambda _: pod)
 
 
 def scaled(found: Rooms, *counts: int, now: int = 3) -> ScalePlan:
@@ -137,6 +137,6 @@ def test_what_fits_is_admitted_to_the_last_pod_and_not_one_more(
     cpus: int, of_cpus: int, pods: int, of_pods: int, more: int, request: int
 ) -> None:
     quotas = (Quota({"requests.cpu": cpus}, {"requests.cpu": of_cpus}), Quota({"pods": pods}, {"pods": of_pods}))
-    found = room(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, NEWEST)
+    found = room(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, LATEST_SERVER)
     fit = min(max(0, cpus - of_cpus) // request, max(0, pods - of_pods) // 1000, more)
     assert (found.pods, bool(found.why)) == (fit, fit < more)

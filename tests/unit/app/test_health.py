@@ -17,7 +17,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import ConfigError, SourceUnavailable
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.queries import ERRORS, Queries
+from forecaster.sources.queries import ERROR_SIGNAL_PREFIX, Queries
 from tests.support.api_objects import deployment, event, lists, metadata, played, pod
 from tests.support.fakes import FakeSource, Load
 from tests.support.snippets import snippets
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 SINCE = NOW - timedelta(minutes=5)
 WEB = WorkloadId("shop", "Deployment", "web")
-HTTP = Signal(f"{ERRORS}http", unit="")
+HTTP = Signal(f"{ERROR_SIGNAL_PREFIX}http", unit="")
 QUERY = "sum by (namespace, workload_kind, workload) (errors)"
 SETTINGS: dict[str, Any] = {
     "queries": {"errors": {"http": QUERY}},
@@ -127,7 +127,7 @@ class TestSettings:
         queries = Queries.model_validate({"errors": {"http": "errors{$namespaces}[$window]"}, "namespaces": "shop"})
         assert queries.signal(HTTP) == "errors{shop}[2m]"
         assert queries.all_queries()[HTTP] == "errors{shop}[2m]"
-        assert queries.signal(f"{ERRORS}grpc") == ""
+        assert queries.signal(f"{ERROR_SIGNAL_PREFIX}grpc") == ""
 
     @pytest.mark.parametrize(
         ("given", "message"),

@@ -124,7 +124,7 @@ def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path)
 
 
 def test_facts_wait_for_a_cycle_that_writes_and_not_for_ever(cycle: Cycle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("forecaster.cycle.workload_facts.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("forecaster.cycle.workload_facts.FACTS_PATIENCE_SECONDS", 0.01)
     with cycle.writing:
         assert facts_of(cycle, WEB) is None
     assert facts_of(cycle, WEB) is not None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.__main__ import main
-from forecaster.app.demo import HISTORY
+from forecaster.app.demo import DEMO_HISTORY
 from forecaster.config.settings import Settings
 from forecaster.domain.window import MINUTE
 from forecaster.sources.embedded import EmbeddedPrometheus
@@ -47,7 +47,7 @@ MEASURED = {"once", "explain", "recommend", "why-not"}
 def measured() -> Iterator[list[str]]:
     """The options of a Prometheus with the demo's load, at the demo's beginning."""
     recording = load_recording()
-    begin = recording.start - MINUTE + HISTORY
+    begin = recording.start - MINUTE + DEMO_HISTORY
     with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(begin)) as served:
         yield ["--prometheus", served.url, "--config", "settings.yaml", "--at", begin.isoformat()]
 

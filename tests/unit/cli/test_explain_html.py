@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from forecaster.app.demo import HISTORY
+from forecaster.app.demo import DEMO_HISTORY
 from forecaster.cli import app
 from forecaster.config.settings import Settings
 from forecaster.domain.window import MINUTE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("explained")
     recording = load_recording()
-    begin = recording.start - MINUTE + HISTORY
+    begin = recording.start - MINUTE + DEMO_HISTORY
     with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(begin)) as served:
         given = ("explain", "shop/recommendations", "--prometheus", served.url, "--at", begin.isoformat())
         done = CliRunner().invoke(app, [*given, "--html", str(folder / "out.html")])

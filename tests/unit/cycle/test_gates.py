@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.cycle.gates import ROUND, SOONEST, TOGETHER, ForecastGates
+from forecaster.cycle.gates import JUDGING_INTERVAL, ROUND, SOONEST, ForecastGates
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.targets import Targets
 from forecaster.demand.latest import DayAgo
@@ -161,7 +161,7 @@ def test_none_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatc
     gates, many, longest = ForecastGates(), [workload(f"w{i:03}") for i in range(count)], timedelta(0)
     history = Weeks(daily(1)[None], "w000")
     for turn in range(4 * 24 * 6):
-        now = NOON + turn * TOGETHER
+        now = NOON + turn * JUDGING_INTERVAL
         renewed(gates, history, *many, at=now)
         if now - NOON >= hours(24):
             longest = max(longest, now - datetime.fromtimestamp(float(gates.judged_at.min()), UTC))
@@ -174,7 +174,7 @@ def test_workloads_are_collected_for_some_minutes_and_judged_together() -> None:
     renewed(gates, history, WEB, CART)
     renewed(gates, history, WEB, CART, at=NOON + minutes(1))
     assert judged(gates) == {"cart"}
-    renewed(gates, history, WEB, CART, at=NOON + TOGETHER)
+    renewed(gates, history, WEB, CART, at=NOON + JUDGING_INTERVAL)
     assert judged(gates) == {"cart", "web"}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.cycle.steps import LEAST, Steps, expect_records
+from forecaster.cycle.steps import MIN_ALLOCATIONS, Steps, expect_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ def _as_before() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
-@pytest.mark.parametrize(("workloads", "records"), [(0, LEAST), (100, LEAST), (10_000, 500_000)])
+@pytest.mark.parametrize(("workloads", "records"), [(0, MIN_ALLOCATIONS), (100, MIN_ALLOCATIONS), (10_000, 500_000)])
 def test_the_collector_looks_the_seldomer_the_more_a_cycle_replaces(workloads: int, records: int) -> None:
     expect_records(workloads)
     assert gc.get_threshold()[0] == records

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from forecaster.report.grafana.dashboards import BOARDS, WORKLOAD, text_of, write
-from forecaster.report.grafana.document import COLUMNS, Board, document
+from forecaster.report.grafana.dashboards import BOARDS, WORKLOAD_BOARD, text_of, write
+from forecaster.report.grafana.document import GRID_COLUMNS, Board, document
 
 COMPONENT = Path(__file__).parents[3] / "deploy" / "components" / "monitoring"
 UNITS = {"short", "percentunit", "s", "bytes", "reqps", "cps", "suffix: cores", "suffix: pods"}
@@ -59,7 +59,7 @@ class TestShape:
         made = document(board)["panels"]
         covered = [cell for panel in made for cell in cells(panel["gridPos"])]
         assert len(covered) == len(set(covered))
-        assert max(x for x, _ in covered) < COLUMNS
+        assert max(x for x, _ in covered) < GRID_COLUMNS
         assert len({panel["id"] for panel in made}) == len(made)
 
 
@@ -72,4 +72,4 @@ def test_the_table_of_the_fleet_leads_to_the_workload() -> None:
     tables = [panel for board in BOARDS for panel in document(board)["panels"] if panel["type"] == "table"]
     links = [link["url"] for panel in tables for link in panel["fieldConfig"]["defaults"]["links"]]
     assert links
-    assert all(link.startswith(f"/d/{WORKLOAD.uid}?") for link in links)
+    assert all(link.startswith(f"/d/{WORKLOAD_BOARD.uid}?") for link in links)

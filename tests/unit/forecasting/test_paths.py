@@ -14,7 +14,7 @@ from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-from forecaster.forecasting.paths import ROUNDS, STEPS, Paths
+from forecaster.forecasting.paths import PATH_ROUNDS, STEPS, Paths
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
 from tests.support.builders import NOON, minutes
@@ -47,12 +47,12 @@ def test_many_workloads_take_turns() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
     history = seen(12 * ROWS)
     known = []
-    for cycle in range(ROUNDS + 1):
+    for cycle in range(PATH_ROUNDS + 1):
         forecaster.peaks(CPU, history, [SOON], NOON + cycle * minutes(1))
         known.append(len(forecaster.paths.kept) // ROWS)
     assert known[0] == 2
-    assert known[ROUNDS - 1] == 12
-    assert {path[CPU].made_at for path in forecaster.paths.kept.values()} >= {NOON + ROUNDS * minutes(1)}
+    assert known[PATH_ROUNDS - 1] == 12
+    assert {path[CPU].made_at for path in forecaster.paths.kept.values()} >= {NOON + PATH_ROUNDS * minutes(1)}
 
 
 def test_a_workload_that_is_gone_has_no_path_left() -> None:

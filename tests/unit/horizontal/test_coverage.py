@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.signal import CPU as CPU_SIGNAL
-from forecaster.horizontal.quantile import LEAST, Coverage, Held, Level
+from forecaster.horizontal.quantile import MIN_SCORES, Coverage, Held, Level
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def test_one_that_held_as_stated_stays() -> None:
 
 
 def test_a_few_forecasts_move_nothing() -> None:
-    assert seen(LEAST, 0.5).level(WEB, CPU, 0.9) == Level(0.9)
-    assert seen(2 * LEAST, 0.5).level(WEB, CPU, 0.9).value > 0.9
+    assert seen(MIN_SCORES, 0.5).level(WEB, CPU, 0.9) == Level(0.9)
+    assert seen(2 * MIN_SCORES, 0.5).level(WEB, CPU, 0.9).value > 0.9
 
 
 def test_a_workload_that_nobody_has_scored_is_asked_for_as_stated() -> None:
@@ -77,7 +77,7 @@ def test_who_is_gone_is_forgotten_by_the_sums_too() -> None:
     assert coverage.pooled[CPU, 0.9].share == pytest.approx(0.9, abs=0.01)
 
 
-@given(st.floats(0.5, 0.99), st.floats(0, 1), st.floats(LEAST, 400))
+@given(st.floats(0.5, 0.99), st.floats(0, 1), st.floats(MIN_SCORES, 400))
 def test_the_level_is_bounded_and_moves_against_the_miss(quantile: float, share: float, matured: float) -> None:
     value = Coverage.of({(WEB, CPU): Held(quantile, matured, share * matured)}).level(WEB, CPU, quantile).value
     odds, stated = value / (1 - value), quantile / (1 - quantile)

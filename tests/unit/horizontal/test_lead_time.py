@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.horizontal.lead_time import (
-    DEFAULT,
+    DEFAULT_LEAD_TIME,
     FAR,
-    KEPT,
     LADDER,
-    LEAST,
-    LONGEST,
+    MAX_LEAD_TIME,
+    MIN_SCALE_UPS,
+    SCALE_UPS_KEPT,
     ScaleUpWatch,
     interrupted,
     lead_time,
@@ -32,7 +32,7 @@ def test_what_is_configured_holds() -> None:
 
 def test_a_few_scale_ups_say_nothing_yet() -> None:
     one = lead_time(UNSTATED, [minutes(9)] * 4)
-    assert one.value == DEFAULT
+    assert one.value == DEFAULT_LEAD_TIME
     assert "4 of 5" in one.origin
 
 
@@ -109,7 +109,7 @@ class TestPodsThatWaitForANode:
 
     def test_leave_too_few_that_count(self) -> None:
         told = lead_time(UNSTATED, after_scale_ups(2, 170, 2, 170, 2).took)
-        assert told.value == DEFAULT
+        assert told.value == DEFAULT_LEAD_TIME
         assert told.origin.startswith("assumed; 3 of 5 scale-ups seen; 2 more took over 15m")
 
     def test_leave_the_pods_of_their_scale_up_that_did_not_wait(self) -> None:
@@ -120,8 +120,8 @@ class TestPodsThatWaitForANode:
 
     def test_are_believed_where_all_do_up_to_the_bound_which_names_the_setting(self) -> None:
         one = after_scale_ups(*[170] * 5)
-        assert one.rung == LONGEST
-        assert "state lead_time in the policy" in measured(LONGEST, one.took).origin
+        assert one.rung == MAX_LEAD_TIME
+        assert "state lead_time in the policy" in measured(MAX_LEAD_TIME, one.took).origin
 
 
 def test_quicker_pods_lower_it_late_and_it_does_not_go_back_and_forth() -> None:
@@ -130,20 +130,20 @@ def test_quicker_pods_lower_it_late_and_it_does_not_go_back_and_forth() -> None:
     assert len(rungs) == 1
 
 
-@given(st.lists(st.floats(0, 14), min_size=LEAST, max_size=60))
+@given(st.lists(st.floats(0, 14), min_size=MIN_SCALE_UPS, max_size=60))
 def test_what_is_in_force_is_a_step_of_the_ladder_and_no_shorter_than_what_is_usual(took: list[float]) -> None:
     rung = after_scale_ups(*took).rung
     assert rung in LADDER
-    usual = sorted(took[-KEPT:])[len(took[-KEPT:]) // 2]
+    usual = sorted(took[-SCALE_UPS_KEPT:])[len(took[-SCALE_UPS_KEPT:]) // 2]
     assert rung is not None
     assert rung * FAR >= minutes(usual) or rung == LADDER[-1]
 
 
-@given(st.lists(st.floats(0, 900), min_size=LEAST, max_size=60))
+@given(st.lists(st.floats(0, 900), min_size=MIN_SCALE_UPS, max_size=60))
 def test_what_was_measured_is_never_beyond_the_bound(took: list[float]) -> None:
     rung = after_scale_ups(*took).rung
     assert rung is None or rung in LADDER
-    assert LADDER[-1] == LONGEST
+    assert LADDER[-1] == MAX_LEAD_TIME
 
 
 def test_one_upon_the_other_are_two() -> None:

@@ -27,7 +27,7 @@ from forecaster.kube.client import (
     UnreachableError,
 )
 from forecaster.kube.config import ClientConfig, ClientConfigError
-from forecaster.kube.connections import BODY_MAX, RawAnswer, RawRequest
+from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from tests.support.control_plane.authority import Authority
@@ -242,7 +242,7 @@ def test_an_answer_of_another_type_is_an_error(client: ApiClient) -> None:
 
 
 def test_an_answer_that_is_too_large_is_not_cut(cluster: Cluster, client: ApiClient) -> None:
-    cluster.body = b" " * (BODY_MAX + 1)
+    cluster.body = b" " * (RESPONSE_MAX + 1)
     with pytest.raises(UnreachableError, match="more than 8 MiB"):
         client.exchange(RawRequest("GET", "/x"))
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.lease import (
     HOLD_SECONDS,
-    PAUSE,
+    PAUSE_ANNOTATION,
     REQUEST_SECONDS,
     VALID_SECONDS,
     WRITE_SECONDS,
@@ -72,7 +72,7 @@ class FakeLeases:
 
     def annotate(self, value: str) -> None:
         assert self.lease is not None
-        annotated = msgspec.structs.replace(self.lease.metadata, annotations={PAUSE: value})
+        annotated = msgspec.structs.replace(self.lease.metadata, annotations={PAUSE_ANNOTATION: value})
         self.lease = msgspec.structs.replace(self.lease, metadata=annotated)
         self._put(self.lease.spec)
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.kube.client import UnreachableError
-from forecaster.kube.collection import PAGE, Collection
-from forecaster.kube.connections import BODY_MAX
+from forecaster.kube.collection import PAGE_ITEMS, Collection
+from forecaster.kube.connections import RESPONSE_MAX
 from forecaster.kube.objects import MetadataOnly, Scalable
 from forecaster.kube.watch import PAUSES, REFUSED_PAUSE, SILENCE_SECONDS, Watch, lines
 from tests.support.api_objects import Answer, ScriptedServer, bookmark, deployment, event, page, played, refusal
@@ -79,8 +79,8 @@ class TestList:
         )
         assert watch.objects == {("shop", "a"): 7, ("shop", "b"): 2}
         assert [one.target.partition("?")[2] for one in server.asked] == [
-            f"limit={PAGE}",
-            f"limit={PAGE}&continue=n%20x",
+            f"limit={PAGE_ITEMS}",
+            f"limit={PAGE_ITEMS}&continue=n%20x",
             "watch=1&allowWatchBookmarks=true&resourceVersion=40&timeoutSeconds=300",
         ]
 
@@ -92,7 +92,7 @@ class TestList:
     def test_whose_page_is_too_large_is_read_in_smaller_ones(self) -> None:
         watch = counts()
         server = played(watch, UnreachableError("too large", 413), page(deployment("a", 1)))
-        assert server.asked[1].target == f"{PATH}?limit={PAGE // 2}"
+        assert server.asked[1].target == f"{PATH}?limit={PAGE_ITEMS // 2}"
         assert watch.synced.is_set()
 
     def test_of_metadata_says_so_and_so_does_its_watch(self) -> None:
@@ -138,7 +138,7 @@ class TestEvents:
         watch = counts()
         played(watch, page(deployment("a", 1)), [b'{"type":"ADDED","object":{"metadata":[]}}\n'])
         assert "an event is not understood" in watch.health.fault
-        assert watch.progress.request().target == f"{PATH}?limit={PAGE}"
+        assert watch.progress.request().target == f"{PATH}?limit={PAGE_ITEMS}"
 
     def test_an_object_that_is_not_of_its_kind_is_left_out_and_the_others_go_on(self) -> None:
         """As a tenant can write it where the definition of a kind leaves the template open."""
@@ -172,7 +172,7 @@ class TestEvents:
 
     def test_without_end_are_no_event(self) -> None:
         with pytest.raises(UnreachableError, match="more than 8 MiB"):
-            list(lines(iter([b"x" * BODY_MAX, b"x"])))
+            list(lines(iter([b"x" * RESPONSE_MAX, b"x"])))
 
 
 class TestVersionThatIsForgotten:
@@ -189,7 +189,7 @@ class TestVersionThatIsForgotten:
         watch = counts()
         server = played(watch, page(deployment("a", 1)), [EXPIRED], page(deployment("b", 2), more="x"), refusal(410))
         assert set(watch.objects) == {("shop", "a"), ("shop", "b")}
-        assert watch.progress.request().target == f"{PATH}?limit={PAGE}"
+        assert watch.progress.request().target == f"{PATH}?limit={PAGE_ITEMS}"
         assert len(server.asked) == 4
 
 

@@ -36,7 +36,7 @@ def test_a_series_that_the_library_refuses_is_held_with_its_reason_and_the_other
     def refuses_large(values: np.ndarray, first: ets.States, iterations: int) -> ets.Parameters:
         if first.level[0] > 10:
             raise np.linalg.LinAlgError("singular matrix")
-        return ets.STILL
+        return ets.STILL_PARAMETERS
 
     monkeypatch.setattr(ets, "fitted_parameters", refuses_large)
     waves = daily_waves(2, days=8, noise=0.1).values

@@ -4,7 +4,7 @@ import numpy as np
 
 from models.forecast import StepWindow
 from models.network import Network, quantiles
-from models.training import TABLE_LEVELS, Examples, Recipe, examples, gradient, train
+from models.training import TRAINING_LEVELS, Examples, Recipe, examples, gradient, train
 
 RNG = np.random.default_rng(5)
 WINDOWS = (StepWindow(1, 1), StepWindow(2, 4))
@@ -21,7 +21,7 @@ def lines(count: int = 400) -> Examples:
 def loss(network: Network, data: Examples) -> float:
     """Mean pinball loss with the same rounded kink as the gradient."""
     missing = data.targets[..., None] - quantiles(network, data.context, data.windows)
-    level, near = np.asarray(TABLE_LEVELS), 0.02
+    level, near = np.asarray(TRAINING_LEVELS), 0.02
     size = np.where(np.abs(missing) < near, missing**2 / (2 * near), np.abs(missing) - near / 2)
     return float((np.where(missing > 0, level, 1 - level) * size).sum() / data.targets.size)
 
@@ -30,7 +30,7 @@ def test_the_gradient_is_the_slope_of_the_loss() -> None:
     data = lines(50)
     network = train(data, Recipe(hidden=(8, 6), epochs=3, batch=10))
     network = Network(*(part.astype(np.float64) for part in network))
-    network = network._replace(out_bias=network.out_bias + np.arange(len(TABLE_LEVELS)))
+    network = network._replace(out_bias=network.out_bias + np.arange(len(TRAINING_LEVELS)))
     slopes = gradient(network, data)
     for name in ("context", "window", "hidden", "out", "bias", "out_bias"):
         weights = getattr(network, name)
@@ -53,7 +53,7 @@ def test_training_learns_quantiles_that_cover() -> None:
     data = lines(4000)
     network = train(data, Recipe(hidden=(16, 8), epochs=20, batch=50))
     below = data.targets[..., None] <= quantiles(network, data.context, data.windows)
-    np.testing.assert_allclose(below.mean(axis=(0, 1)), TABLE_LEVELS, atol=0.04)
+    np.testing.assert_allclose(below.mean(axis=(0, 1)), TRAINING_LEVELS, atol=0.04)
 
 
 def test_examples_know_nothing_that_comes_after_the_origin() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from forecaster.errors import StoreError
 from forecaster.publish.reader import TableReader, watching
-from forecaster.publish.table import MAGIC, PREFIX
+from forecaster.publish.table import TABLE_MAGIC, TABLE_PREFIX
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
@@ -164,7 +164,9 @@ def header_of(columns: dict[str, Any], rows: int = 1) -> bytes:
     ],
 )
 def test_a_sound_file_with_a_header_that_lies_is_refused(path: Path, header: bytes, why: str) -> None:
-    path.write_bytes(PREFIX.pack(MAGIC, zlib.crc32(header), len(header), PREFIX.size + len(header)) + header)
+    path.write_bytes(
+        TABLE_PREFIX.pack(TABLE_MAGIC, zlib.crc32(header), len(header), TABLE_PREFIX.size + len(header)) + header
+    )
     assert why in read(path).fault
 
 
@@ -211,7 +213,7 @@ def test_a_look_that_finds_no_memory_is_not_the_last(path: Path, monkeypatch: py
         TableReader.refresh(reader)
 
     monkeypatch.setattr(reader, "refresh", refresh)
-    monkeypatch.setattr("forecaster.publish.reader.POLL_SECONDS", 0.001)
+    monkeypatch.setattr("forecaster.publish.reader.TABLE_POLL_SECONDS", 0.001)
 
     async def served() -> None:
         async with asyncio.timeout(10), watching(reader):

@@ -13,8 +13,8 @@ from forecaster.horizontal.decide import decide
 from forecaster.horizontal.learned import (
     CHANGES,
     FEATURES,
-    KINDS,
     LATEST,
+    LEARNED_KINDS,
     STAY,
     LearnedPolicy,
     QTable,
@@ -96,7 +96,7 @@ def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
     assert 0 < DISCOUNT < 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LEARNED_KINDS)
 def test_weights_are_plain_arrays_and_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
     chooser = QTable.empty() if kind == "tabular" else fit(lessons(), 0.1, seed=3)
     save(kind, chooser, tmp_path)  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def test_weights_are_plain_arrays_and_come_back_as_they_were(kind: str, tmp_path
     assert np.array_equal(found.chooser.choose(lessons().before), chooser.choose(lessons().before))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LEARNED_KINDS)
 def test_the_weights_that_ship_say_a_count_and_nothing_where_nothing_is_measured(kind: str) -> None:
     learned = load(kind)  # type: ignore[arg-type]
     assert (learned.counts(situation()) >= 1).all()

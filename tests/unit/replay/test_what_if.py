@@ -15,7 +15,7 @@ from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay import Assumptions, Traces, compare
 from forecaster.replay.sliders import WhatIfChange
 from forecaster.replay.strategies import HPA, gated_with
-from forecaster.replay.what_if import LENGTH, WhatIf, WhatIfFacts, override_of
+from forecaster.replay.what_if import WHAT_IF_LENGTH, WhatIf, WhatIfFacts, override_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
 HOURS = 72
@@ -49,7 +49,7 @@ def test_the_present_setting_is_what_a_replay_makes_of_it() -> None:
         known.traces,
         Policies(known.policy),
         (HPA, gated_with(NAIVE)),
-        begin=NOON - LENGTH,
+        begin=NOON - WHAT_IF_LENGTH,
         until=NOON,
         assumed=Assumptions(shares=(1.0,), every=5),
     )

@@ -14,7 +14,7 @@ from forecaster.replay.gated import GateSince
 from forecaster.replay.strategies import policy_with
 from forecaster.report.plot import Line, Plot
 from forecaster.report.replay_page import page
-from forecaster.report.replay_table import LIMITS, lead_sentence, rows_of, sentences, worse_of, worst_hours
+from forecaster.report.replay_table import REPLAY_LIMITS, lead_sentence, rows_of, sentences, worse_of, worst_hours
 from forecaster.report.replay_view import comparison_view
 from tests.support.builders import NOON, minutes
 from tests.support.replays import small_comparison
@@ -58,7 +58,7 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
 
 def test_the_page_states_its_limits_and_what_was_left_out() -> None:
     text = page(small_comparison(), Assumptions(), "")
-    assert all(limit[:40] in text for limit in LIMITS)
+    assert all(limit[:40] in text for limit in REPLAY_LIMITS)
     assert "no HPA scales it" in text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forecaster.domain.workload import WorkloadId
-from forecaster.resources.annotations import NOTHING, annotated
+from forecaster.resources.annotations import NO_ANNOTATIONS, annotated
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
 
 WEB = WorkloadId("shop", "Deployment", "web")
@@ -29,7 +29,7 @@ def test_each_states_one_setting() -> None:
 
 def test_those_of_others_and_our_own_marks_state_nothing() -> None:
     marks = {"forecaster.dev/min-replicas-before": "2", "forecaster.dev/floor-expires": "2026-11-22T12:00:00Z"}
-    assert annotated({"team": "shop", **marks}, "HPA web") == NOTHING
+    assert annotated({"team": "shop", **marks}, "HPA web") == NO_ANNOTATIONS
 
 
 def test_one_that_cannot_be_read_is_left_out_and_the_others_count() -> None:

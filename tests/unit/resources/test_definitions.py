@@ -17,7 +17,7 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.definitions import definitions, definitions_text
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource
-from forecaster.resources.schema import RULES, schema_of
+from forecaster.resources.schema import CEL_RULES, schema_of
 from forecaster.resources.spelling import camel, in_objects, in_settings, snake
 from tests.support.api_objects import metadata
 
@@ -120,7 +120,7 @@ CONTRADICTIONS = [
 
 
 def test_there_is_a_contradiction_for_each_rule_and_validators_know_it() -> None:
-    assert [model for model, _ in CONTRADICTIONS] == [model for model, rules in RULES.items() for _ in rules]
+    assert [model for model, _ in CONTRADICTIONS] == [model for model, rules in CEL_RULES.items() for _ in rules]
     for model, stated in CONTRADICTIONS:
         with pytest.raises(ValueError, match="validation error"):
             model.model_validate(stated)

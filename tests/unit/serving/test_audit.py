@@ -4,7 +4,7 @@ import io
 import json
 from http import HTTPStatus
 
-from forecaster.serving.audit import KINDS, SILENT_SECONDS, Audit, Denial
+from forecaster.serving.audit import MAX_KINDS, REPEAT_SECONDS, Audit, Denial
 
 EVE = Denial(HTTPStatus.FORBIDDEN, "cannot list", "cannot list", "eve", "10.0.0.7", "GET /apis")
 
@@ -39,7 +39,7 @@ def test_after_a_while_it_is_said_again() -> None:
     out, clock = io.StringIO(), Clock()
     audit = Audit(out, clock)
     audit.denied(EVE)
-    clock.now = SILENT_SECONDS + 1
+    clock.now = REPEAT_SECONDS + 1
     audit.denied(EVE)
     assert len(out.getvalue().splitlines()) == 2
 
@@ -47,10 +47,10 @@ def test_after_a_while_it_is_said_again() -> None:
 def test_a_thousand_different_ones_do_not_fill_the_log() -> None:
     out = io.StringIO()
     audit = Audit(out, Clock())
-    for number in range(3 * KINDS):
+    for number in range(3 * MAX_KINDS):
         audit.refused(f"why {number}", "10.0.0.7")
-    assert len(out.getvalue().splitlines()) == KINDS
-    assert audit.denials == {"connection": 3 * KINDS}
+    assert len(out.getvalue().splitlines()) == MAX_KINDS
+    assert audit.denials == {"connection": 3 * MAX_KINDS}
 
 
 def test_what_a_client_sent_cannot_make_a_second_line() -> None:

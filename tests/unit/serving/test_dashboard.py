@@ -20,14 +20,14 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import MINUTE, Window
 from forecaster.publish.health import HealthBook, SettingView, shown_settings
-from forecaster.publish.pictures import POINTS, PictureFile
+from forecaster.publish.pictures import PICTURE_POINTS, PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.access_control import AccessControl
 from forecaster.serving.app import FrontApplication, create_app
-from forecaster.serving.dashboard import STATIC
+from forecaster.serving.dashboard import STATIC_FOLDER
 from forecaster.serving.external_metrics import MetricsApi
 from forecaster.serving.metrics import ServingMetrics
 from forecaster.serving.options import FOLLOWS
@@ -93,14 +93,14 @@ def test_the_page_lets_nothing_run_but_its_own_files(client: Client) -> None:
 
 
 def test_no_script_or_style_asks_another_host_or_makes_html_of_text() -> None:
-    for file in STATIC.iterdir():
+    for file in STATIC_FOLDER.iterdir():
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert re.findall(r"https?://|innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text) == [], (
             file.name
         )
 
 
-@pytest.mark.parametrize("file", sorted(STATIC.iterdir()), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(STATIC_FOLDER.iterdir()), ids=lambda file: file.name)
 def test_every_file_that_is_named_is_served(client: Client, file: Path) -> None:
     assert client.get(f"/static/{file.name}").status_code == 200
     for named in re.findall(r'(?:from|src|href)=? ?"(?:\./|static/)([\w.]+)"', file.read_text()):
@@ -170,7 +170,7 @@ def test_rows_that_are_not_there_are_refused(client: Client, rows: str) -> None:
 def series_of(page: dict[str, Any]) -> dict[str, tuple[float, ...]]:
     names, raw = page["series"]["names"], base64.b64decode(page["series"]["values"])
     return {
-        name: struct.unpack(f"<{POINTS}f", raw[place * POINTS * 4 : (place + 1) * POINTS * 4])
+        name: struct.unpack(f"<{PICTURE_POINTS}f", raw[place * PICTURE_POINTS * 4 : (place + 1) * PICTURE_POINTS * 4])
         for place, name in enumerate(names)
     }
 
@@ -182,7 +182,7 @@ def test_a_workload_has_its_history_its_decision_and_the_sentences_of_explain(cl
     assert page["recommendation"] == client.get("/api/v1/recommendations/shop/api").json()["recommendation"]
     assert page["series"]["until"] == "2026-03-01T12:00:00Z"
     series = series_of(page)
-    assert series["cpu"] == tuple(range(200 - POINTS + 1, 201))
+    assert series["cpu"] == tuple(range(200 - PICTURE_POINTS + 1, 201))
     assert all(value != value for value in series["memory"])  # noqa: PLR0124  NaN
     assert (series["recommended"][-1], series["peak"][-1]) == (5.0, 1.75)
 
@@ -300,7 +300,7 @@ def recommended_in(path: Path) -> list[float]:
     reader = TableReader(path, clock=lambda: NOON + timedelta(days=2))
     reader.refresh()
     assert reader.table is not None, reader.fault
-    values = np.frombuffer(reader.table.text("decided", 0), np.float32).reshape(-1, POINTS)[0]
+    values = np.frombuffer(reader.table.text("decided", 0), np.float32).reshape(-1, PICTURE_POINTS)[0]
     assert np.isnan(values[:-4]).all()
     return values[-4:].tolist()
 

@@ -22,7 +22,7 @@ from forecaster.serving.access_control import (
 from forecaster.serving.app import create_app
 from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
 from forecaster.serving.gauges import FAMILIES
-from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES, SILENCE_SECONDS, SILENT_MAX
+from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES, LISTENER_SILENCE_SECONDS, SILENT_MAX
 from forecaster.serving.selection import COMMAS_MAX, SELECTOR_MAX
 from forecaster.serving.server import KEEP_ALIVE_SECONDS
 from tests.support.asgi import Client
@@ -82,7 +82,7 @@ def test_every_word_of_abstaining_has_its_row() -> None:
 @pytest.mark.parametrize(
     "stated",
     [
-        f"{SILENCE_SECONDS:g} s, outside of TLS; {SILENT_MAX:,} at a time",
+        f"{LISTENER_SILENCE_SECONDS:g} s, outside of TLS; {SILENT_MAX:,} at a time",
         f"{HANDSHAKE_SECONDS:g} s; {HANDSHAKES} at a time",
         f"| {PATIENCE_SECONDS:g} s each |",
         f"{KEEP_ALIVE_SECONDS} s; strangers go first when there are {CONNECTIONS:,} connections",

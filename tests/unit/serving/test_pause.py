@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 
 from forecaster.kube.client import ApiError
-from forecaster.kube.lease import PAUSE, Lease, LeaseSpec
+from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseSpec
 from forecaster.kube.objects import ObjectMeta
 from forecaster.publish.reader import TableReader
 from forecaster.serving.access_control import request_attributes
@@ -83,7 +83,10 @@ def test_a_user_pauses_and_resumes_and_the_lease_says_who(tmp_path: Path) -> Non
         "paused_by": "ann at 2026-03-01T12:00:00Z",
         "fault": "",
     }
-    assert scene.leases.lease.metadata.annotations == {PAUSE: "true", PAUSED_BY: "ann at 2026-03-01T12:00:00Z"}
+    assert scene.leases.lease.metadata.annotations == {
+        PAUSE_ANNOTATION: "true",
+        PAUSED_BY: "ann at 2026-03-01T12:00:00Z",
+    }
     assert '"event":"writing_paused"' in scene.said.getvalue()
     scene.leases.lease = msgspec.structs.replace(scene.leases.lease, metadata=ObjectMeta(resource_version="7"))
     assert scene.put(RESUMED).json()["paused"] is False

@@ -23,7 +23,7 @@ from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.sources.inventory import SEVERAL_OBJECTS
-from forecaster.sources.live import AGED_SECONDS, LiveCluster
+from forecaster.sources.live import LIVE_AGED_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -235,7 +235,7 @@ class TestAutoscalers:
         assert watched.floor == WrittenFloor(2, NOW + timedelta(minutes=15))
         assert (watched.other_writers, watched.controller) == ("argocd", "ScaledObject web")
 
-    @pytest.mark.parametrize("later", [AGED_SECONDS + 1.0, -3600.0], ids=["for long", "and the clock went back"])
+    @pytest.mark.parametrize("later", [LIVE_AGED_SECONDS + 1.0, -3600.0], ids=["for long", "and the clock went back"])
     def test_while_the_watch_is_away_they_are_not_known(self, later: float) -> None:
         clock = Clock()
         found = cluster(clock, horizontalpodautoscalers=[hpa(external("queue", "30"))])
@@ -463,8 +463,8 @@ class TestPolicies:
         scaler, clock = hpa(), Clock()
         scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor"}
         source = over(Told(), cluster(clock, horizontalpodautoscalers=[scaler]), clock)
-        clock.now += AGED_SECONDS + 1
-        later = NOW + timedelta(seconds=AGED_SECONDS + 1)
+        clock.now += LIVE_AGED_SECONDS + 1
+        later = NOW + timedelta(seconds=LIVE_AGED_SECONDS + 1)
         assert source.inventory(later).policies == source.live.policies()
         assert source.inventory(NOW - timedelta(hours=1)).policies is None
 
@@ -574,7 +574,7 @@ class TestSource:
         clock = Clock()
         live = cluster(clock, deployments=[deployment(replicas=30)])
         source = over(Told(told("web")), live, clock, tells=True)
-        clock.now += AGED_SECONDS + 1
+        clock.now += LIVE_AGED_SECONDS + 1
         for watch in live.watches:
             played(watch, UnreachableError("refused"))
         found = source.inventory(NOW)

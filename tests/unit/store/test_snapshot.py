@@ -11,7 +11,7 @@ from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.store.history import FIVE_MINUTES, MINUTE, HistorySettings, HistoryStore
-from forecaster.store.snapshot import MAGIC, Snapshots
+from forecaster.store.snapshot import SNAPSHOT_MAGIC, Snapshots
 from tests.support.full_disk import full_disk
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def damaged(content: bytes, damage: str) -> bytes:
         "cut off in the values": content[:middle],
         "cut off at the end": content[:-1],
         "a flipped value": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
-        "another version": content.replace(MAGIC, b"fcRings0", 1),
+        "another version": content.replace(SNAPSHOT_MAGIC, b"fcRings0", 1),
         "a header too long": content[:8] + b"\xff\xff\xff\xff" + content[12:],
         "a header that is not ours": content[:12] + b"]" + content[13:],
     }[damage]

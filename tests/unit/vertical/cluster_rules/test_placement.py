@@ -10,7 +10,7 @@ from forecaster.vertical.cluster_rules.node_filters import condition_holds, tole
 from forecaster.vertical.cluster_rules.node_fit import fit, preemption
 from forecaster.vertical.cluster_rules.placement import NodeCondition, Taint, Toleration, selector_of
 from forecaster.vertical.cluster_rules.quota import matches
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.cluster_rules import block, node, pod, quota, resident
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -181,7 +181,7 @@ class TestQuotaScopes:
     )
     def test_which_pods_a_quota_is_about(self, scope: dict[str, Any], expected: bool) -> None:  # noqa: FBT001
         limited = quota_of({"spec": {"hard": {"pods": "1"}, **scope}, "status": {"used": {"pods": "0"}}})
-        assert matches(limited, pod(priority_class="high"), NEWEST) is expected
+        assert matches(limited, pod(priority_class="high"), LATEST_SERVER) is expected
 
     def test_a_quota_that_tracks_nothing_of_pods_is_not_about_them(self) -> None:
-        assert not matches(quota({"services": "5"}), pod(block("1")), NEWEST)
+        assert not matches(quota({"services": "5"}), pod(block("1")), LATEST_SERVER)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forecaster.vertical.cluster_rules.server import NEWEST
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.nodes.forecast import Aim, DemandWindow, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import headroom, manifests
 from forecaster.vertical.nodes.joint_samples import past_ranks, samples
@@ -34,7 +34,7 @@ def window(*demand: tuple[str, float, float], later: int = 0, size: int = 100) -
 def ahead(
     *windows: DemandWindow, pool: Pool, members: list[Member], residents: list[Any] | None = None
 ) -> PoolForecast:
-    aim = Aim(0.95, np.random.default_rng(0), NEWEST)
+    aim = Aim(0.95, np.random.default_rng(0), LATEST_SERVER)
     return pool_forecast(pool, members, residents or [], windows, aim)
 
 
@@ -63,16 +63,16 @@ class TestPools:
 
 class TestPacking:
     def test_free_room_is_used_before_nodes_are_added(self) -> None:
-        assert pack(pool(), [(member(), 4)], [], NEWEST).new_nodes == 0
-        assert pack(pool(), [(member(), 5)], [], NEWEST).new_nodes == 1
+        assert pack(pool(), [(member(), 4)], [], LATEST_SERVER).new_nodes == 0
+        assert pack(pool(), [(member(), 5)], [], LATEST_SERVER).new_nodes == 1
 
     def test_a_new_node_carries_the_daemons_of_its_kind(self) -> None:
         daemon = resident("n1", "500m", daemon=True)
-        assert pack(pool(), [(member(), 6)], [daemon], NEWEST).new_nodes == 1
-        assert pack(pool(), [(member(), 7)], [daemon], NEWEST).new_nodes == 2
+        assert pack(pool(), [(member(), 6)], [daemon], LATEST_SERVER).new_nodes == 1
+        assert pack(pool(), [(member(), 7)], [daemon], LATEST_SERVER).new_nodes == 2
 
     def test_a_pod_that_no_node_takes_is_homeless(self) -> None:
-        found = pack(pool(), [(member(cpu="5"), 2)], [], NEWEST)
+        found = pack(pool(), [(member(cpu="5"), 2)], [], LATEST_SERVER)
         assert (found.new_nodes, found.unplaced) == (0, 2)
 
 
