@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from benchmarks.vertical import recorded
-from forecaster.replay.size_replay import POINTS_A_DAY, Load, synthetic_memory
+from forecaster.replay.size_replay import STEPS_A_DAY, Load, synthetic_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +50,9 @@ def cells(loads: Sequence[Load], price: float) -> str:
 def days_of(load: Load) -> tuple[Floats, Floats]:
     """[row, day] the peak of each day after the warm-up, and [row] what is used in all of them, in days."""
     wanted = load.wanted[:, load.warm :]
-    days = wanted.shape[1] // POINTS_A_DAY
-    wanted = wanted[:, : days * POINTS_A_DAY]
-    peaks = np.nanmax(wanted.reshape(len(wanted), days, POINTS_A_DAY), axis=2)
+    days = wanted.shape[1] // STEPS_A_DAY
+    wanted = wanted[:, : days * STEPS_A_DAY]
+    peaks = np.nanmax(wanted.reshape(len(wanted), days, STEPS_A_DAY), axis=2)
     return np.fmax(peaks, 0.0), np.nanmean(wanted, axis=1) * days
 
 

@@ -19,7 +19,7 @@ from benchmarks.record import record, result_path
 from benchmarks.vertical_picture import drawn
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_compare import SizeOutcome, size_frontier, size_outcomes
-from forecaster.replay.size_replay import POINTS_A_DAY, Load, Resource, synthetic_memory, weekly_peak
+from forecaster.replay.size_replay import STEPS_A_DAY, Load, Resource, synthetic_memory, weekly_peak
 from forecaster.vertical.recommenders.vpa import VpaPanel
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.memory import memory_sizes
@@ -27,7 +27,7 @@ from forecaster.vertical.sizing.panel import ContainerPanel
 
 TRACES = Path(__file__).parents[2] / "shared" / "traces"
 LEAST_DAYS = 12
-WARM = 8 * POINTS_A_DAY
+WARM = 8 * STEPS_A_DAY
 HEAD = (
     "| recommender | setting | slack | of total | over limit | time over request | changes |",
     "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
@@ -77,7 +77,7 @@ def recorded(resource: Resource) -> list[Load]:
         return []
     by_length: dict[int, dict[str, np.ndarray]] = {}
     for name, values in _series(resource).items():
-        by_length.setdefault(len(values) // POINTS_A_DAY, {})[name] = values
+        by_length.setdefault(len(values) // STEPS_A_DAY, {})[name] = values
     return [_load(resource, of) for days, of in sorted(by_length.items()) if days >= LEAST_DAYS]
 
 
@@ -102,19 +102,19 @@ def _series(metric: str) -> dict[str, np.ndarray]:
 def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:
     """CPU seconds of one core for 10,000 workloads of two containers, from raw five-minute points."""
     rng = np.random.default_rng(1)
-    cpu = rng.gamma(2, 0.2, (chunk, days * POINTS_A_DAY)).astype(np.float32)
-    memory = rng.gamma(9, 1e8, (chunk, days * POINTS_A_DAY)).astype(np.float32)
+    cpu = rng.gamma(2, 0.2, (chunk, days * STEPS_A_DAY)).astype(np.float32)
+    memory = rng.gamma(9, 1e8, (chunk, days * STEPS_A_DAY)).astype(np.float32)
     unknown = np.full(chunk, np.nan)
     like = rng.uniform(0.1, 1.0, (chunk, days))
     seen = ContainerPanel(
-        *(cpu, memory, POINTS_A_DAY, *[unknown] * 4, np.zeros(chunk)), growth=np.ones(chunk), likeness=like
+        *(cpu, memory, STEPS_A_DAY, *[unknown] * 4, np.zeros(chunk)), growth=np.ones(chunk), likeness=like
     )
     begin = time.process_time()
     for _ in range(containers // chunk):
         cpu_sizes(seen, VerticalPolicy())
         memory_sizes(seen, VerticalPolicy())
     print(f"ours: {time.process_time() - begin:.2f} s for {containers} containers, {days} days at 5 min")
-    eight = 8 * POINTS_A_DAY
+    eight = 8 * STEPS_A_DAY
     at = 1_700_006_400 + np.arange(eight) * 300
     begin = time.process_time()
     panel = VpaPanel(containers)

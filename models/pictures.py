@@ -5,17 +5,17 @@ One look for all: colours with one meaning each (`models.display`), no frame, qu
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .calendar import EPOCH
 from .display import DEMAND, FORECAST, level_text, middle_of
 from .panel import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
     from .past_forecasts import Backtest
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INK, SOFT, RULE = "#1d2125", "#6a727a", "#e2e3e0"
 MOST_DRAWN = 6
 WIDTH, ROW_HEIGHT = 10.0, 1.9

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from forecaster.sources.stated import StatedBefore
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
-ALL_AT_ONCE = 1_000_000
+SCORES_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
 
 
@@ -104,7 +104,7 @@ def single_cycle(
         HistoryStore(settings.signal_table.measured, settings.history, now=now),
         publisher=Nowhere(),
         ledger=Nowhere(),
-        fits=ALL_AT_ONCE,
+        fits=SCORES_AT_ONCE,
         observed=observed,
         learns_first=True,
         watch=watch,
@@ -134,7 +134,7 @@ def build_cycle(
         effects=Effects(publisher, ledger, actuator),
         seconds=time.perf_counter,
         decider=Decider(observed=observed or nothing_observed(settings)),
-        sizes=PodSizes(first=ALL_AT_ONCE) if learns_first else PodSizes(),
+        sizes=PodSizes(first=SCORES_AT_ONCE) if learns_first else PodSizes(),
         learns_first=learns_first,
         budget=timedelta(hours=1) if learns_first else settings.cycle.interval / 2,
         watch=watch,

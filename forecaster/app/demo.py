@@ -16,7 +16,7 @@ from forecaster.app.child import ServingProcess
 from forecaster.app.compose import single_cycle
 from forecaster.app.facts import FactsServer
 from forecaster.app.node_pools import refused
-from forecaster.app.traces import of_recording
+from forecaster.app.traces import REQUESTS_METRIC, of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.decision import Scale
@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 
 DEMO_HISTORY = timedelta(days=11)
 """How much the service can look back on when the play begins: beyond what the shipped prior has learned from."""
-
-REQUESTS_METRIC = "http_requests_per_second"
-"""The HPAs of the recorded cluster know the request rate by this name."""
 
 
 @dataclass(frozen=True, slots=True)

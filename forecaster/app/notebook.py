@@ -14,7 +14,7 @@ from forecaster.app.clock import current
 from forecaster.config.settings import Settings, environment, parse
 from forecaster.config.settings import load as load_settings
 from forecaster.domain.signal import BUILT_IN
-from forecaster.domain.window import MINUTE, last_multiple
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, last_multiple
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.window import Block
     from forecaster.replay.traces import Traces
-
-FIVE_MINUTES = timedelta(minutes=5)
 
 
 def load(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from forecaster.app.compose import ALL_AT_ONCE, Nowhere, build_cycle
+from forecaster.app.compose import SCORES_AT_ONCE, Nowhere, build_cycle
 from forecaster.app.demo import Stage, minutes, settings_for, setups_of, show_pods, simulation
 from forecaster.app.tape_replay import beginning
 from forecaster.domain.window import MINUTE, last_multiple
@@ -64,12 +64,12 @@ def taped_cycle(path: Path, settings: Settings, begin: datetime) -> Iterator[Cyc
     """A cycle from `begin` on that writes down what its source answers and what it decides; it publishes nothing."""
     history = HistoryStore(settings.signal_table.measured, settings.history, now=begin)
     source = source_of(settings)
-    tape = Tape(path, beginning(settings, history, begin, fits=ALL_AT_ONCE), source)
+    tape = Tape(path, beginning(settings, history, begin, fits=SCORES_AT_ONCE), source)
     try:
         with closing(tape):
             ledger = TapedLedger(Nowhere(), tape)
             yield build_cycle(
-                settings, taped(source, tape), history, publisher=Nowhere(), ledger=ledger, fits=ALL_AT_ONCE
+                settings, taped(source, tape), history, publisher=Nowhere(), ledger=ledger, fits=SCORES_AT_ONCE
             )
     finally:
         close(source)

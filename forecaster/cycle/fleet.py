@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROW_KEPT = DAY
 """A workload that is away for no longer keeps its row, and with it everything learned about it."""
-SPARE_ROWS = 0.1
+SPARE_SHARE = 0.1
 """Share of rows without a workload from which on they are given back, all in one take."""
 
 
@@ -50,7 +50,7 @@ class Fleet:
         compacted seldom.
         """
         stay = [(id_, row) for id_, row in self.row.items() if now - self.seen[row] <= ROW_KEPT]
-        if len(self.row) - len(stay) <= SPARE_ROWS * len(self.row):
+        if len(self.row) - len(stay) <= SPARE_SHARE * len(self.row):
             return None
         rows = [row for _, row in stay]
         self.seen = [self.seen[row] for row in rows]

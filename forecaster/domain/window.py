@@ -23,6 +23,8 @@ MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+WEEK = timedelta(days=7)
+MINUTES_A_DAY = DAY // MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.window import DAY, MINUTE
+from forecaster.domain.window import MINUTE, MINUTES_A_DAY
 from forecaster.forecasting.peaks import LEVELS
 from models import Panel, StepWindow, create
 from models.backtest import backtested_peaks
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-MINUTES_A_DAY = DAY // MINUTE
 DAYS_BEFORE = 2
 """Days behind the first one that is judged: one to look back on, and one for a rhythm."""
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)

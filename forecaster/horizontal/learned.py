@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from forecaster.domain.window import MINUTES_A_DAY
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,7 +27,6 @@ MEDIAN, UPPER = 0.5, 0.9
 """Quantiles of the coming peak that are looked at."""
 LATEST = 5
 """Minutes back to the forecast that the latest demand is compared with."""
-MINUTES_A_DAY = 1440
 
 
 class Situation(NamedTuple):

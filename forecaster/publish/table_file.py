@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from forecaster.publish.table import PriceList
 
 Gauges = Literal["none", "counts", "all"]
-FAILURES_SHOWN = 20
+FAILURES_PUBLISHED = 20
 """Failures of a cycle that go into the table; all of them are in its log."""
 CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
 """How the table names the types of arrays."""
@@ -278,4 +278,4 @@ def text_columns(name: str, texts: Sequence[bytes]) -> Iterator[tuple[str, Colum
 def _summary(report: CycleReport | None) -> CycleSummary | None:
     if report is None:
         return None
-    return CycleSummary(at=report.at, seconds=report.seconds, failures=report.failures[:FAILURES_SHOWN])
+    return CycleSummary(at=report.at, seconds=report.seconds, failures=report.failures[:FAILURES_PUBLISHED])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.window import MINUTES_A_DAY
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.numbers import ceil_counts, milli
@@ -44,7 +45,6 @@ REACTIVE_WINDOW = timedelta(minutes=4)
 """Measured demand alone looks back on five recommendations a minute apart before it gives pods back."""
 EVIDENCE_BLOCK = 60
 """Minutes that are taken together where the noise of a shortage is estimated: an hour's minutes fall short together."""
-MINUTES_A_DAY = 1440
 DEMAND_UNIT = 1000.0
 """A pod, in the unit of the replay: its targets are whole milli-units."""
 SERIES_TOGETHER = 256

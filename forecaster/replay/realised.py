@@ -7,7 +7,6 @@ HPA alone, the HPA alone with other targets at the same pod-hours, and what was 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
 
-WEEK = timedelta(days=7)
 NOTABLE_DIFFERENCE = 0.05
 """Shortages closer than this share of each other count as equal."""
 

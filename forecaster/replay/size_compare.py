@@ -12,7 +12,7 @@ import numpy as np
 import models
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
-from forecaster.replay.size_replay import POINTS_A_DAY, STEP_SECONDS, SizeAccount, Sizer, SizeSummary, replay_sizes
+from forecaster.replay.size_replay import STEP_SECONDS, STEPS_A_DAY, SizeAccount, Sizer, SizeSummary, replay_sizes
 from forecaster.replay.sizers import Krr, Ours, Vpa
 from forecaster.vertical.sizing.load_forecast import PeakQuantiles
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 MODEL = "adaptive"
-LEARNED_FROM = 14 * POINTS_A_DAY
-REFITTED_AFTER = 7 * POINTS_A_DAY
+LEARNED_FROM = 14 * STEPS_A_DAY
+REFITTED_AFTER = 7 * STEPS_A_DAY
 _BEGIN = datetime(2023, 11, 15, tzinfo=UTC)
 _STEP = timedelta(seconds=STEP_SECONDS)
 _LEVELS = (LOW, MEDIAN, HIGH)

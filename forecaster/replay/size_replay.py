@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from forecaster.replay.assumptions import GIB
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
 
 STEP_SECONDS = 300
-POINTS_A_DAY = 86400 // STEP_SECONDS
-POINTS_AN_HOUR = POINTS_A_DAY // 24
+STEPS_A_DAY = 86400 // STEP_SECONDS
+POINTS_AN_HOUR = STEPS_A_DAY // 24
 BEGIN_SECONDS = 1_700_006_400
 """A midnight, in seconds since 1970; the recorded clock does not matter."""
 Resource = Literal["cpu", "memory"]
@@ -160,7 +162,7 @@ def _at(column: int) -> int:
 
 WARM_SHARE = 0.5
 """Half of what is known is read before the first decision, at most eight days."""
-MOST_WARM = 8 * POINTS_A_DAY
+MOST_WARM = 8 * STEPS_A_DAY
 
 
 def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.float64]) -> Load | None:
@@ -169,7 +171,7 @@ def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.fl
     begin = int(np.argmax(known.any(axis=0))) if known.any() else usage.shape[1]
     usage, known = usage[:, begin:], known[:, begin:]
     warm = min(int(usage.shape[1] * WARM_SHARE), MOST_WARM)
-    enough = [part.sum(axis=1) >= POINTS_A_DAY // 2 for part in (known[:, :warm], known[:, warm:])]
+    enough = [part.sum(axis=1) >= STEPS_A_DAY // 2 for part in (known[:, :warm], known[:, warm:])]
     rows = np.flatnonzero(enough[0] & enough[1])
     if not rows.size:
         return None
@@ -178,7 +180,6 @@ def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.fl
 
 DAYS = 42
 WARM_DAYS = 14
-GIB = 2.0**30
 
 
 def synthetic_memory(seed: int = 8) -> Load:
@@ -189,10 +190,10 @@ def synthetic_memory(seed: int = 8) -> Load:
         "level doubles after three weeks": _level(),
         "peak on Mondays": _weekly(rng),
         "batch every night": _nightly(rng),
-        "flat": np.full(DAYS * POINTS_A_DAY, 0.5),
+        "flat": np.full(DAYS * STEPS_A_DAY, 0.5),
     }
-    noise = rng.normal(1.0, 0.02, (len(stories), DAYS * POINTS_A_DAY))
-    return Load("memory", tuple(stories), np.stack(list(stories.values())) * noise * GIB, WARM_DAYS * POINTS_A_DAY)
+    noise = rng.normal(1.0, 0.02, (len(stories), DAYS * STEPS_A_DAY))
+    return Load("memory", tuple(stories), np.stack(list(stories.values())) * noise * GIB, WARM_DAYS * STEPS_A_DAY)
 
 
 def weekly_peak(seed: int = 8) -> Load:
@@ -203,26 +204,26 @@ def weekly_peak(seed: int = 8) -> Load:
 
 
 def _leak() -> np.ndarray:
-    day = np.arange(DAYS * POINTS_A_DAY) / POINTS_A_DAY % 7
+    day = np.arange(DAYS * STEPS_A_DAY) / STEPS_A_DAY % 7
     return 0.4 + 0.15 * day
 
 
 def _level() -> np.ndarray:
-    return np.where(np.arange(DAYS * POINTS_A_DAY) < 21 * POINTS_A_DAY, 0.4, 0.8)
+    return np.where(np.arange(DAYS * STEPS_A_DAY) < 21 * STEPS_A_DAY, 0.4, 0.8)
 
 
 def _weekly(rng: np.random.Generator) -> np.ndarray:
     """Three hours on Monday morning take three times as much, give or take a tenth."""
-    level = np.full(DAYS * POINTS_A_DAY, 0.5)
+    level = np.full(DAYS * STEPS_A_DAY, 0.5)
     for week in range(DAYS // 7):
-        start = week * 7 * POINTS_A_DAY + 9 * POINTS_AN_HOUR
+        start = week * 7 * STEPS_A_DAY + 9 * POINTS_AN_HOUR
         level[start : start + 3 * POINTS_AN_HOUR] = 1.5 * rng.normal(1.0, 0.03)
     return level
 
 
 def _nightly(rng: np.random.Generator) -> np.ndarray:
-    level = np.full(DAYS * POINTS_A_DAY, 0.3)
+    level = np.full(DAYS * STEPS_A_DAY, 0.3)
     for day in range(DAYS):
-        start = day * POINTS_A_DAY + 2 * POINTS_AN_HOUR
+        start = day * STEPS_A_DAY + 2 * POINTS_AN_HOUR
         level[start : start + POINTS_AN_HOUR] = 1.0 * rng.normal(1.0, 0.05)
     return level

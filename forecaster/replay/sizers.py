@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.replay.size_replay import BEGIN_SECONDS, POINTS_A_DAY, POINTS_AN_HOUR, STEP_SECONDS
+from forecaster.replay.size_replay import BEGIN_SECONDS, POINTS_AN_HOUR, STEP_SECONDS, STEPS_A_DAY
 from forecaster.vertical.recommenders.vpa import VpaPanel, VpaSettings
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PodCounts, load_forecast
@@ -55,7 +55,7 @@ class Stated:
 
     requests: Doubles
     limits: Doubles
-    every: int = POINTS_A_DAY
+    every: int = STEPS_A_DAY
 
     def observe(self, used: Doubles, at: int) -> None:
         """Learn nothing."""
@@ -78,13 +78,13 @@ class Ours:
     every: int = field(init=False)
     foreseen: LoadForecasts | None = None
     """Forecasts of the load, which for these containers is their CPU."""
-    history: History = field(default_factory=lambda: History(14 * POINTS_A_DAY))
+    history: History = field(default_factory=lambda: History(14 * STEPS_A_DAY))
     floor: Doubles = field(init=False)
     floor_until: Doubles = field(init=False)
 
     def __post_init__(self) -> None:
         """No container was killed yet."""
-        self.every = max(round(POINTS_A_DAY * (self.policy.horizon / DAY)), 1)
+        self.every = max(round(STEPS_A_DAY * (self.policy.horizon / DAY)), 1)
         self.floor, self.floor_until = np.zeros(self.rows), np.zeros(self.rows)
 
     def observe(self, used: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
@@ -112,20 +112,20 @@ class Ours:
             one = np.where(np.isnan(request), np.nan, request)
             ahead = self._load_ahead(used, at)
             return ContainerPanel(
-                *(used, silent, POINTS_A_DAY, one, one * ratio, unknown, unknown, floor * 0),
+                *(used, silent, STEPS_A_DAY, one, one * ratio, unknown, unknown, floor * 0),
                 growth=np.ones(self.rows) if ahead is None else ahead.growth,
                 likeness=None if ahead is None else ahead.likeness,
             )
-        return ContainerPanel(silent, used, POINTS_A_DAY, unknown, unknown, request, limit, floor, np.ones(self.rows))
+        return ContainerPanel(silent, used, STEPS_A_DAY, unknown, unknown, request, limit, floor, np.ones(self.rows))
 
     def _load_ahead(self, used: Doubles, at: int) -> LoadForecast | None:
         """One pod carries the whole load; nothing where it is not forecast."""
         if self.foreseen is None or self.policy.load_forecast == "ignore":
             return None
-        forecast = self.foreseen.at((at - BEGIN_SECONDS) // STEP_SECONDS + 1, min(self.every, POINTS_A_DAY))
+        forecast = self.foreseen.at((at - BEGIN_SECONDS) // STEP_SECONDS + 1, min(self.every, STEPS_A_DAY))
         alone = np.ones(self.rows)
         counts = PodCounts(alone, np.full(self.rows, np.nan), alone, alone)
-        ahead = load_forecast(forecast, used, np.ones_like(used), counts, POINTS_A_DAY, min(self.every, POINTS_A_DAY))
+        ahead = load_forecast(forecast, used, np.ones_like(used), counts, STEPS_A_DAY, min(self.every, STEPS_A_DAY))
         return ahead.only_raising() if self.policy.load_forecast == "raise" else ahead
 
 
@@ -174,8 +174,8 @@ class Krr:
     rows: int
     cpu_percentile: float = 95.0
     memory_buffer: float = 0.15
-    every: int = POINTS_A_DAY
-    history: History = field(default_factory=lambda: History(14 * POINTS_A_DAY))
+    every: int = STEPS_A_DAY
+    history: History = field(default_factory=lambda: History(14 * STEPS_A_DAY))
     killed_at: Doubles = field(init=False)
 
     def __post_init__(self) -> None:

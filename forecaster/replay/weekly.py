@@ -7,7 +7,6 @@ from the replay of requests and limits. Beside them stands what was expected of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.assumptions import GIB
 from forecaster.replay.size_compare import LoadForecasts
-from forecaster.replay.size_replay import MOST_WARM, POINTS_A_DAY, Load, replay_sizes
+from forecaster.replay.size_replay import MOST_WARM, STEPS_A_DAY, Load, replay_sizes
 from forecaster.replay.sizers import Ours, Stated
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from forecaster.replay.size_replay import Resource, SizeAccount
     from forecaster.replay.traces import Traces
 
-WEEK = timedelta(days=7)
 SERVICE_STRATEGY = "gated"
 """Name of the strategy that the service follows."""
 
@@ -165,7 +163,7 @@ def _load(traces: Traces, resource: Resource, signal: str, begin: datetime, unti
     points = usage[:, every - 1 :: every][:, first : traces.column(until) // every]
     warm = traces.column(begin) // every - first
     known = ~np.isnan(points)
-    enough = (known[:, :warm].sum(axis=1) >= POINTS_A_DAY // 2) & (known[:, warm:].sum(axis=1) >= POINTS_A_DAY // 2)
+    enough = (known[:, :warm].sum(axis=1) >= STEPS_A_DAY // 2) & (known[:, warm:].sum(axis=1) >= STEPS_A_DAY // 2)
     stated = np.array([bool(one.resources.request(resource)) for one in traces.workloads], bool)
     rows = np.flatnonzero(enough & stated)
     names = tuple(str(traces.workloads[row].id) for row in rows.tolist())

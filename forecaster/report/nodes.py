@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from forecaster.cycle.node_document import document, flat_window
 from forecaster.domain.amounts import counted
+from forecaster.replay.assumptions import GIB
 from forecaster.report.formats import NodesOutput, Output
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 from forecaster.vertical.nodes.headroom import manifests
@@ -99,7 +100,6 @@ def _amounts(window: PoolWindow) -> dict[str, float]:
 
 
 MOST_NODES_SHOWN = 10
-GIB = 2**30
 
 
 def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:

@@ -75,7 +75,7 @@ class PolicyResource(msgspec.Struct, frozen=True):
 
 
 _wire = msgspec.json.Decoder(dict[str, Any])
-NO_SELECTOR = PolicySelector(name="")
+NO_POLICY_SELECTOR = PolicySelector(name="")
 """No workload has no name."""
 
 
@@ -96,7 +96,7 @@ def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
 
 def policy_of_resource(one: CustomResource) -> PolicyResource:
     """What is kept of a PredictivePolicy: all of its `spec` but the selector is a policy."""
-    origin, fault, selector = f"{DEFAULTS} {one.metadata.name}", "", NO_SELECTOR
+    origin, fault, selector = f"{DEFAULTS} {one.metadata.name}", "", NO_POLICY_SELECTOR
     spec: dict[str, Any] = {}
     try:
         spec = _wire.decode(one.spec)

@@ -17,10 +17,10 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, 
 from forecaster.kube.collection import Collection
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
+from forecaster.resources.neighbours import HPAS
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
-    HPAS,
     NODES_PATH,
     PODS_PATH,
     REPLICA_SETS,

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     )
     from forecaster.kube.watch import Watch
 
-HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 PODS_PATH = "/api/v1/pods"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
 NODES_PATH = "/api/v1/nodes"

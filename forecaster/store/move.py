@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.store.database import Database
 
-ROWS_AT_ONCE = 25
+ROWS_A_STATEMENT = 25
 """Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""
 OWNER_COLUMNS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: scores.c.workload}
 """Tables in the order in which they are copied, and the column that refers to a workload."""
@@ -111,7 +111,7 @@ class _Move:
 def _spans(reading: Connection) -> Iterator[tuple[int, int]]:
     """Ids of workloads, some at a time: the last one before them, and the last of them."""
     ids = reading.scalars(union(*(select(owner) for owner in OWNER_COLUMNS.values())).order_by(text("1"))).all()
-    ends = [*ids[ROWS_AT_ONCE - 1 :: ROWS_AT_ONCE], *ids[-1:]]
+    ends = [*ids[ROWS_A_STATEMENT - 1 :: ROWS_A_STATEMENT], *ids[-1:]]
     yield from zip([-1, *ends], dict.fromkeys(ends), strict=False)
 
 

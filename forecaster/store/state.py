@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import struct
 import tempfile
 import zlib
 from dataclasses import dataclass
@@ -14,12 +13,10 @@ import msgspec
 from forecaster.domain.amounts import memory
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
+from forecaster.store.snapshot import CHECKSUM
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-CHECKSUM = struct.Struct("<I")
 
 
 class Persisted(Protocol):

@@ -18,7 +18,7 @@ from forecaster.errors import StoreError
 from forecaster.report.schemas import schema_of
 from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
-from forecaster.store.move import ROWS_AT_ONCE, MovedTable, move
+from forecaster.store.move import ROWS_A_STATEMENT, MovedTable, move
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-FLEET = [workload_id(f"café-{number}") for number in range(2 * ROWS_AT_ONCE + 3)]
+FLEET = [workload_id(f"café-{number}") for number in range(2 * ROWS_A_STATEMENT + 3)]
 EVER = NOON - timedelta(days=30)
 
 
@@ -110,14 +110,14 @@ def test_a_move_that_ended_early_is_gone_on_with(source: str, target: str) -> No
     with pytest.raises(KeyboardInterrupt):
         moved(source, target, stop_after=5)
     rest = moved(source, target)
-    assert (rest["workloads"].copied, rest["decisions"].copied) == (0, 106 - 2 * 2 * ROWS_AT_ONCE)
+    assert (rest["workloads"].copied, rest["decisions"].copied) == (0, 106 - 2 * 2 * ROWS_A_STATEMENT)
     assert content(target) == content(source)
 
 
 def test_what_was_decided_between_two_runs_comes_too(source: str, target: str) -> None:
     moved(source, target)
     decide(source, FLEET[:1], minute=30, replicas=9)
-    assert moved(source, target)["decisions"].copied == 2 * ROWS_AT_ONCE + 1
+    assert moved(source, target)["decisions"].copied == 2 * ROWS_A_STATEMENT + 1
     assert content(target) == content(source)
 
 

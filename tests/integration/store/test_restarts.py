@@ -13,7 +13,7 @@ from forecaster.domain.signal import CPU
 from forecaster.errors import StoreError
 from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
-from forecaster.store.move import OWNER_COLUMNS, ROWS_AT_ONCE, move
+from forecaster.store.move import OWNER_COLUMNS, ROWS_A_STATEMENT, move
 from tests.support import postgres
 from tests.support.recommendations import NOON, recommendation, workload_id
 
@@ -68,7 +68,7 @@ def test_a_killed_database_is_written_to_again_as_soon_as_it_is_back(
 def test_a_move_whose_database_is_killed_is_gone_on_with(
     durable: str, postgres_programs: tuple[Path, str], tmp_path: Path
 ) -> None:
-    fleet = [workload_id(f"moved-{number:03}") for number in range(3 * ROWS_AT_ONCE)]
+    fleet = [workload_id(f"moved-{number:03}") for number in range(3 * ROWS_A_STATEMENT)]
     source = f"sqlite:///{tmp_path}/ledger.db"
     with closing(open_ledger(source)) as ledger:
         # Later than all that other stories have left in this server.
@@ -85,7 +85,7 @@ def test_a_move_whose_database_is_killed_is_gone_on_with(
             move(old, new, killed)
         postgres.restart(*postgres_programs, durable)
         rest = {one.table: (one.rows, one.copied) for one in move(old, new, lambda *_: None)}
-    assert rest == {"workloads": (75, 0), "decisions": (75, 2 * ROWS_AT_ONCE), "scores": (0, 0)}
+    assert rest == {"workloads": (75, 0), "decisions": (75, 2 * ROWS_A_STATEMENT), "scores": (0, 0)}
 
 
 def _emptied(database: Database) -> None:

@@ -8,19 +8,19 @@ import numpy as np
 
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_compare import ours, size_frontier, size_outcomes
-from forecaster.replay.size_replay import POINTS_A_DAY, HeldSizes, Load, replay_sizes, weekly_peak
+from forecaster.replay.size_replay import STEPS_A_DAY, HeldSizes, Load, replay_sizes, weekly_peak
 from forecaster.replay.sizers import Ours, Vpa
 
 if TYPE_CHECKING:
     from forecaster.replay.size_replay import SizeSummary
 
-DAY = POINTS_A_DAY
+DAY = STEPS_A_DAY
 
 
 class Fixed:
     """Everybody gets one GiB-like unit, for ever; a killed container two."""
 
-    every = POINTS_A_DAY
+    every = STEPS_A_DAY
 
     def __init__(self) -> None:
         self.size_now = 1.0
