@@ -79,7 +79,7 @@ class ExpertStanding(NamedTuple):
 
 
 def _lost(actual: Floats, quantiles: Floats, levels: Floats) -> Floats:
-    """Return the pinball loss of quantiles whose levels are along the axis that `levels` broadcasts to."""
+    """Return the pinball loss of quantiles with levels along the axis that `levels` broadcasts to."""
     missing = actual - quantiles
     return np.asarray(np.maximum(levels * missing, (levels - 1) * missing))
 

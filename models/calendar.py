@@ -61,7 +61,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Calendar:
-    """Time zone and holidays of the people whose behaviour is the load.
+    """Time zone and holidays of the people behind the load.
 
     Attributes:
         zone: IANA name of the time zone; days there may have 23 or 25 hours.

@@ -1,4 +1,4 @@
-"""Hour of the week: the quantiles that the same hour had, by the clock and calendar of the people who make the load."""
+"""Hour of the week: quantiles of the same hour of past weeks, by the clock and calendar of the load's users."""
 
 from __future__ import annotations
 

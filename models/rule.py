@@ -79,7 +79,7 @@ class Follows(Protocol):
 
 @runtime_checkable
 class KnowsParts(Protocol):
-    """A rule whose learned state of several panels can be joined by series, and cut apart again."""
+    """A rule with a learned state of several panels that can be joined by series, and cut apart again."""
 
     def stacked(self, learned: Sequence[Any], step: timedelta) -> Any | None:
         """Knowledge of all series of panels of one step, None where it was learned in different ways."""

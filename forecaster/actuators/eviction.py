@@ -1,4 +1,4 @@
-"""`eviction`: whether a pod goes whose node cannot grant its size, so that its successor is made with it. Pure.
+"""Whether to evict a pod from a node that cannot grant its size, so that its successor starts with it. Pure.
 
 Off by default (`vertical.evict`), late, one pod of a workload after the other, never its only ready one. Whether its
 PodDisruptionBudgets let it go is for the API server to say, which asks none about a restart in place.

@@ -243,7 +243,7 @@ def _within_limits(
     """The writes that the limits of a cycle let through: what undoes or renews, then raises, the largest first.
 
     The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
-    A floor whose move waits is renewed meanwhile: where many move in every cycle, the last ones wait for long.
+    A floor is renewed while its move waits: where many move in every cycle, the last ones wait for long.
     """
     moves = [_move(one) for one in writes if one.change in {Change.RAISE, Change.LOWER}]
     found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])

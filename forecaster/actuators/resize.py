@@ -179,8 +179,8 @@ def resize_plan(
 ) -> ResizePlan:
     """Return the resizes of one cycle, and the refusals.
 
-    `watched` are pods with our label, `candidates` at most one of each workload whose size is not
-    the one that is `wanted`; `allowed` says whether a policy lets sizes of ours be.
+    `watched` are pods with our label, `candidates` at most one of each workload with another size
+    than `wanted`; `allowed` says whether a policy permits our sizes.
     """
     plan, busy = ResizePlan(), occupied(watched, now, rules)
     for one in watched:
@@ -263,7 +263,7 @@ def _stuck(
     rules: ResizeSettings,
     evictions: EvictionTerms,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
-    """Decide about a pod whose node does not grant its size, and which pod may be evicted for it."""
+    """Decide about a pod with a size that its node does not grant, and which pod may be evicted for it."""
     if why := waits(one, watched, now, rules.evict_after, evictions):
         yield WriteRefusal(one, RefusalReason.DEFERRED, f"{one}: its node does not grant the size; {why}. {one.said}")
     else:
@@ -359,7 +359,7 @@ def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:
 
 
 def _changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
-    """Return the containers whose size differs. A value that is set stays set: a resize removes nothing."""
+    """Return the containers with another size than wanted. A value that is set stays set: a resize removes nothing."""
     found = {name: _over(now[name], size) for name, size in wanted.items() if name in now}
     return {name: size for name, size in found.items() if size != now[name]}
 

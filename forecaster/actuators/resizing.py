@@ -75,7 +75,7 @@ class ResizeActuator:
         self.offered = cycle
 
     def act(self, now: datetime) -> Effected:
-        """Resize the pods that are under observation, and one pod of each workload whose size differs.
+        """Resize the pods under observation, and one pod of each workload with another size.
 
         Raises:
             ApiError: the pods cannot be read.
@@ -98,7 +98,7 @@ class ResizeActuator:
         return self.policies.stated(id_).vertical.mode == "in-place"
 
     def _left_behind(self, now: datetime) -> list[ResizablePod]:
-        """Return settled pods whose mode has changed; looked for after a change of any mode, and in the first cycle.
+        """Return settled pods of workloads with a changed mode; looked for after a change of any mode.
 
         One that was made with its size keeps it: its owner may never have run it with another one.
         """
@@ -132,7 +132,7 @@ class ResizeActuator:
     def _candidates(
         self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
     ) -> list[ResizablePod] | None:
-        """Return one pod of each workload whose pods have another size; None where pods are not watched."""
+        """Return one pod of each workload with pods of another size; None where pods are not watched."""
         due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in wanted.items() if id_ not in busy}
         running = self.running(due) if due else iter(())
         if running is None:

@@ -63,7 +63,7 @@ class LiveScale:
     fault: str = ""
     """Why the owner's count is not known."""
     watch: Watch = None
-    """Its last change, or a rollback."""
+    """Last change of the object, or its rollback."""
     health: Health = UNKNOWN
     """Health as read for this cycle."""
     pods: int = 0
@@ -177,7 +177,7 @@ def remembered(
 def to_look_at(
     offers: Mapping[WorkloadId, CountOffer], memory: Memory, now: datetime, rules: ScaleSettings
 ) -> Iterator[WorkloadId]:
-    """Yield the workloads whose count may have to change, those that need the most first."""
+    """Yield the workloads with a count that may have to change, those that need the most first."""
     due = [(id_, _asked(offer, offer.current, memory[tuple(id_)], now, rules)) for id_, offer in offers.items()]
     moving = [(id_, count, offers[id_].current) for id_, count in due if count is not None]
     return (id_ for id_, _, _ in sorted(moving, key=lambda each: (-each[1] / max(1, each[2]), each[0])))

@@ -130,7 +130,7 @@ class StatusWriter:
     outcomes: Counter[str] = field(default_factory=Counter)
     """Writes by what became of them."""
     _known: dict[str, tuple[object, float]] = field(default_factory=dict)
-    """By uid: what the present status was made of, and when."""
+    """Content and instant of the status that is written now, by uid."""
     _waiting: list[StatusWrite] = field(default_factory=list)
     _wake: threading.Event = field(default_factory=threading.Event)
     _closed: bool = False

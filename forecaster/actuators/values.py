@@ -57,7 +57,7 @@ class LiveAutoscaler:
     fault: str = ""
     """Why the owner's value is not known."""
     watch: Watch = None
-    """Its last change, or a rollback."""
+    """Last change of the object, or its rollback."""
     health: Health = UNKNOWN
     """Health of its target, as read for this cycle."""
 

@@ -38,7 +38,7 @@ Numbers = list[float | None]
 
 
 class PastForecastView(msgspec.Struct, frozen=True):
-    """Forecasts of the peaks whose windows begin at `begin` + i × `step_seconds`."""
+    """Forecasts of the peaks with windows that begin at `begin` + i × `step_seconds`."""
 
     begin: datetime
     step_seconds: float

@@ -292,7 +292,7 @@ class ScoreMetrics:
 
 
 class CountedLedger:
-    """Ledger whose failures are counted as a metric."""
+    """Ledger with a metric of its failures."""
 
     def __init__(self, ledger: Ledger, metrics: Metrics) -> None:
         self._ledger = ledger

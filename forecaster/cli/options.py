@@ -105,7 +105,7 @@ def api_client(kubeconfig: Path | None, context: str) -> ApiClient:
 
 
 def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
-    """Return the workloads whose `namespace/name` matches a pattern; without a slash it matches any namespace."""
+    """Return the workloads with a `namespace/name` that matches a pattern; without a slash it matches any namespace."""
     from fnmatch import fnmatchcase
 
     wanted = pattern if "/" in pattern else f"*/{pattern}"
@@ -130,7 +130,7 @@ def of_namespaces(ids: Iterable[WorkloadId], names: str | None) -> list[Workload
 
 
 def narrowed(settings: Settings, pattern: str) -> Settings:
-    """Return settings whose queries are restricted to the workloads of a pattern: one workload costs one workload."""
+    """Return settings with queries restricted to the workloads of a pattern: one workload costs one workload."""
     namespace, _, name = pattern.rpartition("/")
     return settings.model_copy(update={"queries": settings.queries.about(namespace or "*", name)})
 

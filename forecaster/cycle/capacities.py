@@ -78,7 +78,7 @@ class Capacities:
     def renew(
         self, history: Histories, containers: Containers, policies: Policies, workloads: Sequence[Workload]
     ) -> None:
-        """Learn the capacity of some workloads whose containers were read since the last time."""
+        """Learn the capacity of some workloads with containers that were read since the last time."""
         if containers.read is not None and containers.read != self.read:
             self.read = containers.read
             self._take(containers.facts.carried)

@@ -100,7 +100,7 @@ def _ask(
 ) -> list[str]:
     """Ask for these gaps; return a sentence for each that failed, and stop when the source does not answer at all.
 
-    A signal whose query takes too long is a missing signal: the others are asked for, but not many more time-outs.
+    A signal with a query that takes too long is missing: the others are asked for, but not many more time-outs.
     """
     workloads = {one.id: one for one in targets.inventory.workloads}
     failures: list[str] = []

@@ -37,7 +37,7 @@ class RowTexts(NamedTuple):
 
     @classmethod
     def of(cls, workload: Workload, words: RowWords, resources: Resize | Hold) -> RowTexts:
-        """Those of a workload as it is now."""
+        """Return the texts of a workload as it is now."""
         hpa = workload.autoscaler
         return cls(words, workload.resources, resources, hpa.targets if hpa else ())
 

@@ -159,7 +159,7 @@ class FleetDecisions(DecidedRows):
         return self._context.sizes.size(rows.workloads[index], self._sizings[index], row.policy.vertical)
 
     def at_maximum(self) -> int:
-        """Count the workloads whose count only their maximum limits."""
+        """Count the workloads with a count that only their maximum limits."""
         held_below = (one.scales & (one.counts[-2] > one.inputs.policy.max_replicas) for _, one in self.groups)
         return sum(int(np.count_nonzero(some)) for some in held_below)
 

@@ -110,7 +110,7 @@ def forecasts_of(
 ) -> Forecasts:
     """Return latest values and forecasts by the fitted models.
 
-    A signal whose forecast fails as a whole has none, with the reason; the others go on.
+    A signal has no forecast, with the reason, where it fails as a whole; the others go on.
     """
     peaks, failures = {}, []
     for signal, wanted in rows.standing.driven.items():

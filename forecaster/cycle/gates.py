@@ -1,7 +1,7 @@
-"""Where forecasts stand on each workload, judged anew when it is their turn: new workloads first, each once a day.
+"""The gate of each workload, judged in turn: new workloads first, each once a day.
 
-Judging is a replay of past days, which is cheap for many workloads at once: those whose turn it is are collected for
-some minutes.
+Judging is a replay of past days, which is cheap for many workloads at once: those that are due are collected for some
+minutes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Renewed(NamedTuple):
 
 @dataclass(slots=True)
 class ForecastGates:
-    """Gates of the workloads whose policy asks for one; a new workload starts at the beginning.
+    """Gates of the workloads with a policy that asks for one; a new workload starts at the beginning.
 
     A workload that is away for no longer than a day stands where it stood.
     """
@@ -109,7 +109,7 @@ class ForecastGates:
         self.records = {}
 
     def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
-        """Judge the workloads whose turn it is, every few minutes."""
+        """Judge workloads in turn, every few minutes."""
         done = Renewed([], [])
         if targets.down or (self.latest is not None and timedelta() < now - self.latest < JUDGING_INTERVAL):
             return done

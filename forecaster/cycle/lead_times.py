@@ -115,7 +115,7 @@ class LeadTimes:
     """What was persisted last."""
 
     def look(self, targets: Targets, now: datetime) -> None:
-        """Observe the workloads whose count or readiness changed; a source that is down shows nothing."""
+        """Observe the workloads with a changed count or readiness; a source that is down shows nothing."""
         if targets.down:
             return
         if self.looked is None or now - self.looked > LONGEST_BLINK * self.interval:
@@ -209,7 +209,7 @@ class LeadTimes:
         self.pools = _restored_pools(pools)
 
     def _slower_pool(self, id_: WorkloadId) -> str:
-        """Return the node pool whose pods take longer than those of the workload as a whole; empty if none does."""
+        """Return the node pool with pods slower than those of the workload as a whole; empty if there is none."""
         pool, pods = self.pools.get(id_, UNPOOLED).slowest(), self.pods.get(id_, UNWATCHED)
         if not pool or pods.rung is None:
             return ""

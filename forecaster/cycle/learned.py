@@ -40,7 +40,7 @@ class LearnedPolicies:
         self.medians.append(np.full(rows, np.nan))
 
     def advised(self, inputs: Inputs, group: RowGroup, places: NDArray[np.int64], now: float) -> Inputs:
-        """The inputs of a group with the demand of learned policies in the rows whose policy names one."""
+        """Return the inputs of a group with the demand of learned policies in the rows that name one."""
         for kind, rows in group.learned.items():
             before = self._before(places)
             self.medians[-1][places[rows]] = median_of(inputs)[rows]

@@ -82,7 +82,7 @@ class HeadroomView(msgspec.Struct, frozen=True):
 
 
 class PressureView(msgspec.Struct, frozen=True):
-    """A node whose memory may run out: the probability, and the pods that would be evicted first."""
+    """A node that may run out of memory: the probability, and the pods that would be evicted first."""
 
     node: str
     risk: float

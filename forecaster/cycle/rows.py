@@ -134,7 +134,7 @@ class StandingRows:
 
     @cached_property
     def driven(self) -> Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]]:
-        """Return the workloads whose count each signal decides, by span: only these are forecast."""
+        """Return the workloads with a count that each signal decides, by span: only these are forecast."""
         found: dict[Signal, dict[PeakSpan, list[WorkloadId]]] = {}
         for id_, row in zip(self.ids, self.rows, strict=True):
             for signal in row.signals:
@@ -143,12 +143,12 @@ class StandingRows:
 
     @cached_property
     def corrected(self) -> list[int]:
-        """Return the rows whose forecast level follows from its past coverage."""
+        """Return the rows with a forecast level that follows from its past coverage."""
         return [position for position, row in enumerate(self.rows) if corrects(row.policy)]
 
     @cached_property
     def gated(self) -> list[int]:
-        """Return the rows whose forecast acts only where the gate lets it."""
+        """Return the rows with a forecast that acts only where the gate lets it."""
         return [position for position, row in enumerate(self.rows) if row.policy.horizontal.gate]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Step 6: forecasts whose time has come, beside what was measured."""
+"""Scoring: compare matured forecasts with what was measured."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Scoring:
     def matured(
         self, history: Histories, sight: Forecasts, policies: Policies, now: datetime, coverage: Coverage | None = None
     ) -> list[ForecastScore]:
-        """Return scores of the forecasts whose window is over, then add this cycle's; `coverage` learns from them."""
+        """Score the forecasts with a window that is over, then add this cycle's; `coverage` learns from them."""
         self.turn = (self.turn + 1) % SCORING_ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]

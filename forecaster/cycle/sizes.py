@@ -79,7 +79,7 @@ class PodSizes:
             self.known = {one.id: self.known[one.id] for one in workloads if one.id in self.known}
 
     def _due(self, workloads: Sequence[Workload]) -> list[Workload]:
-        """Return the workloads whose turn it is, and some of those without a size."""
+        """Return the workloads that are due, and some of those without a size."""
         count = len(workloads)
         fresh = list(islice((one for one in workloads if one.id not in self.known), self.first))
         in_turn = [one for i, one in enumerate(workloads) if i * SIZING_ROUNDS // count == self.turn]

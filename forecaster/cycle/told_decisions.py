@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.publish.numbers import FleetNumbers
 
 OTHERS = 2**62
-"""From here on numbers of texts are free: those of workloads that are held come from what is said of them."""
+"""First free number of a text: the texts of held workloads come from the reasons for holding."""
 
 
 class ToldTexts(NamedTuple):
@@ -64,7 +64,7 @@ class ToldDecisions(DecidedRows):
 
     @property
     def worded(self) -> NDArray[np.uint64]:
-        """As it was told."""
+        """Return the versions of the texts as received."""
         return self._worded
 
     @property

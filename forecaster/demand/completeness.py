@@ -4,7 +4,7 @@ A value is incomplete where the server says that a part is missing, where sample
 only (after an outage of Prometheus, of a target, of a container), or where ready pods have no samples. It is a lower
 bound then, and not learned from. What pods use to start is no demand: while ready pods are too young to count, the
 usage of the others is a lower bound, too (HPA rules §6); what all of them use is learned from, and warm-up is taken out
-of that. Pods that leave hand their load to the others, whose rates show it a window later: until then a sum sags, and
+of that. Pods that leave hand their load to others, and their rates show it a window later: until then a sum sags, and
 would ask for the next scale-in. An amount that the pods cannot use is none at all.
 """
 

@@ -105,7 +105,7 @@ class Workload:
     """Containers that its HPA names (ContainerResource), as far as they state anything."""
 
     def measured_container(self, resource: str) -> str:
-        """Return the one container whose resource the HPA reads; empty where there is none, or more than one."""
+        """Return the one container that the HPA reads for this resource; empty for none or several."""
         targets = self.autoscaler.targets if self.autoscaler else ()
         named = {one.container for one in targets if one.container and one.metric == resource}
         return named.pop() if len(named) == 1 else ""

@@ -34,7 +34,7 @@ class Situation(NamedTuple):
 
     measured: Floats
     median: Floats
-    """Of the coming peak."""
+    """Median of the coming peak, in pods."""
     upper: Floats
     """90 % quantile of the coming peak."""
     before: Floats
@@ -159,7 +159,7 @@ def features_of(one: Situation) -> Floats:
 
 
 def _log_ratio(above: Floats, below: Floats) -> Floats:
-    """Of amounts in pods; a tenth of a pod is as good as none."""
+    """Return the logarithm of a ratio of amounts in pods; a tenth of a pod counts as none."""
     return np.asarray(np.log(np.maximum(above, 0.1) / np.maximum(below, 0.1)))
 
 
@@ -173,7 +173,7 @@ EDGES: Mapping[str, tuple[float, ...]] = {
     "sine": (0.0,),
     "cosine": (0.0,),
 }
-"""Where a feature passes from one cell to the next; time of day has four quarters."""
+"""Bounds between the cells of each feature; time of day has four quarters."""
 SHAPE = tuple(len(EDGES[name]) + 1 for name in FEATURES)
 CELLS = int(np.prod(SHAPE))
 
@@ -205,7 +205,7 @@ class QTable:
         return np.where(np.isfinite(known[:, STAY]), best, STAY)
 
     def arrays(self) -> dict[str, Floats]:
-        """To be kept."""
+        """Return the table as plain arrays to save."""
         return {"value": self.value, "tried": self.tried}
 
 
@@ -215,14 +215,14 @@ UNTRIED = -20.0
 
 
 DEPTH = 9
-"""Of the deepest leaf."""
+"""Depth of the deepest leaf."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
     """Extremely randomised trees (Ernst, Geurts, Wehenkel 2005) side by side, [tree, node] each.
 
-    Children, feature and threshold of a split, and the value of a leaf: a node whose left child is -1.
+    Children, feature and threshold of a split, and the value of a leaf: a node with -1 as its left child.
     """
 
     left: NDArray[np.int32]
@@ -241,7 +241,7 @@ class Forest:
         return np.asarray(self.action_values(features).argmax(axis=1))
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """To be kept."""
+        """Return the trees as plain arrays to save."""
         return {name: getattr(self, name) for name in ("left", "right", "feature", "threshold", "value")}
 
     def _mean(self, inputs: Floats) -> Floats:

@@ -124,7 +124,7 @@ class Combined(NamedTuple):
 def combined(proposals: Sequence[Counts], current: Counts, lower_bound: Flags | None = None) -> Combined:
     """Return one recommendation of proposals [target][row]; a target without one blocks scaling down, never up.
 
-    So does a target whose proposal is a `lower_bound` [row]. A running maximum of zero is replaced by any later
+    So does a target with a `lower_bound` [row] as its proposal. A running maximum of zero is replaced by any later
     proposal, even a negative one.
     """
     if not proposals:

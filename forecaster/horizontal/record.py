@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.targets import PodTarget
 
 NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, nan)
-"""Of a row about which nothing was decided."""
+"""Rules of a row about which nothing was decided."""
 
 
 class Subject(NamedTuple):
@@ -50,7 +50,7 @@ class Subject(NamedTuple):
     workload: Workload
     policy: HorizontalPolicy
     outlooks: Mapping[str, SignalForecast]
-    """By signal; where a value is unknown, why."""
+    """Latest demand and forecast by signal; where a value is unknown, the reason."""
     shut: str = ""
     """Why the gate keeps the forecast from having its say."""
     failure: str = ""
@@ -132,7 +132,7 @@ def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
 
 
 def _target_numbers(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetNumbers]:
-    """Those of each target that is usable."""
+    """Yield the numbers of each usable target."""
     for target, kind in enumerate(decisions.inputs.rules.kinds):
         ahead = outlook_of(subject, kind.signal).ahead
         yield TargetNumbers(

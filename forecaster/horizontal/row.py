@@ -19,7 +19,7 @@ class RuleNumbers(NamedTuple):
     """What a policy says in numbers, as far as a sentence names it."""
 
     quantile: float
-    """Of the coming peak."""
+    """Quantile of the coming peak."""
     surge: float
     """How far a forecast may move a count, as a ratio of it; NaN for no bound."""
     stabilization: float
@@ -44,11 +44,11 @@ class TargetWords(NamedTuple):
 
     signal: str
     target: str = ""
-    """In words; empty for one that cannot be computed."""
+    """Target in words; empty for one that cannot be computed."""
     note: str = ""
     """Why it cannot be computed."""
     unit: str = ""
-    """Of the signal."""
+    """Unit of the signal."""
     pod: float = 0.0
     """The demand of a pod at its target, in that unit."""
     unmeasured: str = ""
@@ -56,7 +56,7 @@ class TargetWords(NamedTuple):
     unforeseen: str = ""
     """Why there is no forecast."""
     model: str = ""
-    """Of the forecast; empty where there is none."""
+    """Model of the forecast; empty where there is none."""
     begin: float = 0.0
     """Seconds from the decision until the window of the forecast begins."""
     until: float = 0.0
@@ -75,7 +75,7 @@ class RowWords(NamedTuple):
 
     rules: RuleNumbers
     targets: tuple[TargetWords, ...] = ()
-    """In the order of the HPA, those that cannot be computed among them."""
+    """Targets in the order of the HPA, those that cannot be computed among them."""
     autoscaler: str = ""
     """Name of the HPA that owns the count; empty if none does."""
     shut: str = ""
@@ -89,7 +89,7 @@ class RowWords(NamedTuple):
     lead_seconds: float | None = None
     """The lead time in force."""
     lead_origin: str = ""
-    """Where that is known from."""
+    """Origin of the lead time."""
     nothing_decided: str = ""
     """A `Reason` for which the row is held whatever its numbers are, as `hold` says; empty where it was decided."""
 
@@ -124,12 +124,12 @@ class RowNumbers(NamedTuple):
     watched: bool
     """Whether the forecast is shown and has no say."""
     reactive: int
-    """By measured demand, before any clamp."""
+    """Replicas by measured demand, before any clamp."""
     forecast: int
-    """By the forecast, before any clamp; `codes.UNKNOWN` where it had no say."""
+    """Replicas by the forecast, before any clamp; `codes.UNKNOWN` where it did not act."""
     counts: tuple[int, ...]
     """After each of `clamps.CLAMPS`."""
     outage_until: float
     """Epoch seconds until when the floor of an outage holds."""
     targets: tuple[TargetNumbers, ...]
-    """Those that are usable, in their order."""
+    """Usable targets, in their order."""

@@ -30,7 +30,7 @@ class Standing(StrEnum):
 
 
 class GateForecaster(StrEnum):
-    """Forecaster whose forecast is used."""
+    """Origin of the forecast that acts."""
 
     MODEL = "model"
     SEASONAL = "seasonal"
@@ -49,7 +49,7 @@ NEW, NO_HISTORY, TOO_SHORT, TOO_FAR, NO_BETTER, PROMISING, PROMOTED, STILL_BETTE
 
 
 class Gate(NamedTuple):
-    """Gate of one workload: its state, whose forecast is used, since when, and why."""
+    """Gate of one workload: its state, the forecaster that it judges, since when, and why."""
 
     standing: Standing = Standing.OBSERVE
     forecaster: GateForecaster = GateForecaster.MODEL

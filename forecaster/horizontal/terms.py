@@ -34,7 +34,7 @@ class Terms(NamedTuple):
 
     rules: Rules
     policy: tuple[float, ...]
-    """In the order of `PolicyColumns`."""
+    """Numbers of the policy in the order of `PolicyColumns`."""
     targets: tuple[tuple[float, float, float], ...]
     """Goal, request and full pod of each target, as in `TargetColumns`."""
 
@@ -44,7 +44,7 @@ UNREADABLE_TERMS = Terms(
     (0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.5, 1, MAX_INT32, MAX_INT32, 0.0, 0.0),
     (),
 )
-"""Of a row that cannot be read."""
+"""Terms of a row that cannot be read."""
 
 
 def terms_of(

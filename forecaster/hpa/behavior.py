@@ -115,7 +115,7 @@ def stabilize(
 ) -> tuple[int, PastRecommendations]:
     """Return the size nearest to `current` between the up window's lowest and the down window's highest (§11.1).
 
-    Returns the stabilised count and the history with `recommendation` stored. An entry whose age equals a window is
+    Returns the stabilised count and the history with `recommendation` stored. An entry exactly as old as a window is
     neither considered nor stale.
     """
     up_edge, down_edge = now - scale_up_window, now - scale_down_window

@@ -104,7 +104,7 @@ def stabilize_down(
 ) -> tuple[int, PastRecommendations]:
     """Return the highest recommendation of the window, and the history with this one stored (HPA rules §10).
 
-    An entry whose age equals the window still counts. The result may exceed the current size.
+    An entry exactly as old as the window still counts. The result may exceed the current size.
     """
     cutoff = now - window
     highest, stale = recommendation, None

@@ -74,7 +74,7 @@ class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
 
 
 class RawPage(msgspec.Struct, frozen=True):
-    """A page whose items are not decoded."""
+    """A page with items that are not decoded."""
 
     metadata: ListMeta
     items: list[msgspec.Raw] | None = None

@@ -120,7 +120,7 @@ def _whole(answer: BaseHTTPResponse) -> RawAnswer:
 
 
 def _ended(answer: BaseHTTPResponse) -> None:
-    """End a connection whose response is not read to its end, and free its place in the pool."""
+    """End a connection with a response that is not read to its end, and free its place in the pool."""
     answer.close()
     answer.release_conn()
 

@@ -94,7 +94,7 @@ class Leader(NamedTuple):
 class Election:
     """Leader election of one replica; call `step` every few seconds in one thread, `valid` from any.
 
-    `seconds` is monotonic; `clock` is for people who look at the Lease.
+    `seconds` is monotonic; `clock` is written into the Lease.
     """
 
     leases: Leases

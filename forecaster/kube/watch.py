@@ -73,7 +73,7 @@ class WatchHealth:
 class Watch(Generic[T, V]):
     """Objects of a collection as they are now, each reduced by `reduce`; None leaves the object out.
 
-    `on_change` hears of each key whose value differs, with the value before and after (None: it was not, is not there);
+    `on_change` is called for each key that changed, with the value before and after (None: it is absent);
     it is called in the thread of the watch and must not take long.
     """
 

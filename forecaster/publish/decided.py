@@ -1,6 +1,6 @@
 """From what a cycle decides to the columns that offers are made of: the one place that knows how decisions come.
 
-A cycle hands over a fleet: a sequence of recommendations whose numbers are there as columns already, and whose records
+A cycle hands over a fleet: a sequence of recommendations with their numbers as columns already, and with records that
 are made one by one when asked for. A plain list of recommendations (a source that is down, a test) is read row by row.
 """
 
@@ -36,7 +36,7 @@ class FleetTexts(Protocol):
 
     @property
     def words(self) -> RowWords:
-        """Of its count."""
+        """Words of the count."""
 
     @property
     def current(self) -> Resources:

@@ -155,7 +155,7 @@ class DecisionHistory:
         return [*known.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
-        """Return the signals whose forecasts erred most, relative to their peaks; those with few scores left out."""
+        """Return the signals with the largest forecast errors, relative to their peaks, without those of few scores."""
         known = ((id_, signal, one) for id_, sums in self._sums.items() for signal, one in sums.items())
         erred = nlargest(count, (one for one in known if one[2].error_ratio >= 0.0), key=lambda one: one[2].error_ratio)
         return [(id_, sums.view(signal)) for id_, signal, sums in erred]

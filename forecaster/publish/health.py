@@ -52,7 +52,7 @@ class SourceView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LeadAccuracy(msgspec.Struct, frozen=True, gc=False):
-    """Accuracy of one model's forecasts whose window ended so many minutes after they were made.
+    """Accuracy of one model's forecasts with a window that ended so many minutes after they were made.
 
     Ratios as in `AccuracyView`, newer ones counting more.
     """

@@ -80,7 +80,7 @@ _STANDING = np.array(
     [DECIDED if reason in SCALED else STANDING.get(reason, HELD) for reason in DECIDED_REASONS], np.int8
 )
 DECIDED_REASON = np.zeros(len(REASON_WORDS), np.int8)
-"""By a position in `record.REASON_WORDS`, that in `horizontal.codes.REASONS`; 0 for reasons that no count has."""
+"""Position in `horizontal.codes.REASONS` by position in `record.REASON_WORDS`; 0 for reasons that no count has."""
 DECIDED_REASON[_REASON_WORD] = np.arange(len(DECIDED_REASONS))
 
 

@@ -1,7 +1,7 @@
 """TableFile: the offers and records of a cycle as a table in the file that the serving process watches.
 
 Numbers are columns and written as they are. Words are made for the rows in which they have changed: another policy, HPA
-or size, another model, gate or event. The sentences of a record are made of both by those who ask for it.
+or size, another model, gate or event. The sentences of a record are made of both when it is read.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class WrittenTexts(NamedTuple):
 
     @classmethod
     def of(cls, texts: FleetTexts) -> WrittenTexts:
-        """Those of the texts of a fleet."""
+        """Return the written texts of a fleet."""
         readers, current = encoded_readers(texts.targets), None if texts.words.nothing_decided else texts.current
         return cls(_words.encode(texts.words), _sizes(texts.current, texts.resources), readers, current)
 

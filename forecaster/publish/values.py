@@ -221,7 +221,7 @@ def _demand(offer: WorkloadOffer, signal: str) -> OfferedNumber | NotNamed | Non
 
 
 def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> MetricReader | NotNamed | None:
-    """Return the reader whose count is to be kept; two different targets of a metric leave open which one asks."""
+    """Return the reader that keeps its count; two different targets of a metric leave open which one asks."""
     if target > 0:
         return MetricReader(target)
     readers = {

@@ -44,7 +44,7 @@ class VpaView(msgspec.Struct, frozen=True):
 
 
 class VpasSight(msgspec.Struct, frozen=True):
-    """When VPAs were listed, or why they are not known, in a sentence."""
+    """Instant at which VPAs were listed, or why they are not known, in a sentence."""
 
     read_at: datetime | None = None
     unknown: str = ""

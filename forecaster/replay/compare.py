@@ -81,7 +81,7 @@ def compare(
     """Replay `traces` from `begin` to `until`, by default their last day; what lies before is history.
 
     `policies` are the defaults unless given, `seconds` is a clock for durations only. After Ctrl-C `watch` may have
-    the strategies compared whose forecasts are there.
+    the strategies compared for which there are forecasts.
     """
     until = traces.end if until is None else until
     begin = until - DAY if begin is None else begin

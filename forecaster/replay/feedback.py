@@ -73,7 +73,7 @@ class ReplayLoad(Protocol):
 
 
 def load_of(feedback: Feedback, capacity: Floats, signal: str, sync: timedelta) -> ReplayLoad:
-    """Return the load of rows whose pods carry so much of a signal."""
+    """Return the load of rows with pods that carry so much of a signal."""
     if feedback == NO_FEEDBACK:
         return RecordedLoad(capacity)
     return AnsweringLoad(feedback, capacity, signal, -(-feedback.cold // sync))

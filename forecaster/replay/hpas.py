@@ -74,7 +74,7 @@ class SlidingWindow:
 class ScaleEvents:
     """Changes of one direction (HPA rules §11.2, §11.4): `change[slot, row]` made at sync `at[slot, row]`.
 
-    Slots that were never used are `FREE`. A slot whose change is outdated is flagged, counts on until it is
+    Slots that were never used are `FREE`. A slot with an outdated change is flagged, counts on until it is
     overwritten, and is the first to be.
     """
 

@@ -30,7 +30,7 @@ class Traces:
     """Total demand of several workloads, minute by minute.
 
     `values[signal][i, j]`, float64, is what all pods of `workloads[i]` used, or were asked for, in the minute that ends
-    at `start + j` minutes: cores, bytes, requests per second; NaN where nothing was measured. A signal that nobody has
+    at `start + j` minutes: cores, bytes, requests per second; NaN where nothing was measured. A signal of no workload
     may be absent. `values[PODS]`, if there, are pods that were ready then.
     """
 

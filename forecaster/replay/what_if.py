@@ -203,7 +203,7 @@ def changed_policy(policy: Policy, change: WhatIfChange) -> Policy:
 
 
 def with_bounds(workload: Workload, change: WhatIfChange) -> Workload:
-    """Return the workload with an HPA whose bounds allow the changed ones."""
+    """Return the workload with an HPA and bounds that allow the changed ones."""
     hpa = workload.autoscaler
     if hpa is None or (change.min_replicas is None and change.max_replicas is None):
         return workload

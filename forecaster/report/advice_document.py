@@ -178,7 +178,7 @@ class Bytes(TypedDict):
 
 
 class Totals(TypedDict):
-    """Totals of workloads whose present and recommended sizes are known; no cost where no price was given."""
+    """Totals of workloads with known present and recommended sizes; no cost where no price was given."""
 
     workloads: int
     with_a_recommendation: int

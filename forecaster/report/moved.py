@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MovedView(msgspec.Struct, frozen=True):
-    """Both databases, and what each contains now."""
+    """Content of both databases after a move."""
 
     source: str
     target: str

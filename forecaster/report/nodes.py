@@ -103,7 +103,7 @@ MOST_NODES_SHOWN = 10
 
 
 def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
-    """Print pools with their windows, spare capacity, and the nodes whose memory fills up."""
+    """Print pools with their windows, spare capacity, and the nodes that run out of memory."""
     if not ahead.pools:
         print_text("No nodes are known: give --objects, or let Prometheus scrape kube-state-metrics.")
         return
@@ -165,7 +165,7 @@ def _between(one: JointSum, unit: float) -> str:
 
 
 def pressure_columns(ahead: NodeForecast) -> list[PrintedColumn]:
-    """Return the nodes whose memory is most likely to run out."""
+    """Return the nodes that are most likely to run out of memory."""
     nodes = ahead.pressures[:MOST_NODES_SHOWN]
     return [
         PrintedColumn("NODE", [one.node for one in nodes]),

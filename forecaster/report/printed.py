@@ -58,7 +58,7 @@ class PrintedColumn:
 
 
 class _Output(Console):
-    """Standard output whose lines are never wrapped; a closed pipe raises an error as everywhere."""
+    """Standard output without wrapped lines; a closed pipe raises an error as everywhere."""
 
     def on_broken_pipe(self) -> None:
         """Raise the error, in place of rich's own exit."""

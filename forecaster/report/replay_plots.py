@@ -36,7 +36,7 @@ def style_of(name: str) -> str:
 
 
 def coinciding(curves: Mapping[str, Mapping[float, Account]]) -> dict[str, str]:
-    """Return strategies whose every point equals that of an earlier one, and that one."""
+    """Return strategies that equal an earlier one at every point, and that one."""
     found: dict[str, str] = {}
     seen: dict[tuple[tuple[float, float], ...], str] = {}
     for name, by_share in curves.items():

@@ -89,7 +89,7 @@ class ConditionState(NamedTuple):
 
 
 def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatus, now: datetime) -> AutoscalerStatus:
-    """Return the status after a cycle; conditions whose status stays keep the instants of `before`."""
+    """Return the status after a cycle; conditions with an unchanged status keep the instants of `before`."""
     found = decided.recommendation
     findings = {
         "Ready": _ready(one, decided),
@@ -185,7 +185,7 @@ def _word(reason: str) -> str:
 
 
 def news(before: AutoscalerStatus, after: AutoscalerStatus) -> list[Condition]:
-    """Return the conditions whose status or reason changed: each is worth an Event. Not those of a first status."""
+    """Return the conditions with a changed status or reason: each is worth an Event. Not those of a first status."""
     return [one for one in after.conditions if one.type != "Limited" and is_news(before.condition(one.type), one)]
 
 

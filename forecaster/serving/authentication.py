@@ -121,7 +121,7 @@ PROXY_RETRY_SECONDS = 0.5
 
 
 class ObjectReader(Protocol):
-    """An API server whose objects can be read."""
+    """An API server with readable objects."""
 
     async def get(self, path: str, kind: type[T]) -> T:
         """One object. Raises ApiError."""

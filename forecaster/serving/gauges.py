@@ -1,7 +1,7 @@
 """Gauges of every workload as text for /metrics, made once a table, with room for requests in between.
 
 `forecaster_demand`, `forecaster_replicas` and `forecaster_floor` are the offer, number by number what an HPA reads of
-the external metrics of these names; only of workloads whose policy publishes. All others are to look at: what there
+the external metrics of these names; only of published workloads. All others are to look at: what there
 is, what was decided and what is forecast. What is not known has no series: neither 0 nor NaN, which readers would take
 for a number.
 """

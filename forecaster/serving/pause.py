@@ -1,7 +1,7 @@
-"""Who writes to the cluster, and the pause of all writes: an annotation of the Lease, set for users who have the right.
+"""Which replica writes to the cluster, and the pause of all writes: an annotation of the Lease, set by permitted users.
 
 The right is `put` on the non-resource URL `/dashboard/pause`; access control asks the API server about it as about any
-other, and on a port without it nothing can be paused. Who paused, and when, is written beside it and logged.
+other, and on a port without it nothing can be paused. User and instant are written beside it and logged.
 """
 
 from __future__ import annotations

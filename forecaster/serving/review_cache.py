@@ -1,4 +1,4 @@
-"""ReviewCache: answers of reviews that hold for some seconds; ReviewTurns: how many at a time, and whose is next."""
+"""ReviewCache keeps reviews for some seconds; ReviewTurns limits concurrent ones, with callers in turns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HoldTimes(NamedTuple):
 
 
 class ReviewTurns:
-    """Limit reviews to `workers` at a time and `open_max` of one caller; callers whose reviews wait take turns.
+    """Limit reviews to `workers` at a time and `open_max` of one caller; waiting callers take turns.
 
     So the review of a caller waits for one of each other caller, and not for all that others have asked before.
     """

@@ -107,7 +107,7 @@ class SecureListening:
         self.discovered(found)
 
     def _take_over(self, found: FrontProxy) -> None:
-        """Replace the context first: a client whose connection ends comes back at once."""
+        """Replace the context first: a client comes back at once when its connection ends."""
         before = self.access_control.front_proxy
         self.certificates.trust(found.ca)
         self.certificates.refresh()

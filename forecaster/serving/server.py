@@ -70,7 +70,7 @@ class HttpServer(uvicorn.Server):
     def drop_peers(self) -> None:
         """Let every connection with TLS end after its present answer: its handshake knew another CA, or none.
 
-        One that was made before any CA was known was not asked for a certificate; a proxy would keep it, and be nobody.
+        A connection from before any CA was known has shown no certificate; a proxy on it would stay anonymous.
         """
         for connection in self.open_connections():
             if connection.secure:

@@ -1,4 +1,4 @@
-"""Turns: whose review or handshake is next."""
+"""The order in which callers get reviews and handshakes: in turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FairTurns(Generic[T]):
         self._count += 1
 
     def take(self) -> T:
-        """Remove and return the first item of the caller whose turn it is.
+        """Remove and return the first item of the caller that is next in turn.
 
         Raises:
             KeyError: there is none.

@@ -55,7 +55,7 @@ class UpstreamAdapter:
         self._known: tuple[ApiResource, ...] = ()
 
     def has(self, request: ApiRequest) -> bool:
-        """Whether the upstream adapter answers this: a value of the external group whose name is not one of ours."""
+        """Whether the upstream adapter answers this: a value of the external group with a name that is not ours."""
         call = value_call(request.path) if request.method == "GET" else None
         return isinstance(call, ExternalValue) and call.metric not in METRICS
 

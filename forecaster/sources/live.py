@@ -69,7 +69,7 @@ LIVE_AGED_SECONDS = 60.0
 class LiveCluster:
     """Watches of HPAs, workloads, ReplicaSets and pods, and their combined state.
 
-    `changed` hears of each workload whose count or whose HPA is another one, in the thread of a watch. It may be set
+    `changed` is called for each workload with a changed count or HPA, in the thread of a watch. It may be set
     before the start.
     """
 

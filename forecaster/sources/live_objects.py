@@ -134,7 +134,7 @@ class LiveHpa(msgspec.Struct, frozen=True):
 
     @property
     def scaled(self) -> WorkloadId:
-        """Return the workload whose count it sets."""
+        """Return the workload that it scales."""
         return workload_id(self.meta.namespace, self.spec.scale_target.kind, self.spec.scale_target.name)
 
 

@@ -1,6 +1,6 @@
 """Requests in flight at servers of large models: what a pod runs, what waits for it, and how much of it a pod carries.
 
-CPU says little of a server whose work is on a GPU, and requests per second little where one takes a second and the next
+CPU says little of a server that works on a GPU, and requests per second little where one takes a second and the next
 a minute. What runs and waits is demand that no queue hides: a pod that is full lets more of it wait, not less of it be
 seen. What a pod ran while more waited is what it can carry.
 """

@@ -226,7 +226,7 @@ class PrometheusSource:
         return self._rows(question, self._client.ask(question))
 
     def _whole(self, question: Query) -> tuple[InstantRow, ...]:
-        """Ask for facts whose absence has a meaning, e.g. that a workload has no HPA."""
+        """Ask for facts that mean something by their absence, e.g. that a workload has no HPA."""
         answer = self._client.ask(question)
         if answer.partial:
             where = f"query {question.name!r} to {shown_url(self._settings.url)}"
@@ -298,7 +298,7 @@ def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str
 
 
 def _back_offs() -> tuple[BackOff, BackOff]:
-    """Return the back-offs of single questions, and of signals whose query takes too long."""
+    """Return the back-offs of single questions, and of signals with a slow query."""
     return BackOff(), BackOff(LONGEST_OF_SIGNAL)
 
 

@@ -21,7 +21,7 @@ of which the cgroup `id` differs.
 
 `cpu_pods` says what a sum of CPU is made of, by the label `what`. `settled`: the usage of pods that are past their
 start, those that were ready at some time in the five minutes before the window of the rate (HPA rules §6: a pod that
-has never been ready is left out, and so is one whose sample is older than its readiness). `samples`: of these pods, two
+has never been ready is left out, and so is one with a sample older than its readiness). `samples`: of these pods, two
 counts in one number, 1e9 for each that has a rate, and the samples of its best container within the window.
 """
 

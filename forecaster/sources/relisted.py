@@ -1,4 +1,4 @@
-"""A source whose inventory is another one; all else it is asked for as ever."""
+"""A source with another inventory in front of it; every other question goes to the source."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class DaskExecutor:
             yield from (ShardFailure(shard, fault) for shard in left)
 
     def _asked(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        """Submit the remaining tasks; a task whose result has come is removed."""
+        """Submit the remaining tasks; a task is removed once its result has come."""
         round_ = Round(self._connected(seconds), self.last)
         self.there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
         workers = [worker for worker in self.there if worker not in self.avoided] or self.there

@@ -88,7 +88,7 @@ class ShardResult(NamedTuple):
 
 
 class ListedSource(RelistedSource):
-    """Source whose inventory is given and not read."""
+    """Source with an inventory that is given and not read."""
 
     def __init__(self, source: PrometheusSource, inventory: Inventory) -> None:
         super().__init__(source)
@@ -217,7 +217,7 @@ def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:
 
 
 def narrowed_source(task: ShardTask) -> PrometheusSource:
-    """Return a source whose queries are restricted to the namespaces of a shard."""
+    """Return a source with queries restricted to the namespaces of a shard."""
     namespaces = "|".join(map(expression_of, task.namespaces))
     queries = task.settings.queries.model_copy(update={"namespaces": namespaces})
     found: PrometheusSource = source_of(task.settings.model_copy(update={"queries": queries}))  # type: ignore[assignment]

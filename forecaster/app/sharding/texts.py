@@ -35,7 +35,7 @@ class ShardTexts(NamedTuple):
 
 @dataclass(slots=True)
 class TextTimes:
-    """When the texts of each row of a shard have changed, in the process that computes it."""
+    """Instants at which the texts of each row of a shard changed, in the process that computes it."""
 
     ids: tuple[WorkloadId, ...] = ()
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((2, 0), np.uint64))
@@ -70,7 +70,7 @@ class KeptTexts:
 
     ids: tuple[WorkloadId, ...] = ()
     told: list[ToldTexts | None] = field(default_factory=list)
-    """Of these workloads; None where nothing was said yet."""
+    """Texts of these workloads as last sent; None where none was sent."""
     numbers: Iterator[int] = field(default_factory=lambda: count(OTHERS))
 
     def follow(self, ids: tuple[WorkloadId, ...]) -> None:

@@ -2,7 +2,7 @@
 
 k pods fewer must have been wanted for `churn_price` / k minutes without a break: waiting until a change would have
 paid for itself never costs more than twice what it had to (Karlin, Manasse, Rudolph, Sleator 1988, for renting and
-buying skis). A row whose recommendations are not known for so long, after an outage or a restart, waits anew.
+buying skis). A row without recommendations for so long, after an outage or a restart, waits anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:
-    """Return the lowest count [row] not above the current one whose saving exceeds the price of a change."""
+    """Return the lowest count [row] not above the current one that saves more than the price of a change."""
     policy, current = at.seen.policy, at.seen.current
     if not policy.prices_churn:
         return count

@@ -88,7 +88,7 @@ def _loads(state: State, seen: Checked) -> list[_Load]:
 
 
 def _gone(state: State, loads: list[_Load], rows: Flags) -> Counts:
-    """Return the signal [row] whose load has gone, of several the first; -1 for none."""
+    """Return the signal [row] with a load that has gone, of several the first; -1 for none."""
     gone = np.full(len(rows), -1)
     for signal, measured in loads:
         least = state.expected[signal]
@@ -133,7 +133,7 @@ def sentence(step: Step) -> str:
 
 
 def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
-    """Say why there was an outage: what was `missing`, or the `signal` whose load has gone or come back."""
+    """Say why there was an outage: what was `missing`, or the `signal` with a load that has gone or come back."""
     if cause == SILENCE:
         said = (
             f"{one.signal}: {unseen_sentence(one.code, one.signal, one.age_seconds, limit_seconds)}" for one in missing

@@ -1,6 +1,6 @@
 """Stabilization: down only to the highest recommendation of the window (HPA rules §10).
 
-An entry whose age equals the window still counts. A row that is seen for the first time recommended the size it has.
+An entry exactly as old as the window still counts. A row that is seen for the first time recommended the size it has.
 Unlike the HPA, which keeps an outdated entry until its slot is written again, nothing older than the window counts.
 """
 

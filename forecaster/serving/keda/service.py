@@ -33,7 +33,7 @@ STREAM_LOOK_SECONDS = 1.0
 
 
 class ScalerService:
-    """Handlers of KEDA's calls. With `client_names`, only clients whose certificate has one of them are answered."""
+    """Handlers of KEDA's calls. With `client_names`, only clients with a certificate for one of them are answered."""
 
     def __init__(self, scaler: TriggerValues, client_names: Collection[str] = (), audit: Audit | None = None) -> None:
         self._scaler = scaler
