@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.actuators.limits import Move, allowed
+from forecaster.actuators.limits import CycleLimits, Move, by_urgency
 from forecaster.actuators.memory import Memory, Seen, looked
 from forecaster.actuators.rollback import (
     RolledBack,
@@ -247,9 +247,11 @@ def _within_limits(
     """
     moves = [_move(one) for one in writes if one.change in {Change.RAISE, Change.LOWER}]
     found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
-    for move, count in allowed(moves, [one.replicas for one in fleet], rules):
-        one, write = move.write.autoscaler, _bounded(move, count, take)
+    limits = CycleLimits.of([one.replicas for one in fleet], rules)
+    for move in by_urgency(moves):
+        one, write = move.write.autoscaler, _bounded(move, limits.count(move), take)
         if isinstance(write, Write):
+            limits.charge(move, write.min_replicas)
             found.writes.append(write)
             continue
         found.refusals.append(write)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from forecaster.actuators.settings import LimitSettings
 
@@ -15,6 +16,8 @@ LEAST_WORKLOADS, LEAST_PODS, LEAST_GROWTH = 5, 10, 4
 """What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
 MOST_WORKLOADS = 500
 """Whatever the share says: each is two requests, one after the other, and other steps of the cycle wait."""
+PODS_A_WORKLOAD = 10_000
+"""Pods of one workload that count for the fleet's share: any owner may state a count of two billion."""
 
 
 class Move(NamedTuple, Generic[W]):
@@ -28,28 +31,51 @@ class Move(NamedTuple, Generic[W]):
     written: int
     """The count that the field has now."""
     raises: bool
+    measured: int = 0
+    """What the measured demand alone asks for: no limit holds that back."""
 
 
-def allowed(
-    moves: Sequence[Move[W]], fleet: Sequence[int], rules: LimitSettings
-) -> Iterator[tuple[Move[W], int | None]]:
-    """Each move with the count that the limits let through, None where it waits; those that need the most first.
+@dataclass(slots=True)
+class CycleLimits:
+    """What is left of the limits of one cycle: workloads that may be changed, pods that may be added."""
 
-    `fleet` has the pods of every workload in the mode.
-    """
-    workloads = min(max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet))), MOST_WORKLOADS)
-    pods = max(LEAST_PODS, int(rules.most_pods * sum(fleet)))
-    for move in sorted(moves, key=_urgency):
-        there = max(move.written, move.replicas)
-        growth = max(LEAST_GROWTH, int(rules.most_growth * there))
-        count = min(move.asked, there + min(growth, pods))
-        if workloads == 0 or (move.raises and count <= move.written):
-            yield move, None
-            continue
-        workloads, pods = workloads - 1, pods - max(0, count - there)
-        yield move, count
+    workloads: int
+    pods: int
+    most_growth: float
+
+    @classmethod
+    def of(cls, fleet: Sequence[int], rules: LimitSettings) -> CycleLimits:
+        """Return the limits for a fleet, which has the pods of every workload in the mode."""
+        counted = sum(min(pods, PODS_A_WORKLOAD) for pods in fleet)
+        return cls(
+            min(max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet))), MOST_WORKLOADS),
+            max(LEAST_PODS, int(rules.most_pods * counted)),
+            rules.most_growth,
+        )
+
+    def count(self, move: Move[W]) -> int | None:
+        """Return the count that the limits let through, None where the move waits."""
+        there, measured = _there(move), min(move.asked, move.measured)
+        if self.workloads == 0:
+            return measured if measured > move.written else None
+        growth = max(LEAST_GROWTH, int(self.most_growth * there))
+        count = max(min(move.asked, there + min(growth, self.pods)), measured)
+        return None if move.raises and count <= move.written else count
+
+    def charge(self, move: Move[W], count: int) -> None:
+        """Take a move from the limits, once it is decided that it is written: a refused one costs nothing."""
+        self.workloads = max(0, self.workloads - 1)
+        self.pods -= max(0, count - max(_there(move), move.measured))
+
+
+def _there(move: Move[W]) -> int:
+    return max(move.written, move.replicas)
+
+
+def by_urgency(moves: Sequence[Move[W]]) -> list[Move[W]]:
+    """Return the moves in their order: raises before lowerings, the one that multiplies the most pods first."""
+    return sorted(moves, key=_urgency)
 
 
 def _urgency(move: Move[W]) -> tuple[float, tuple[str, ...]]:
-    """Raises before lowerings, the one that multiplies the most pods first."""
     return -move.asked / max(1, move.replicas, move.written), move.key

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from forecaster.actuators.writes import ClusterWrite, WrittenObject
+from forecaster.errors import unexpected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """Attempts to write an object that its controller writes meanwhile."""
+MAX_SILENT = 5
+"""Objects in a row without an answer after which the API server is given up."""
 W = TypeVar("W", bound=ClusterWrite)
 
 
@@ -46,13 +49,26 @@ class Released(NamedTuple):
 def release(
     cluster: WrittenCluster[W], marked: Iterable[S], undo: Callable[[S], W | None], now: datetime
 ) -> Iterator[Released]:
-    """Give owners their values back, and tell of each object; `undo` is None where that is not to be.
+    """Give owners their values back, one object after the other; `undo` is None where that is not to be.
+
+    An object that cannot be written is one line, and the others go on: its namespace's webhook may be what fails.
 
     Raises:
-        ApiError: the API server does not answer.
+        ApiError: the API server has not answered several times in a row.
     """
+    silent = 0
     for one in marked:
-        found = _released(cluster, one, undo, now, attempts=ATTEMPTS)
+        try:
+            found = _released(cluster, one, undo, now, attempts=ATTEMPTS)
+        except UnreachableError as error:
+            silent += 1
+            if silent == MAX_SILENT:
+                raise
+            found = Released(f"{one}: left at {one.stands}: {error}", done=False)
+        except Exception as error:  # noqa: BLE001  a boundary by object
+            found = Released(f"{one}: left at {one.stands}: {unexpected(error)}", done=False)
+        else:
+            silent = 0
         if found is not None:
             yield found
 

@@ -13,6 +13,7 @@ import msgspec
 
 from forecaster.actuators.health import Health, worse
 from forecaster.domain.amounts import duration_text
+from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,10 @@ LONGEST_HOLD = timedelta(days=1)
 """However often a workload was worse off. Also for how long after a hold earlier ones count."""
 MOST_DOUBLED = 17
 """Doublings after which a hold of a second is longer than the longest."""
+WATCH_MAX = 1024
+"""Longest text of the annotation, which any owner of the object may write; ours is a tenth of it."""
+YEARS = range(2000, 2200)
+"""Years in which an instant of the annotation may lie: arithmetic on others may leave what a datetime can hold."""
 
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -59,7 +64,7 @@ class RolledBack(msgspec.Struct, frozen=True, tag="rolled-back"):
 
     def counts(self, now: datetime) -> bool:
         """Whether it still makes the next hold longer."""
-        return now < self.until + LONGEST_HOLD
+        return now - self.until < LONGEST_HOLD
 
     def __str__(self) -> str:
         return f"rolled back, {self.why}; held until {self.until:%H:%M} UTC"
@@ -124,11 +129,20 @@ def watch_text(watch: Watched | RolledBack) -> str:
 
 
 def watch_of(annotations: Mapping[str, str]) -> Watch:
-    """What an annotation tells; one that cannot be read tells nothing."""
-    try:
-        return _decoder.decode(annotations.get(WATCH, "null"))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    """Decode the annotation; None where it is absent, cannot be read, or states what no write of ours does."""
+    text = annotations.get(WATCH, "null")
+    if len(text) > WATCH_MAX:
         return None
+    try:
+        watch = _decoder.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError):
+        return None
+    return watch if watch is None or _plausible(watch) else None
+
+
+def _plausible(watch: Watched | RolledBack) -> bool:
+    instants = (watch.since, watch.at) if isinstance(watch, Watched) else (watch.until,)
+    return all(one.year in YEARS for one in instants) and 0 <= watch.times < MAX_INT32
 
 
 _decoder: msgspec.json.Decoder[Watch] = msgspec.json.Decoder(Watched | RolledBack | None)

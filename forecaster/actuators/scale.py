@@ -9,10 +9,11 @@ the count stays as it was, because the owner's may be too few for the load that 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators.health import UNKNOWN, Health
-from forecaster.actuators.limits import Move, allowed
+from forecaster.actuators.limits import CycleLimits, Move, by_urgency
 from forecaster.actuators.memory import Memory, Seen, looked
 from forecaster.actuators.rollback import (
     Watched,
@@ -97,6 +98,9 @@ class LiveScale:
         return f"{self.id.kind} {self.id}"
 
 
+NONE_LEAVES: Mapping[WorkloadId, int | None] = MappingProxyType({})
+
+
 class CountOffer(NamedTuple):
     """What the offer says of one workload."""
 
@@ -124,6 +128,8 @@ class ScaleWrite:
     backed_off_until: datetime | None = None
     watch: Watch = None
     """What is written down to be watched, or held, afterwards."""
+    measured: int = 0
+    """What the measured demand alone asks for; 0 where it is not known."""
 
     @property
     def subject(self) -> LiveScale:
@@ -191,18 +197,20 @@ def scale_plan(
     now: datetime,
     rules: ScaleSettings,
     take: TakeRoom = unbounded,
+    leaving: Mapping[WorkloadId, int | None] = NONE_LEAVES,
 ) -> ScalePlan:
     """The writes of one cycle in their order, and the refusals.
 
     `live` are the workloads that have marks of ours and those to look at; `scaled` says whether a policy has `mode:
-    scale`, `take` tells the room for more pods. A workload without an offer is held.
+    scale`, `take` tells the room for more pods. A workload without an offer is held. `leaving` has what the measured
+    demand asks for of the workloads that leave mode scale; None where it is not known.
     """
     found = ScalePlan([], [])
     for one in live:
         if one.deleted:
             continue
-        offer = offers.get(one.id) or CountOffer(None)
-        match _decided(one, offer if scaled(one.id) else None, memory.get(one.key), now, rules):
+        offer = (offers.get(one.id) or CountOffer(None)) if scaled(one.id) else None
+        match _decided(one, offer, memory.get(one.key), now, rules, leaving.get(one.id)):
             case ScaleWrite() as write:
                 found.writes.append(write)
             case WriteRefusal() as refusal:
@@ -220,15 +228,25 @@ def undone(one: LiveScale, why: str) -> ScaleWrite | None:
 
 
 def _decided(
-    one: LiveScale, offer: CountOffer | None, seen: Seen | None, now: datetime, rules: ScaleSettings
+    one: LiveScale,
+    offer: CountOffer | None,
+    seen: Seen | None,
+    now: datetime,
+    rules: ScaleSettings,
+    measured: int | None = None,
 ) -> ScaleWrite | WriteRefusal | None:
     """The write, or why there is none; None where there is nothing to do. Without an offer it is in another mode."""
-    if settled := _settled(one, now, rules, scaled=offer is not None):
+    settled = _settled(one, now, rules, scaled=offer is not None, measured=measured)
+    if isinstance(settled, WriteRefusal) and settled.code is RefusalReason.SECOND_WRITER and offer:
+        return _while_held(one, offer, settled.message, RefusalReason.SECOND_WRITER)
+    if settled:
         return settled
     return _moved(one, offer, seen, now, rules) if offer and seen else None
 
 
-def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool) -> ScaleWrite | WriteRefusal | None:
+def _settled(
+    one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool, measured: int | None
+) -> ScaleWrite | WriteRefusal | None:
     """What is done whatever is offered."""
     if one.fault:
         return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
@@ -239,8 +257,29 @@ def _settled(one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: boo
     if one.before is not None and one.other_writers:
         return _yielded(one, now, rules)
     if not scaled:
-        return undone(one, f"the policy of {one} has no mode scale")
+        return _left(one, f"the policy of {one} has no mode scale", measured, rules)
     return _waits(one, now)
+
+
+def _left(one: LiveScale, why: str, measured: int | None, rules: ScaleSettings) -> ScaleWrite | WriteRefusal | None:
+    """Return the owner's count once the measured demand needs no more: until then the count goes down step by step."""
+    if one.before is None or one.before >= one.replicas or one.other_writers:
+        return undone(one, why)
+    if measured is None:
+        held = f"{one}: {why}; {one.replicas} stay while the demand is not known, then {one.before} comes back"
+        return WriteRefusal(one, RefusalReason.HELD, held)
+    count = max(one.before, min(one.replicas, max(measured, _one_step_down(one.replicas, rules))))
+    if count == one.before:
+        return undone(one, why)
+    if count == one.replicas:
+        held = f"{one}: {why}; the measured demand needs {measured}, then {one.before} comes back"
+        return WriteRefusal(one, RefusalReason.HELD, held)
+    reason = f"{why}; on the way back to {one.before}, the measured demand needs {measured}"
+    return ScaleWrite(one, Change.LOWER, count, reason, one.before)
+
+
+def _one_step_down(count: int, rules: ScaleSettings) -> int:
+    return max(1, count - max(1, int(rules.most_shrink * count)))
 
 
 def _waits(one: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
@@ -276,7 +315,8 @@ def _moved(
     owner, raised = one.replicas if one.before is None else one.before, count > one.replicas
     watch = watch_after(one.watch, one.replicas, one.health, now, rules, raised=raised)
     if raised:
-        return ScaleWrite(one, Change.RAISE, count, f"{count} are asked for", owner, watch=watch)
+        said = f"{count} are asked for"
+        return ScaleWrite(one, Change.RAISE, count, said, owner, watch=watch, measured=offer.reactive or 0)
     reason = f"no more than {seen.lowest()} were asked for in {duration_text(rules.lower_after)}"
     return ScaleWrite(one, Change.LOWER, count, reason, owner, watch=watch)
 
@@ -294,13 +334,15 @@ def _taken_back(
     return ScaleWrite(one, Change.ROLL_BACK, count, rolled_back_reason(found, now), one.before, watch=found)
 
 
-def _while_held(one: LiveScale, offer: CountOffer, why: str) -> ScaleWrite | WriteRefusal:
+def _while_held(
+    one: LiveScale, offer: CountOffer, why: str, code: RefusalReason = RefusalReason.ROLLED_BACK
+) -> ScaleWrite | WriteRefusal:
     """Return the raise that measured demand needs while the count is held, or a refusal: nothing is lowered."""
-    if offer.reactive is None or offer.reactive <= one.replicas:
-        return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {why}")
+    if offer.reactive is None or offer.reactive <= one.replicas or one.replicas == 0:
+        return WriteRefusal(one, code, why if why.startswith(str(one)) else f"{one}: {why}")
     owner = one.replicas if one.before is None else one.before
     reason = f"{offer.reactive} are asked for by what is measured; {why}"
-    return ScaleWrite(one, Change.RAISE, offer.reactive, reason, owner, watch=one.watch)
+    return ScaleWrite(one, Change.RAISE, offer.reactive, reason, owner, watch=one.watch, measured=offer.reactive)
 
 
 def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: ScaleSettings) -> int | None:
@@ -311,7 +353,7 @@ def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: Sc
         return offer.replicas
     if not offer.may_lower or now - seen.since < rules.lower_after or seen.lowest() >= current:
         return None
-    return max(seen.lowest(), 1, current - max(1, int(rules.most_shrink * current)))
+    return max(seen.lowest(), _one_step_down(current, rules))
 
 
 def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings, take: TakeRoom) -> ScalePlan:
@@ -319,9 +361,11 @@ def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings, 
     moving = {Change.RAISE, Change.LOWER}
     moves = [_move(one) for one in plan.writes if one.change in moving]
     found = ScalePlan([one for one in plan.writes if one.change not in moving], plan.refusals)
-    for move, count in allowed(moves, fleet, rules):
-        match _bounded(move, count, take):
+    limits = CycleLimits.of(fleet, rules)
+    for move in by_urgency(moves):
+        match _bounded(move, limits.count(move), take):
             case ScaleWrite() as write:
+                limits.charge(move, write.replicas)
                 found.writes.append(write)
             case WriteRefusal() as refusal:
                 found.refusals.append(refusal)
@@ -346,4 +390,5 @@ def _bounded(move: Move[ScaleWrite], count: int | None, take: TakeRoom) -> Scale
 
 def _move(write: ScaleWrite) -> Move[ScaleWrite]:
     one = write.workload
-    return Move(write, one.key, write.replicas, one.replicas, one.replicas, write.change == Change.RAISE)
+    raises = write.change == Change.RAISE
+    return Move(write, one.key, write.replicas, one.replicas, one.replicas, raises, write.measured)

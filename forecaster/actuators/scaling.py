@@ -20,7 +20,7 @@ from forecaster.publish.offer import NO_COUNT
 from forecaster.resources.neighbours import CPU, SCALED_OBJECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.health import HealthAt
@@ -80,7 +80,8 @@ class ScaleActuator:
         offers = count_offers(self.offered, now, self._scaled)
         self.memory = remembered(self.memory, offers, now, self.rules)
         live = self._live(offers, now)
-        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, self.rooms().take)
+        leaving = measured_counts(self.offered, now, (one.id for one in live if not self._scaled(one.id)))
+        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, self.rooms().take, leaving)
         writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
         others = offers.keys() - {one.id for one in live}
@@ -117,6 +118,21 @@ class ScaleActuator:
 def _held(id_: WorkloadId, beside: Neighbours) -> str:
     """Why a count stays: its scale point would move with the CPU request that a VPA writes, or not all is known."""
     return "; ".join(filter(None, (beside.not_known(SCALED_OBJECTS), beside.writes_sizes(id_, CPU))))
+
+
+def measured_counts(
+    cycle: OfferedCycle | None, now: datetime, ids: Iterable[WorkloadId]
+) -> dict[WorkloadId, int | None]:
+    """Return what the measured demand of each workload asks for; None where this cycle does not know it."""
+    if cycle is None or cycle.at != now:
+        return dict.fromkeys(ids)
+    decided = cycle.decided
+    whole = np.logical_not(decided.incomplete.any(axis=0)) & (decided.count != NO_COUNT) & (decided.reactive >= 1)
+    rows = {id_: cycle.rows.get(id_) for id_ in ids}
+    return {
+        id_: None if row is None or not whole[row] else int(min(decided.reactive[row], decided.maximum[row]))
+        for id_, row in rows.items()
+    }
 
 
 def count_offers(

@@ -6,14 +6,16 @@ What every actuator shares; what a change is made of, and how it is sent, is its
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
+from forecaster.actuators.turns import WriteTurns, namespace_of
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
+from forecaster.errors import unexpected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ BUDGET_SECONDS = 20.0
 """Seconds of a cycle for the writes of one actuator; what is left waits for the next cycle."""
 SHOWN = 5
 """Refusals of a cycle that are written out in the log; a gauge counts all."""
+MAX_TROUBLE = 5
+"""Writes of a cycle that the API server may fail to answer before it is left alone until the next one."""
 
 
 class Change(StrEnum):
@@ -68,6 +72,8 @@ class RefusalReason(StrEnum):
     """The node has no room for the size yet."""
     IN_PROGRESS = "in-progress"
     INADMISSIBLE = "inadmissible"
+    HELD = "held"
+    """The mode was left; the count stays until the measured demand allows the owner's."""
     QUOTA = "quota"
     """The pods that are asked for do not fit into a quota of their namespace."""
     RESTARTS = "restarts"
@@ -208,6 +214,8 @@ class Writer:
     """What was refused at the last look, by object: said when it changes."""
     lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
     """Refusals that last, by workload."""
+    turns: WriteTurns = field(default_factory=WriteTurns)
+    """Failed writes, which wait for their next turn."""
 
     def effected(
         self,
@@ -235,18 +243,30 @@ class Writer:
         if self.fence.fault:
             done.failures.append(f"{self.name}: {self.fence.fault}")
             return done
-        until = self.seconds() + BUDGET_SECONDS
-        for number, write in enumerate(writes):
+        until, troubles = self.seconds() + BUDGET_SECONDS, 0
+        queue, hurt = deque(self.turns.ordered(writes, now)), set[str]()
+        late: deque[W] = deque()
+        """Writes in namespaces where one has failed in this cycle: every other namespace comes first."""
+        while queue or late:
+            write = queue.popleft() if queue else late.popleft()
             if self.seconds() > until or not self.fence.valid():
-                done.failures.extend(self._left(writes[number:]))
+                done.failures.extend(self._left([write, *queue, *late]))
                 return done
+            if queue and namespace_of(write) in hurt:
+                late.append(write)
+                continue
             error = self._written(cluster, write, now)
-            done.outcomes[write.change, self._outcome(error)] += 1
-            if error is not None:
-                done.failures.append(f"{write} not written: {error}")
-                if _overloaded(error):
-                    done.failures.extend(self._left(writes[number + 1 :], leads=True))
-                    return done
+            outcome = self._outcome(error)
+            done.outcomes[write.change, outcome] += 1
+            self.turns.note(write, now, failed=outcome == "failed")
+            if error is None:
+                continue
+            done.failures.append(f"{write} not written: {_text(error)}")
+            hurt.add(namespace_of(write))
+            troubles += _overloaded(error)
+            if troubles >= MAX_TROUBLE:
+                done.failures.extend(self._left([*queue, *late], leads=True))
+                return done
         return done
 
     def _say(self, refusals: Sequence[WriteRefusal], unseen: Collection[WorkloadId]) -> None:
@@ -259,8 +279,8 @@ class Writer:
             self.log.info("writes_refused", by=self.name, codes=codes, first=[one.message for one in new[:SHOWN]])
         self.refused = {one.subject.key: str(one.code) for one in refusals}
 
-    def _written(self, cluster: WrittenCluster[W], write: W, now: datetime) -> ApiError | None:
-        """One change, noted before it is sent; what went wrong."""
+    def _written(self, cluster: WrittenCluster[W], write: W, now: datetime) -> Exception | None:
+        """Carry out one change, noted before it is sent; return what went wrong."""
         told = {"by": self.name, "object": str(write.subject), "change": str(write.change)}
         self.log.info(
             "cluster_write",
@@ -272,8 +292,8 @@ class Writer:
         )
         try:
             self._sent(cluster, write)
-        except ApiError as error:
-            self.log.warning("cluster_write_failed", **told, error=str(error))
+        except Exception as error:  # noqa: BLE001  a boundary by object: the others go on
+            self.log.warning("cluster_write_failed", **told, error=_text(error))
             return error
         try:
             cluster.record(write, now)
@@ -304,13 +324,19 @@ class Writer:
         leads = self.fence.leading() if leads is None else leads
         return [f"{self.name}: {counted(len(writes), 'change')} left for the next cycle"] if writes and leads else []
 
-    def _outcome(self, error: ApiError | None) -> str:
+    def _outcome(self, error: Exception | None) -> str:
         if error is None:
             return "dry-run" if self.acting.dry_run else "written"
-        return "conflict" if error.status == HTTPStatus.CONFLICT else "failed"
+        return "conflict" if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT else "failed"
 
 
-def _overloaded(error: ApiError) -> bool:
-    """Whether to leave the API server alone for this cycle."""
+def _text(error: Exception) -> str:
+    return str(error) if isinstance(error, ApiError) else unexpected(error)
+
+
+def _overloaded(error: Exception) -> bool:
+    """Whether an error may be a sign of an API server in trouble."""
+    if not isinstance(error, ApiError):
+        return False
     busy = error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     return busy or isinstance(error, UnreachableError)

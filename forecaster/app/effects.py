@@ -32,6 +32,7 @@ from forecaster.app.compose import (
 )
 from forecaster.app.health import WorkloadHealth
 from forecaster.domain.report import Effected
+from forecaster.errors import unexpected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.followed import FOLLOWED_CONNECTIONS, Followed
@@ -118,8 +119,9 @@ class Actuators:
     def _acted(self, name: str, one: Acting, now: datetime) -> Effected:
         try:
             return one.act(now)
-        except ApiError as error:
-            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {error}",))
+        except Exception as error:  # noqa: BLE001  a boundary by actuator: the others go on
+            said = str(error) if isinstance(error, ApiError) else unexpected(error)
+            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {said}",))
 
 
 class ClusterWriters(NamedTuple):

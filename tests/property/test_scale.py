@@ -25,7 +25,11 @@ RULES = ScaleSettings(enabled=True)
 
 offers = st.one_of(
     st.just(CountOffer(None)),
-    st.builds(CountOffer, st.integers(1, 60), st.booleans()),
+    st.builds(
+        lambda counts, lowers: CountOffer(max(counts), lowers, reactive=min(counts)),
+        st.tuples(st.integers(1, 60), st.integers(1, 60)),
+        st.booleans(),
+    ),
 )
 events = st.one_of(
     *[st.tuples(st.just("offer"), st.sampled_from(NAMES), offers)] * 5,
@@ -77,7 +81,9 @@ class Days:
     def cycle(self) -> ScalePlan:
         known = {id_: offer for id_, offer in self.offers.items() if self.scaled[id_]}
         self.memory = remembered(self.memory, known, self.now, RULES)
-        plan = scale_plan(self.live(), known, self.scaled.__getitem__, self.memory, self.now, RULES)
+        leaving = {id_: offer.reactive for id_, offer in self.offers.items() if not self.scaled[id_]}
+        scaled = self.scaled.__getitem__
+        plan = scale_plan(self.live(), known, scaled, self.memory, self.now, RULES, leaving=leaving)
         for write in plan.writes:
             self.cluster.write(write)
             if write.change == Change.FORGET and self.scalers[write.workload.id]:
@@ -96,7 +102,7 @@ def test_not_knowing_partial_input_and_a_first_look_lower_nothing(happened: list
         days.happens(*event)
         at = days.now
         for write in days.cycle().writes:
-            if write.change != Change.LOWER:
+            if write.change != Change.LOWER or not days.scaled[write.workload.id]:
                 continue
             offer, seen = days.offers[write.workload.id], days.memory[write.workload.key]
             assert offer.replicas is not None
@@ -112,12 +118,40 @@ def test_every_count_is_one_that_was_asked_for_or_on_the_way_to_it(happened: lis
         days.happens(*event)
         for write in days.cycle().writes:
             offer, was = days.offers[write.workload.id], write.workload.replicas
-            if write.change in MOVES:
+            if write.change in MOVES and days.scaled[write.workload.id]:
                 assert offer.replicas is not None
-                assert min(offer.replicas, was) <= write.replicas <= max(offer.replicas, was)
+                assert min(offer.reactive or offer.replicas, was) <= write.replicas <= max(offer.replicas, was)
                 assert write.replicas >= 1
                 assert was > 0
                 assert not write.workload.scalers
+
+
+@given(st.lists(events, min_size=10, max_size=30))
+def test_nothing_takes_away_what_the_measured_demand_needs(happened: list[tuple[str, str, object]]) -> None:
+    """No lowering, no change of the mode and no back-off: only the owner and another autoscaler may."""
+    days = Days()
+    for event in happened:
+        days.happens(*event)
+        for write in days.cycle().writes:
+            needed, was = days.offers[write.workload.id].reactive, write.workload.replicas
+            if write.replicas < was:
+                assert needed is not None
+                assert write.replicas >= min(was, needed)
+
+
+@given(st.integers(2, 60), st.integers(1, 5), st.integers(1, 400))
+def test_a_foreign_count_below_the_measured_demand_lasts_until_the_next_cycle(
+    before: int, foreign: int, needed: int
+) -> None:
+    days = Days()
+    id_ = live_scale_of("a").id
+    days.offers[id_] = CountOffer(before, reactive=before)
+    days.cycle()
+    days.happens("owner", "a", foreign)
+    days.offers[id_] = CountOffer(needed, reactive=needed)
+    days.cycle()
+    days.cycle()
+    assert days.cluster.one("a").replicas >= needed
 
 
 @given(st.lists(events, min_size=10, max_size=30))
@@ -129,7 +163,8 @@ def test_a_change_of_the_mode_brings_the_owners_count_back(happened: list[tuple[
     days.cluster.dies = False
     days.scalers = dict.fromkeys(days.scalers, False)
     days.scaled = dict.fromkeys(days.scaled, False)
-    for _ in range(3):  # one that died within a restoring, or met another writer, is finished by the next ones
+    days.offers = dict.fromkeys(days.offers, CountOffer(1, reactive=1))
+    for _ in range(60):  # step by step; one that died within a restoring, or met another writer, is finished later
         days.cycle()
     assert {id_: one.replicas for id_, one in days.cluster.workloads.items()} == days.stated
     assert not days.cluster.marked()

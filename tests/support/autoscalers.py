@@ -41,6 +41,8 @@ class FakeAutoscalers:
     dies: bool = False
     mute: bool = False
     """What is written is not answered."""
+    refuses: dict[str, ApiError] = field(default_factory=dict)
+    """By namespace, what every write in it is answered."""
     before_write: Callable[[], None] | None = None
     written: list[Write] = field(default_factory=list)
     recorded: list[Write] = field(default_factory=list)
@@ -65,9 +67,9 @@ class FakeAutoscalers:
         (one,) = self.hpas.values()
         return one
 
-    def change(self, name: str = "web", **fields: object) -> None:
+    def change(self, name: str = "web", namespace: str = "shop", **fields: object) -> None:
         """A change by another client: a new version."""
-        one = self.hpas["shop", name]
+        one = self.hpas[namespace, name]
         self.hpas[one.key] = replace(one, version=str(int(one.version) + 1), **fields)  # type: ignore[arg-type]
 
     def owner_sets(self, count: int, name: str = "web", *, manager: str = OWNER) -> None:
@@ -81,7 +83,7 @@ class FakeAutoscalers:
         if interruption:
             interruption()
         failure = self.fails.pop(0) if self.fails else None
-        if failure:
+        if failure or (failure := self.refuses.get(write.autoscaler.namespace)):
             raise failure
         one = self.hpas.get(write.autoscaler.key)
         if one is None:
@@ -91,7 +93,7 @@ class FakeAutoscalers:
         if write.min_replicas > one.max_replicas:
             raise ApiError("maxReplicas must be greater than or equal to minReplicas", 422)
         self.written.append(write)
-        self.change(one.name, **_after(write, one, dies=self.dies))
+        self.change(one.name, one.namespace, **_after(write, one, dies=self.dies))
         if self.mute:
             raise UnreachableError("no answer")
 

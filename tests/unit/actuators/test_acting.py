@@ -24,11 +24,18 @@ from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from forecaster.actuators.values import Write
     from forecaster.domain.report import Effected
+    from forecaster.domain.workload import WorkloadId
 
 MINUTE = timedelta(minutes=1)
+
+
+def replace_namespace(id_: WorkloadId, namespace: str) -> WorkloadId:
+    return id_._replace(namespace=namespace)
 
 
 class Replica:
@@ -289,15 +296,58 @@ class TestFailures:
     @pytest.mark.parametrize(
         "error", [UnreachableError("no answer"), ApiError("busy", 429), ApiError("etcd", 500)], ids=str
     )
-    def test_an_api_server_in_trouble_is_left_alone_for_this_cycle(self, error: ApiError) -> None:
-        hpas = [live_hpa(name) for name in ("web", "api", "cart")]
-        replica = Replica(FakeAutoscalers.of(*hpas), mode="publish")
-        for one in hpas:
-            replica.cluster.change(one.name, floor=None, marked=True)
-        replica.cluster.fails = [error]
+    def test_an_api_server_in_trouble_is_left_alone_after_five_writes(self, error: ApiError) -> None:
+        replica = self.of_namespaces(*(f"team-{number}" for number in range(9)))
+        replica.cluster.fails = [error] * 9
         found = replica.cycle(7)
         assert replica.cluster.written == []
-        assert found.failures[1] == "floor: 2 changes left for the next cycle"
+        assert found.failures[5:] == ("floor: 4 changes left for the next cycle",)
+
+    @pytest.mark.parametrize(
+        "error", [UnreachableError("no answer"), ApiError("webhook", 500), ValueError("bug")], ids=str
+    )
+    def test_an_object_that_always_fails_harms_itself_only(self, error: Exception) -> None:
+        """Its webhook answers late or with 500 each time: the others are written, and it is tried less often."""
+        replica = self.of_namespaces("bad", *(f"team-{number}" for number in range(20)))
+        tries = []
+
+        def fails_for_bad(write: Write, send: Callable[[Write], None] = replica.cluster.write) -> None:
+            if write.autoscaler.namespace == "bad":
+                tries.append(replica.now)
+                raise error
+            send(write)
+
+        replica.cluster.write = fails_for_bad  # type: ignore[method-assign]
+        found = replica.cycle(7)
+        assert len(replica.cluster.written) == 20
+        assert found.writes == {("forget", "written"): 20, ("forget", "failed"): 1}
+        replica.cycles(59)
+        assert 4 <= len(tries) <= 8  # after 1, 2, 4, 8 and then every 15 minutes, and not 60 times
+
+    def test_release_goes_on_past_an_object_whose_write_is_not_answered(self) -> None:
+        replica = self.of_namespaces("bad", "shop", "team")
+        replica.cluster.refuses = {"bad": UnreachableError("no answer")}
+        assert [one.done for one in put_back(replica.cluster)] == [False, True, True]
+
+    def test_a_namespace_of_failing_objects_comes_last(self) -> None:
+        replica = self.of_namespaces(*["bad"] * 30, *(f"team-{number}" for number in range(20)))
+        replica.cluster.refuses = {"bad": UnreachableError("no answer")}
+        replica.cycle(7)
+        assert len(replica.cluster.written) == 20
+
+    @staticmethod
+    def of_namespaces(*namespaces: str) -> Replica:
+        """One HPA a name, each with an old mark of ours that is to be removed."""
+        hpas = [
+            replace(
+                live_hpa(f"web-{number}"),
+                namespace=namespace,
+                target=replace_namespace(live_hpa(f"web-{number}").target, namespace),
+                marked=True,
+            )
+            for number, namespace in enumerate(namespaces)
+        ]
+        return Replica(FakeAutoscalers.of(*hpas), mode="publish")
 
     def test_writes_that_take_too_long_wait_for_the_next_cycle(self) -> None:
         names = ("a", "b", "c")

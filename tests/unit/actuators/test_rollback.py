@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,11 +11,12 @@ import pytest
 
 from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import applied, listed_autoscaler
-from forecaster.actuators.floor import released
+from forecaster.actuators.floor import floor_plan, released
 from forecaster.actuators.health import Health
 from forecaster.actuators.rollback import WATCH, RolledBack, Watched, watch_of, watch_text
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
+from forecaster.actuators.values import FloorOffer
 from forecaster.actuators.writes import Change, Writer
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
@@ -30,7 +31,6 @@ from tests.support.scales import FakeScales, live_scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
@@ -279,3 +279,35 @@ class TestAnnotation:
         assert found.watch == write.watch
         assert isinstance(found.watch, Watched)
         assert found.watch.health == WELL
+
+
+class TestAHostileAnnotation:
+    """Any owner of an HPA may write the annotation in which a change is noted."""
+
+    FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":1,"why":"x"}'
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            FOREVER,
+            FOREVER.replace("9999", "0001"),
+            FOREVER.replace('"times":1', '"times":-9223372036854775808'),
+            FOREVER.replace('"x"', f'"{"x" * 2000}"'),
+            FOREVER.replace("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59"),
+            "[" * 900,
+        ],
+        ids=["for ever", "long ago", "times", "long", "zone", "nested"],
+    )
+    def test_that_no_write_of_ours_leaves_states_nothing(self, text: str) -> None:
+        assert watch_of({WATCH: text}) is None
+
+    def test_stops_no_other_object(self) -> None:
+        """Forged past the checks of reading it, such an instant is none: every HPA gets its floor."""
+        forged = RolledBack(datetime.max.replace(tzinfo=UTC), 1, "x")
+        hpas = [replace(live_hpa("bad"), watch=forged, marked=True), live_hpa("web")]
+        offers = {one.target: FloorOffer(6) for one in hpas}
+        plan = floor_plan(hpas, offers, lambda _: True, {}, NOON, FloorSettings(enabled=True))
+        assert {write.autoscaler.name: write.change for write in plan.writes} == {
+            "bad": Change.RAISE,
+            "web": Change.RAISE,
+        }

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.limits import PODS_A_WORKLOAD, CycleLimits
 from forecaster.actuators.resize import Surroundings
 from forecaster.actuators.room import Rooms, room
 from forecaster.actuators.scale import CountOffer, remembered, scale_plan
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.floor import FloorPlan
     from forecaster.actuators.scale import ScalePlan
+    from forecaster.actuators.values import LiveAutoscaler
     from forecaster.domain.workload import WorkloadId
 
 HALF = Pod((Container("app", Requirements({"cpu": 500})),))
@@ -140,3 +142,26 @@ def test_what_fits_is_admitted_to_the_last_pod_and_not_one_more(
     found = room(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, LATEST_SERVER)
     fit = min(max(0, cpus - of_cpus) // request, max(0, pods - of_pods) // 1000, more)
     assert (found.pods, bool(found.why)) == (fit, fit < more)
+
+
+def test_refused_raises_cost_the_others_nothing() -> None:
+    """Twenty HPAs in a namespace with a full quota: each of the others gets its floor in the first cycle."""
+    full = replace(CPUS, used={"requests.cpu": 4000})
+    hpas = [live_hpa(f"full-{number}", replicas=4) for number in range(20)]
+    hpas += [replace_namespace(live_hpa(f"free-{number}", replicas=4)) for number in range(5)]
+    found = Rooms(
+        lambda namespace: Surroundings(LATEST_SERVER, (), (full,) if namespace == "shop" else ()), lambda _: HALF
+    )
+    offers = {one.target: FloorOffer(6) for one in hpas}
+    plan = floor_plan(hpas, offers, lambda _: True, {}, NOON, FloorSettings(enabled=True), found.take)
+    assert {write.autoscaler.namespace for write in plan.writes} == {"free"}
+    assert len(plan.writes) == 5
+
+
+def test_a_count_of_two_billion_does_not_lift_the_limits_of_the_fleet() -> None:
+    rules = ScaleSettings(enabled=True)
+    assert CycleLimits.of([2_000_000_000, 10], rules).pods == CycleLimits.of([PODS_A_WORKLOAD, 10], rules).pods
+
+
+def replace_namespace(hpa: LiveAutoscaler) -> LiveAutoscaler:
+    return replace(hpa, namespace="free", target=hpa.target._replace(namespace="free"))

@@ -49,11 +49,12 @@ class Replica:
         self.publisher = OfferPublisher(self.policies, {"scale": self.actuator})
         self.now = NOON
 
-    def cycle(self, asked: int | None = 7) -> Effected:
+    def cycle(self, asked: int | None = 7, *, reactive: int = 3) -> Effected:
         reason = Reason.FORECAST if asked else Reason.NO_DATA
         count = self.cluster.one().replicas
         one = recommendation(live_scale_of().id, at=self.now, now=count, replicas=asked, reason=reason)
-        self.publisher.publish(self.now, [replace(one, signals=(signal_view("cpu", self.now),), clamps=())])
+        view = replace(signal_view("cpu", self.now), reactive_replicas=reactive)
+        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=())])
         found = self.actuator.act(self.now)
         self.now += timedelta(minutes=1)
         return found
@@ -161,9 +162,33 @@ def test_another_mode_brings_the_owners_count_back(replica: Replica) -> None:
     replica.cycle(6)
     other = Replica(replica.cluster, mode="publish")
     other.now = replica.now
-    assert other.cycle(6).writes == {("restore", "written"): 1}
+    for _ in range(5):
+        other.cycle(6)
     found = replica.cluster.one()
     assert (found.replicas, found.before, found.marked) == (3, None, False)
+
+
+def test_leaving_the_mode_takes_away_nothing_that_the_measured_demand_needs(replica: Replica) -> None:
+    """Left while five pods are needed and three were stated: five stay until the load is gone."""
+    for _ in range(3):
+        replica.cycle(9)
+    other = Replica(replica.cluster, mode="publish")
+    other.now = replica.now
+    for _ in range(20):
+        other.cycle(9, reactive=5)
+    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (5, 3)
+    assert [one.code for one in other.actuator.writer.lasting.values()] == []
+    other.cycle(None)
+    assert replica.cluster.one().replicas == 5  # what is not known lowers nothing
+    for _ in range(20):
+        other.cycle(9, reactive=1)
+    assert (replica.cluster.one().replicas, replica.cluster.one().marked) == (3, False)
+
+
+def test_a_fail_over_of_a_region_is_answered_in_one_cycle(replica: Replica) -> None:
+    """Measured demand is no forecast: no limit of a cycle rations it."""
+    replica.cycle(20, reactive=20)
+    assert replica.cluster.one().replicas == 20
 
 
 def test_a_write_that_was_cut_off_after_the_owners_count_was_kept_is_finished(replica: Replica) -> None:
