@@ -32,6 +32,12 @@ PAUSED_POLICY: Mapping[str, object] = MappingProxyType({"mode": "observe"})
 """What a paused workload has: recommendations only, nothing that anything reads or that is written."""
 VALUE_SHOWN = 40
 """Characters of a value that cannot be read."""
+VALUE_MAX, NAMES_MAX = 64, 32
+"""Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
+
+
+READ = frozenset({*ANNOTATION_SETTINGS, PAUSED})
+"""Annotations with a value that matters: those that our writes leave change often, and would fill the cache."""
 
 
 class Annotated(NamedTuple):
@@ -51,7 +57,9 @@ def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
 
     One that cannot be read states nothing and is told; a mode or a pause that cannot be read is taken for `observe`.
     """
-    ours = tuple(sorted(one for one in annotations.items() if one[0].startswith(ANNOTATION_PREFIX)))
+    own = (name for name in annotations if name.startswith(ANNOTATION_PREFIX))
+    names = sorted(own, key=lambda name: (name not in READ, name))[:NAMES_MAX]
+    ours = tuple((name, annotations[name][:VALUE_MAX] if name in READ else "") for name in names)
     return _annotated(ours, described) if ours else NO_ANNOTATIONS
 
 

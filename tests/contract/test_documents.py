@@ -96,11 +96,6 @@ def test_every_module_that_architecture_names_exists() -> None:
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
 
-def test_a_sample_passes_no_more_than_45_modules() -> None:
-    way = text_of("docs", "architecture.md").partition("## One sample's way")[2].partition("\n## ")[0]
-    assert 30 <= len(set(re.findall(r"`(forecaster/[\w/]+\.py)`", way))) <= 45
-
-
 def test_every_clamp_is_found_from_the_readme() -> None:
     files = {file.name for file in (ROOT / "forecaster" / "horizontal" / "clamps").glob("*.py")} - {"__init__.py"}
     readme = text_of("README.md")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forecaster.domain.workload import WorkloadId
-from forecaster.resources.annotations import NO_ANNOTATIONS, annotated
+from forecaster.resources.annotations import NO_ANNOTATIONS, _annotated, annotated
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
 
 WEB = WorkloadId("shop", "Deployment", "web")
@@ -51,6 +51,26 @@ def test_a_misspelt_one_is_told() -> None:
         None,
         ("HPA web: there is no annotation forecaster.dev/qantile; did you mean forecaster.dev/quantile?",),
     )
+
+
+class TestAHostileOwner:
+    def test_fills_no_cache_with_long_values_or_many_names(self) -> None:
+        """An owner may write 256 KiB a time, and another value each second."""
+        _annotated.cache_clear()
+        for number in range(50):
+            marks = {f"forecaster.dev/x{each}": "y" * 9000 for each in range(200)}
+            annotated(marks | {"forecaster.dev/watched": f"{number}" * 9000}, "HPA web")
+        assert _annotated.cache_info().currsize == 1
+
+    def test_hides_no_mode_behind_other_names(self) -> None:
+        marks = {f"forecaster.dev/a{each}": "" for each in range(200)} | {"forecaster.dev/mode": "floor"}
+        layer = annotated(marks, "HPA web").layer
+        assert layer is not None
+        assert layer.policy == {"mode": "floor"}
+
+    def test_is_refused_a_value_of_any_length_in_one_short_line(self) -> None:
+        (fault,) = annotated({"forecaster.dev/quantile": "9" * 200_000}, "HPA web").faults
+        assert len(fault) < 300
 
 
 class TestTogether:
