@@ -95,6 +95,10 @@ class WrittenWatch(NamedTuple):
 UNPOOLED = PoolStartUps()
 
 
+def _image_key(id_: WorkloadId, image: str) -> str:
+    return f"{id_.namespace} {image}"
+
+
 @dataclass(slots=True)
 class LeadTimes:
     """What was watched of every workload, and the one place that says which lead time is in force."""
@@ -105,7 +109,10 @@ class LeadTimes:
     pods: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     """What was measured on single pods, where the API server tells them; it counts before what counts show."""
     images: dict[str, ScaleUpWatch] = field(default_factory=dict)
-    """Start-up times by image, for workloads of which too few pods were seen."""
+    """Start-up times by namespace and image, for workloads of which too few pods were seen.
+
+    Not by image alone: slow pods of one tenant would set the lead time of all that run a public image.
+    """
     image_of: Mapping[WorkloadId, str] = field(default_factory=dict)
     pools: dict[WorkloadId, PoolStartUps] = field(default_factory=dict)
     """Start-up times of each workload by node pool: the slowest pool counts."""
@@ -128,8 +135,9 @@ class LeadTimes:
             if any(one.pool for one in pods):
                 self.pools[id_] = self.pools.get(id_, UNPOOLED).after(pods, self.interval + SYNC)
             if image := targets.inventory.images.get(id_):
-                before = self.images.get(image, UNWATCHED)
-                self.images[image] = with_pods(before, took, delay=self.interval + SYNC)
+                key = _image_key(id_, image)
+                before = self.images.get(key, UNWATCHED)
+                self.images[key] = with_pods(before, took, delay=self.interval + SYNC)
         self.image_of = targets.inventory.images or self.image_of
         for workload in targets.inventory.workloads:
             counts = (workload.replicas, workload.ready_replicas)
@@ -160,7 +168,7 @@ class LeadTimes:
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured; of a workload of which too little was seen, that of its image."""
-        of_images = ((id_, self.images.get(image, UNWATCHED)) for id_, image in self.image_of.items())
+        of_images = ((id_, self._of_image(id_)) for id_ in self.image_of)
         slower = ((id_, self.pools[id_].by_pool[pool]) for id_ in self.pools if (pool := self._slower_pool(id_)))
         each = (*of_images, *self.watches.items(), *self.pods.items(), *slower)
         return {id_: watch.rung for id_, watch in each if watch.rung is not None}
@@ -216,7 +224,7 @@ class LeadTimes:
         return pool if (self.pools[id_].by_pool[pool].rung or pods.rung) > pods.rung else ""
 
     def _of_image(self, id_: WorkloadId) -> ScaleUpWatch:
-        return self.images.get(self.image_of.get(id_, ""), UNWATCHED)
+        return self.images.get(_image_key(id_, self.image_of.get(id_, "")), UNWATCHED)
 
     def _watched(self, workload: Workload, now: datetime) -> ScaleUpWatch:
         before = self.watches.get(workload.id, UNWATCHED)
@@ -228,7 +236,7 @@ class LeadTimes:
         self.pods = {id_: watch for id_, watch in self.pods.items() if id_ in known}
         self.pools = {id_: pools for id_, pools in self.pools.items() if id_ in known}
         self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
-        used = {image for id_, image in self.image_of.items() if id_ in known}
+        used = {_image_key(id_, image) for id_, image in self.image_of.items() if id_ in known}
         self.images = {image: watch for image, watch in self.images.items() if image in used}
 
 

@@ -97,6 +97,14 @@ def test_a_workload_of_which_nothing_was_seen_has_the_lead_time_of_its_image() -
     assert lead_times.of(CART.id, Policy().horizontal).origin.startswith("P90 of 5 scale-ups")
 
 
+def test_slow_pods_of_another_namespace_with_the_same_image_say_nothing() -> None:
+    """Five slow pods of anybody who runs a public image would set everybody's lead time."""
+    lead_times = LeadTimes()
+    stranger = WorkloadId("strangers", "Deployment", "cart")
+    started(lead_times, 1, *[800] * 5, images={WEB.id: "library/nginx", stranger: "library/nginx"})
+    assert lead_times.of(stranger, Policy().horizontal).origin.startswith("assumed")
+
+
 def test_few_pods_of_an_image_say_nothing_of_it_and_of_another_image_none_do() -> None:
     lead_times = LeadTimes()
     started(lead_times, 1, *[200] * 4, images=SHARED)
