@@ -17,6 +17,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import DAY, MINUTE, Inventory, StartedPod
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.horizontal.explain import explanation
 from forecaster.store.state import ObservedFile
@@ -26,7 +27,7 @@ from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Workload
 
 WEB, CART = workload("web"), workload("cart")
 STATED = Policies(Policy())
