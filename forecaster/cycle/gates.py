@@ -7,7 +7,7 @@ minutes.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.replay.judging import Case, Unjudged
 
 NEW_JUDGED = 60
-"""Workloads judged for the first time in one go, besides those whose turn it is."""
+"""Workloads judged for the first time in one batch; after a start without state there are as many batches as fit."""
 JUDGING_INTERVAL = 10 * MINUTE
 """Time between two rounds of judging: a replay of few workloads takes nearly as long as one of a hundred."""
 BATCH = 96
@@ -108,8 +108,18 @@ class ForecastGates:
         self.judged_at, self.due = (arrays[name] for name in TIMES)
         self.records = {}
 
-    def renew(self, history: Histories, policies: Policies, targets: Targets, now: datetime) -> Renewed:
-        """Judge workloads in turn, every few minutes."""
+    def renew(
+        self,
+        history: Histories,
+        policies: Policies,
+        targets: Targets,
+        now: datetime,
+        has_time: Callable[[], bool] = lambda: False,
+    ) -> Renewed:
+        """Judge workloads in turn, every few minutes, and those never judged in each cycle as long as it `has_time`.
+
+        After a start without state no gate is judged: 10,000 of them take some minutes, and not a day.
+        """
         done = Renewed([], [])
         if targets.down or (self.latest is not None and timedelta() < now - self.latest < JUDGING_INTERVAL):
             return done
@@ -121,11 +131,14 @@ class ForecastGates:
         def look(id_: WorkloadId) -> list[Case] | Unjudged:
             return cases_of(here[id_], policies.of(id_), past)
 
-        new, again = self._turn(here, rows, policies, now)
+        first, again = self._turn(here, rows, policies, now)
+        new = deque(first)
         ready = self._ready(new, look, done, now, most=self.most_new)
-        ready |= self._ready(again, look, done, now, most=len(again))
+        ready |= self._ready(deque(again), look, done, now, most=len(again))
         self._judge(ready, done, now)
-        self.latest = now
+        while new and has_time():
+            self._judge(self._ready(new, look, done, now, most=self.most_new), done, now)
+        self.latest = None if new else now
         return done
 
     def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:
@@ -165,19 +178,18 @@ class ForecastGates:
 
     def _ready(
         self,
-        ids: Iterable[WorkloadId],
+        ids: deque[WorkloadId],
         look: Callable[[WorkloadId], list[Case] | Unjudged],
         done: Renewed,
         now: datetime,
         *,
         most: int,
     ) -> dict[WorkloadId, list[Case]]:
-        """Return the workloads that can be judged, at most so many; record the reason for the others."""
+        """Take workloads from `ids` until so many can be judged; record the reason for the others."""
         ready: dict[WorkloadId, list[Case]] = {}
         unjudged: dict[WorkloadId, Unjudged] = {}
-        for id_ in ids:
-            if len(ready) == most:
-                break
+        while ids and len(ready) < most:
+            id_ = ids.popleft()
             try:
                 found = look(id_)
             except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other

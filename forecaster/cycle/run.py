@@ -206,7 +206,7 @@ class Cycle:
         unread: Sequence[str] = steps.optional("sizes", lambda: self._renew_sizes(targets, now), ())
         gates = steps.optional(
             "gates",
-            lambda: self.decider.observed.gates.renew(self.history, policies, targets, now),
+            lambda: self.decider.observed.gates.renew(self.history, policies, targets, now, steps.has_time),
             Renewed([], []),
         )
         if self.nodes:

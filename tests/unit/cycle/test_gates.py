@@ -169,13 +169,24 @@ def test_none_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatc
     assert hours(24) > ROUND + SOONEST
 
 
-def test_workloads_are_collected_for_some_minutes_and_judged_together() -> None:
-    gates, history = ForecastGates(most_new=1), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
-    renewed(gates, history, WEB, CART)
+def test_a_workload_that_comes_later_is_judged_with_others_some_minutes_later() -> None:
+    gates, history = ForecastGates(), Weeks(np.stack([daily(4), daily(4)]), "web", "cart")
+    renewed(gates, history, CART)
     renewed(gates, history, WEB, CART, at=NOON + minutes(1))
     assert judged(gates) == {"cart"}
     renewed(gates, history, WEB, CART, at=NOON + JUDGING_INTERVAL)
     assert judged(gates) == {"cart", "web"}
+
+
+def test_after_a_start_without_state_every_cycle_judges_as_many_as_it_has_time_for() -> None:
+    names = [f"w{number}" for number in range(5)]
+    gates, history = ForecastGates(most_new=1), Weeks(np.stack([daily(4)] * 5), *names)
+    fleet = Targets(Inventory(NOON, tuple(map(workload, names))))
+    two_more = iter([True, True, False])
+    gates.renew(history, GATED, fleet, NOON, two_more.__next__)
+    assert len(judged(gates)) == 3
+    gates.renew(history, GATED, fleet, NOON + minutes(1), lambda: True)
+    assert len(judged(gates)) == 5
 
 
 def test_a_short_history_is_said_and_looked_at_again_in_an_hour() -> None:
