@@ -16,7 +16,7 @@ from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.health import HealthAt
@@ -52,6 +52,8 @@ class FloorActuator:
     """Reads the health of a workload, by which a change is taken back."""
     rooms: Callable[[], Rooms] = no_quotas
     """What quotas leave, looked at anew in each cycle."""
+    unjudged: Callable[[WorkloadId], bool] = lambda _: False
+    """Whether the gate of a workload has not been judged since the start: its forecast neither acts nor gives back."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -69,12 +71,25 @@ class FloorActuator:
         self.policies.annotate({one.target: one.mode for one in live if one.mode})
         live = self._beside_others(live, now)
         offers = floor_offers(self.offered, now)
+        offers |= self._kept_while_unjudged(live, offers)
         live = self._with_health(live, offers, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules, self.rooms().take)
         self.memory = plan.memory
         writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
         raised = sum(one.floor is not None for one in live)
         return self.writer.effected(self.autoscalers, writes, plan.refusals, now, raised=raised)
+
+    def _kept_while_unjudged(
+        self, live: Sequence[LiveAutoscaler], offers: Mapping[WorkloadId, FloorOffer]
+    ) -> dict[WorkloadId, FloorOffer]:
+        """Return unknown offers for floors with a forecast that asks for nothing while its gate is not judged yet.
+
+        A pod that starts without its state would give every floor of the fleet back at once.
+        """
+        floors = {one.target: offers[one.target] for one in live if one.floor and one.target in offers}
+        return {
+            id_: offer._replace(floor=None) for id_, offer in floors.items() if offer.floor == 0 and self.unjudged(id_)
+        }
 
     def _floored(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "floor"

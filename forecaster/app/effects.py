@@ -150,8 +150,11 @@ def cluster_writers(
     election: Election | None,
     table: Path,
     source: Source | None = None,
+    unjudged: Callable[[WorkloadId], bool] = lambda _: False,
 ) -> ClusterWriters:
     """What is enabled of it, under one election; `table` is what the serving process reads, `source` tells errors.
+
+    `unjudged` says whether the gate of a workload has not been judged since the start.
 
     Raises:
         ClientConfigError: there is no way to the API server.
@@ -161,7 +164,11 @@ def cluster_writers(
     fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
     if live and fence and settings.acting.kubeconfig == watched_kubeconfig(settings):
         live.heard = fence.answered_at
-    acting = actuators(settings, log, parts, cluster, fence, lambda: live.source.misread if live else (), table, source)
+
+    def misread() -> Sequence[Misread]:
+        return live.source.misread if live else ()
+
+    acting = actuators(settings, log, parts, cluster, fence, misread, table, source, unjudged)
     refusal = acting.refusal if acting else lambda _: None
     return ClusterWriters(
         acting,
@@ -179,6 +186,7 @@ def actuators(
     misread: Callable[[], Sequence[Misread]] = tuple,
     table: Path | None = None,
     source: Source | None = None,
+    unjudged: Callable[[WorkloadId], bool] = lambda _: False,
 ) -> Actuators | None:
     """What writes, by the election of the replica that does; None where nothing is enabled.
 
@@ -191,7 +199,7 @@ def actuators(
     found: dict[str, Acting] = {}
     refusing: list[LeavesAlone] = [*shared.writers.values()]
     if settings.floor.enabled:
-        found["floor"] = shared.floor()
+        found["floor"] = shared.floor(unjudged)
     if settings.scale.enabled:
         found["scale"] = shared.scale()
     if settings.resize.enabled:
@@ -220,10 +228,11 @@ class SharedParts:
     rooms: Callable[[], Rooms]
     writers: Mapping[str, Writer]
 
-    def floor(self) -> FloorActuator:
+    def floor(self, unjudged: Callable[[WorkloadId], bool]) -> FloorActuator:
         """`minReplicas` of HPAs."""
         settings, writer = self.settings, self.writers["floor"]
-        return FloorActuator(self.hpas, writer, settings.policies, settings.floor, self.beside, self.health, self.rooms)
+        given = self.hpas, writer, settings.policies, settings.floor, self.beside, self.health, self.rooms
+        return FloorActuator(*given, unjudged)
 
     def scale(self) -> ScaleActuator:
         """Counts of workloads without an HPA."""

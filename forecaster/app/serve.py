@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from forecaster.app.restored import KeptState
     from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.config.settings import Settings
+    from forecaster.cycle.observed import Observed
+    from forecaster.domain.policies import Policies
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
@@ -242,7 +244,8 @@ def build_service(
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
-    writers = cluster_writers(settings, log, parts, live, election, table.path, source)
+    unjudged = never_unjudged if kept.shards else partial(gate_unjudged, settings.policies, kept.observed)
+    writers = cluster_writers(settings, log, parts, live, election, table.path, source, unjudged)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
@@ -263,6 +266,16 @@ def build_service(
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
+
+
+def never_unjudged(_: WorkloadId) -> bool:
+    """Return False: in shards the gates are with the workers."""
+    return False
+
+
+def gate_unjudged(policies: Policies, observed: Observed, id_: WorkloadId) -> bool:
+    """Whether the policy of a workload asks for a gate that has not been judged since this process began without it."""
+    return policies.stated(id_).horizontal.gate and observed.gates.judged(id_) is None
 
 
 def known_of(cycle: Cycle | ShardedCycle) -> Callable[[WorkloadId], bytes]:

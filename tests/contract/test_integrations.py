@@ -16,7 +16,6 @@ from forecaster.domain.quantity import parse_quantity
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide as decide_columns
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.one import decide_one, inputs_of_one
 from forecaster.horizontal.record import Subject, recommendation
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.publish.publisher import OfferPublisher
@@ -33,6 +32,7 @@ from forecaster.vertical.sizing.pod import size
 from tests.support.asgi import Client
 from tests.support.builders import NO_SAMPLE, hpa, minutes, outlooks, workload
 from tests.support.horizontal import NOTHING_BEFORE, recommended_before
+from tests.support.one_row import decide_one, inputs_of_one
 from tests.support.published import FleetOfOne
 from tests.support.recommendations import NOON
 

@@ -20,7 +20,6 @@ from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.learned import LATEST, Situation
 from forecaster.horizontal.numbers import milli
-from forecaster.horizontal.one import decide_one
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.horizontal.state import State
@@ -40,6 +39,7 @@ from forecaster.hpa.proposals import (
 from forecaster.hpa.spec import SHIPPED, tolerance_of
 from forecaster.replay.account import Account
 from forecaster.replay.engine import NO_FLOOR
+from tests.support.one_row import decide_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.one import decide_one, state_of
 from forecaster.horizontal.record import recommendation
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
 from tests.support.builders import NOON, minutes, policy, workload
+from tests.support.one_row import decide_one, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

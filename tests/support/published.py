@@ -11,7 +11,6 @@ from forecaster.cycle.decided_rows import RowTexts
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.one import inputs_of_one
 from forecaster.horizontal.record import Subject, row_words
 from forecaster.horizontal.state import State
 from forecaster.publish.numbers import numbers_of
@@ -22,6 +21,7 @@ from forecaster.publish.rows import offered_cycle as rows_of_cycle
 from forecaster.publish.table_file import TableFile
 from tests.support.builders import outlooks, policy, workload
 from tests.support.horizontal import decided
+from tests.support.one_row import inputs_of_one
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:

@@ -279,6 +279,21 @@ class TestUndo:
         assert replica.cluster.only().min_replicas == 2
 
 
+def test_a_start_without_state_gives_no_floor_back_before_its_gate_is_judged(replica: Replica) -> None:
+    """Every image upgrade with an empty state directory is such a start: the forecast has not earned its say yet."""
+    replica.cycle(7)
+    upgraded = Replica(replica.cluster)
+    upgraded.now = replica.now
+    upgraded.actuator.unjudged = lambda _: True
+    for _ in range(14):
+        upgraded.cycle(7, watched=True)
+    assert replica.cluster.only().min_replicas == 7
+    upgraded.actuator.unjudged = lambda _: False
+    for _ in range(10):
+        upgraded.cycle(7, watched=True)
+    assert replica.cluster.only().min_replicas == 2
+
+
 class TestFailures:
     def test_a_new_status_meanwhile_is_no_conflict(self, replica: Replica) -> None:
         replica.cluster.before_write = lambda: replica.cluster.change(replicas=9)

@@ -27,11 +27,11 @@ from forecaster.horizontal.learned import (
     median_of,
     save,
 )
-from forecaster.horizontal.one import inputs_of_one
 from forecaster.horizontal.record import Subject
 from forecaster.horizontal.state import State
 from forecaster.replay.training import DISCOUNT, Lessons, fit, learn
 from tests.support.builders import NOON, hpa, outlooks, policy, workload
+from tests.support.one_row import inputs_of_one
 
 if TYPE_CHECKING:
     from pathlib import Path

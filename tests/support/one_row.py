@@ -1,4 +1,4 @@
-"""The decision about a single workload, for tests, notebooks and what-if: a table of one row."""
+"""The decision about a single workload, for stories: a table of one row."""
 
 from __future__ import annotations
 
