@@ -11,7 +11,9 @@ Instants are seconds since 1970 (UTC), CPU in cores, memory in bytes. A number t
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import contextmanager
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
@@ -238,8 +240,21 @@ def _engine(url: URL) -> Engine:
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     """Readers do not wait for the writer, and a crash of the machine loses at most the last cycles."""
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL"):
-        connection.execute(f"PRAGMA {pragma}").close()
+    _write_ahead(connection)
+    connection.execute("PRAGMA synchronous=NORMAL").close()
+
+
+def _write_ahead(connection: Any) -> None:
+    """Asks again while another process creates the file: SQLite answers `locked` to this at once, without its timeout."""
+    until = monotonic() + LOCK_WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+            return
+        except sqlite3.OperationalError:
+            if monotonic() > until:
+                raise
+            sleep(0.02)
 
 
 def _told(error: SQLAlchemyError) -> str:

@@ -1,0 +1,42 @@
+"""Opening a database file that another process is just creating."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.store import database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class BusyConnection(sqlite3.Connection):
+    """Answers the first questions for the journal as SQLite does while another process switches it: at once, locked."""
+
+    refusals = 3
+
+    def execute(self, sql: str, *args: object) -> sqlite3.Cursor:  # type: ignore[override]
+        if "journal_mode" in sql and self.refusals:
+            self.refusals -= 1
+            raise sqlite3.OperationalError("database is locked")
+        return super().execute(sql, *args)
+
+
+def connection_to(path: Path) -> BusyConnection:
+    return sqlite3.connect(path / "ledger.db", factory=BusyConnection)
+
+
+def test_a_file_that_another_replica_is_just_creating_is_waited_for(tmp_path: Path) -> None:
+    connection = connection_to(tmp_path)
+    database._prepare_sqlite(connection, None)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_file_that_stays_locked_is_an_error_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = connection_to(tmp_path)
+    monkeypatch.setattr(database, "LOCK_WAIT_SECONDS", -1)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        database._prepare_sqlite(connection, None)
