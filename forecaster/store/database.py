@@ -229,7 +229,7 @@ def _refused(what: str) -> ConfigError:
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS})
-        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "connect", prepare_sqlite)
         return engine
     waits = {"connect_timeout": LOCK_WAIT_SECONDS, "options": f"-c lock_timeout={LOCK_WAIT_SECONDS}s -c timezone=UTC"}
     try:
@@ -238,23 +238,24 @@ def _engine(url: URL) -> Engine:
         raise StoreError("ledger: psycopg is missing; install kube-forecaster[postgres]") from error
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def prepare_sqlite(connection: Any, _record: object) -> None:
     """Readers do not wait for the writer, and a crash of the machine loses at most the last cycles."""
     _write_ahead(connection)
     connection.execute("PRAGMA synchronous=NORMAL").close()
 
 
 def _write_ahead(connection: Any) -> None:
-    """Asks again while another process creates the file: SQLite answers `locked` to this at once, without its timeout."""
+    """Asks again while another process creates the file: SQLite answers `locked` at once here, without its timeout."""
     until = monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL").close()
-            return
         except sqlite3.OperationalError:
             if monotonic() > until:
                 raise
             sleep(0.02)
+        else:
+            return
 
 
 def _told(error: SQLAlchemyError) -> str:

@@ -31,7 +31,7 @@ def connection_to(path: Path) -> BusyConnection:
 
 def test_a_file_that_another_replica_is_just_creating_is_waited_for(tmp_path: Path) -> None:
     connection = connection_to(tmp_path)
-    database._prepare_sqlite(connection, None)
+    database.prepare_sqlite(connection, None)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -39,4 +39,4 @@ def test_a_file_that_stays_locked_is_an_error_in_the_end(tmp_path: Path, monkeyp
     connection = connection_to(tmp_path)
     monkeypatch.setattr(database, "LOCK_WAIT_SECONDS", -1)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
-        database._prepare_sqlite(connection, None)
+        database.prepare_sqlite(connection, None)
