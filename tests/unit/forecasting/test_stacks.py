@@ -73,7 +73,7 @@ class Overflows(Adaptive):
 
 def asked(together: int, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """Forecasts of two spans, in the four cycles after the first."""
-    monkeypatch.setattr(stacks, "TOGETHER", together)
+    monkeypatch.setattr(stacks, "STACKED_SHARDS", together)
     one = Forecaster("adaptive", timedelta(minutes=40), signals={CPU: Shards(Adaptive(replays=4))})
     wanted = {SOON: IDS[:7], LATER: IDS[5:]}
     said = []
