@@ -75,7 +75,7 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
         (versions / "v0003_note.py").write_text(NEXT.format(then=then), encoding="utf-8")
         monkeypatch.setattr(migrations, "SCRIPTS", str(versions.parent))
         monkeypatch.setattr(migrations, "LATEST_REVISION", 3)
-        monkeypatch.setattr("forecaster.store.database.NEWEST", 3)
+        monkeypatch.setattr("forecaster.store.database.LATEST_REVISION", 3)
 
     return released
 
