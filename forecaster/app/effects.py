@@ -13,7 +13,7 @@ from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import Concern, CycleNeighbours
-from forecaster.actuators.release import release
+from forecaster.actuators.release import Released, release
 from forecaster.actuators.resize import undone as size_undone
 from forecaster.actuators.resizes import Resizes
 from forecaster.actuators.resizing import ResizeActuator
@@ -36,7 +36,7 @@ from forecaster.errors import unexpected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.followed import FOLLOWED_CONNECTIONS, Followed
-from forecaster.kube.lease import REQUEST_SECONDS
+from forecaster.kube.lease import REQUEST_SECONDS, is_paused, lease_path
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.resources.neighbours import CPU, HPAS, SCALED_OBJECTS, VPAS
 
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.policy_statuses import PolicyStatusWriter
-    from forecaster.actuators.release import Released
     from forecaster.actuators.statuses import StatusWriter
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import AuditLog, LeftAlone, WriteRefusal
@@ -328,9 +327,15 @@ def released_objects(
 ) -> Iterator[Released]:
     """Give owners their values back, and tell of each object. With `expired` only of floors that ran out.
 
+    A pause freezes what runs out, too: it is declared in the middle of an incident, when counts must not fall.
+
     Raises:
-        ApiError: the objects cannot be read, or the API server does not answer.
+        ApiError: the Lease or the objects cannot be read, or the API server does not answer.
     """
+    lease = lease_path(*settings.acting.lease.split("/"))
+    if expired and (settings.acting.paused or is_paused(client, lease)):
+        yield Released(f"{settings.acting.lease}: writes are paused; floors that ran out stay until the pause ends")
+        return
     hpas = Autoscalers(client, dry_run=dry_run)
     floors = (one for one in hpas.listed(marked=True) if chosen(one.namespace, one.name))
     yield from release(hpas, floors, lambda one: released(one, now, expired=expired), now)

@@ -17,7 +17,10 @@ PUBLISHED_METRICS = COUNTS | {DEMAND_METRIC}
 
 KEDA_PREFIX = "forecaster-"
 """Our metrics in KEDA: `forecaster-cpu`, `forecaster-replicas`. In the HPA that KEDA makes they stand behind `s0-`."""
-_OF_KEDA = re.compile(rf"s[0-9]+-{KEDA_PREFIX}(\w+)", re.ASCII)
+KEDA_LOCATION = "forecaster"
+"""The object in our JSON that holds the number under its signal; KEDA names a metric by its place, `-` for a dot."""
+_OF_KEDA = re.compile(rf"s[0-9]+-(?:metric-api-{KEDA_LOCATION}-|{KEDA_PREFIX})(\w+)", re.ASCII)
+_UNNAMED_BY_KEDA = re.compile(r"s[0-9]+-(?:prometheus|metric-api-value)", re.ASCII)
 
 
 class OwnMetric(NamedTuple):
@@ -31,8 +34,10 @@ class OwnMetric(NamedTuple):
 def own_metric(metric: str) -> OwnMetric | None:
     """Which of our metrics an HPA means by a name; None for any other metric.
 
-    >>> named("s1-forecaster-cpu")
-    Named(metric='forecaster_demand', signal='cpu')
+    >>> own_metric("s1-forecaster-cpu")
+    OwnMetric(metric='forecaster_demand', signal='cpu')
+    >>> own_metric("s0-metric-api-forecaster-cpu")
+    OwnMetric(metric='forecaster_demand', signal='cpu')
     """
     if metric == DEMAND_METRIC or metric in COUNTS:
         return OwnMetric(metric)
@@ -41,3 +46,8 @@ def own_metric(metric: str) -> OwnMetric | None:
         return None
     count = f"forecaster_{found[1]}"
     return OwnMetric(count) if count in COUNTS else OwnMetric(DEMAND_METRIC, found[1])
+
+
+def is_unnamed_by_keda(metric: str) -> bool:
+    """Whether KEDA gave a metric a name that says nothing of what it reads: one of ours or any other."""
+    return _UNNAMED_BY_KEDA.fullmatch(metric) is not None

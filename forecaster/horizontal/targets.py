@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.published import COUNTS, DEMAND_METRIC, OwnMetric, own_metric
+from forecaster.domain.published import COUNTS, DEMAND_METRIC, OwnMetric, is_unnamed_by_keda, own_metric
 from forecaster.domain.signal import BUILT_IN, CPU, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.inputs import Kind
@@ -71,6 +71,11 @@ class Unusable:
 SEVERAL_DEMANDS = (
     "several targets of this metric: which signal each of them means is in its selector, which is not known here; "
     "leave one, and read the other signals through KEDA, or as they are measured"
+)
+NOT_FORECAST = "this metric is not forecast; the HPA goes on reading it itself"
+UNNAMED_BY_KEDA = (
+    "KEDA's name for this metric does not say what it reads, and nothing else says what a pod should carry; "
+    "state valueLocation forecaster.SIGNAL in a metrics-api trigger, or add a cpu trigger beside a prometheus trigger"
 )
 SEVERAL_CONTAINERS = (
     "targets of several containers on this resource, of which one can be forecast; leave one, the HPA reads them itself"
@@ -147,7 +152,7 @@ def _of_hpa(target: Target, workload: Workload, policy: HorizontalPolicy) -> Pod
         return Unusable(target.metric, "it is the answer itself; the HPA reads it from here")
     signal = OF_CONTAINER.get(target.metric) if target.container else _signal(target, policy)
     if signal is None:
-        foreign = "this metric is not forecast; the HPA goes on reading it itself"
+        foreign = UNNAMED_BY_KEDA if is_unnamed_by_keda(target.metric) else NOT_FORECAST
         unknown = f"its selector names signal {target.signal}, which is not measured; mend the HPA"
         return Unusable(target.metric, unknown if target.signal else foreign)
     if target.container and not workload.measured_container(target.metric):

@@ -60,6 +60,11 @@ class Lease(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: LeaseSpec = LeaseSpec()
 
+    @property
+    def paused(self) -> bool:
+        """Whether a person has stopped all writes by the annotation."""
+        return self.metadata.annotations.get(PAUSE_ANNOTATION, "false") != "false"
+
 
 class Leases(Protocol):
     """An API server, as far as it is asked here."""
@@ -69,6 +74,20 @@ class Leases(Protocol):
 
     def patch(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
         """The object after a merge patch that names its version. Raises ApiError."""
+
+
+def is_paused(leases: Leases, path: str) -> bool:
+    """Whether all writes are stopped by the annotation of the Lease; not so where there is no Lease.
+
+    Raises:
+        ApiError: the Lease cannot be read, so it is not known.
+    """
+    try:
+        return leases.get(path, Lease).paused
+    except ApiError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return False
+        raise
 
 
 class PauseNews(Protocol):
@@ -165,7 +184,7 @@ class Election:
                 return
         began = self.seconds()
         lease = self._observed(self.leases.get(self.path, Lease), began)
-        self.paused = lease.metadata.annotations.get(PAUSE_ANNOTATION, "false") != "false"
+        self.paused = lease.paused
         if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
             self._renew(lease, began)
         else:

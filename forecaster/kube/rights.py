@@ -102,6 +102,11 @@ RIGHTS = (
         RELEASE, "floor", "autoscaling", "horizontalpodautoscalers", ("get", "list", "patch"),
         "floors that were not renewed do not end",
     ),
+    Right(
+        RELEASE, "floor", "coordination.k8s.io", "leases", ("get",),
+        "floors that were not renewed do not end: it is not known whether writes are paused",
+        names=(SERVICE,), namespace=NAMESPACE,
+    ),
     Right(RELEASE, "floor", "", "events", ("create",), "floors that end leave no Event beside the HPA"),
     Right(
         SERVICE, "scale", "coordination.k8s.io", "leases", ("get", "patch"),

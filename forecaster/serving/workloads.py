@@ -81,9 +81,14 @@ class OfferedReplicas(msgspec.Struct, frozen=True, gc=False):
 
 
 class MetricValueView(msgspec.Struct, frozen=True):
-    """One number, for readers that take a number out of JSON (KEDA's metrics-api)."""
+    """One number, for readers that take a number out of JSON (KEDA's metrics-api).
+
+    It stands once more below the name of its signal: KEDA calls its metric after that place, and the HPA's target on it
+    is known to mean this signal only by such a name.
+    """
 
     value: float
+    forecaster: dict[str, float]
     unit: str
     quantile: float | None
     sampled_at: datetime
@@ -143,6 +148,7 @@ class Workloads:
         return _json(
             MetricValueView(
                 value=found.value,
+                forecaster={found.signal or asked.metric.removeprefix("forecaster_"): found.value},
                 unit=units.get(found.signal, "") if found.signal else "replicas",
                 quantile=found.quantile,
                 sampled_at=found.at,

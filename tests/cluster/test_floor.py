@@ -356,6 +356,18 @@ class TestElection:
         wait_until(leader.fence.valid, what="the end of the pause")
         assert leader.cycle(web, 5).writes["raise", "written"] == 1
 
+    def test_a_pause_freezes_floors_that_run_out_meanwhile(
+        self, plane: ControlPlane, leader: Replica, web: str
+    ) -> None:
+        leader.cycle(web, 5, at=datetime.now(UTC) - timedelta(minutes=16))
+        plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
+        try:
+            assert "writes are paused" in run_release(plane)
+            assert told(plane.api, web)["spec"]["minReplicas"] == 5
+        finally:
+            plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause-")
+        assert f"HPA {web}/web: minReplicas 1, was 5" in run_release(plane)
+
 
 def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_lease_back(
     plane: ControlPlane, leader: Replica, web: str, tmp_path: Path

@@ -6,7 +6,14 @@ import pytest
 
 from forecaster.domain.signal import CPU, CPU_CONTAINER, MEMORY, MEMORY_CONTAINER, REQUESTS
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, TargetType
-from forecaster.horizontal.targets import SEVERAL_CONTAINERS, AmountTarget, Unusable, UtilizationTarget, targets_of
+from forecaster.horizontal.targets import (
+    SEVERAL_CONTAINERS,
+    UNNAMED_BY_KEDA,
+    AmountTarget,
+    Unusable,
+    UtilizationTarget,
+    targets_of,
+)
 from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, hpa, policy, workload
 
 HORIZONTAL = policy().horizontal
@@ -108,7 +115,9 @@ def test_an_hpa_that_only_follows_our_count_leaves_what_a_pod_carries_to_the_pol
     assert own == UtilizationTarget(CPU, 80, 1.0)
 
 
-@pytest.mark.parametrize("metric", ["s0-forecaster-requests", "s12-forecaster-requests"])
+@pytest.mark.parametrize(
+    "metric", ["s0-forecaster-requests", "s12-forecaster-requests", "s0-metric-api-forecaster-requests"]
+)
 def test_a_metric_that_keda_passes_on_from_us_is_the_signal_in_its_name(metric: str) -> None:
     passed_on = Target(metric, TargetType.AVERAGE_VALUE, 100.0)
     assert targets_of(workload(autoscaler=hpa(passed_on)), HORIZONTAL) == (AmountTarget(REQUESTS, 100.0),)
@@ -118,3 +127,15 @@ def test_a_count_that_keda_passes_on_from_us_is_the_answer_itself() -> None:
     passed_on = Target("s0-forecaster-replicas", TargetType.AVERAGE_VALUE, 1.0)
     first, *_ = targets_of(workload(autoscaler=hpa(passed_on)), HORIZONTAL)
     assert isinstance(first, Unusable)
+
+
+@pytest.mark.parametrize("metric", ["s0-prometheus", "s1-metric-api-value"])
+def test_a_metric_of_keda_without_a_name_of_ours_is_told_how_to_get_one(metric: str) -> None:
+    by_keda = Target(metric, TargetType.AVERAGE_VALUE, 0.35)
+    assert targets_of(workload(autoscaler=hpa(by_keda)), HORIZONTAL) == (Unusable(metric, UNNAMED_BY_KEDA),)
+
+
+def test_a_cpu_trigger_beside_a_metric_without_a_name_says_what_a_pod_carries() -> None:
+    by_keda = Target("s0-prometheus", TargetType.AVERAGE_VALUE, 0.35)
+    _, cpu = targets_of(workload(autoscaler=hpa(by_keda, CPU_HALF)), HORIZONTAL)
+    assert cpu == UtilizationTarget(CPU, 50, 1.0)

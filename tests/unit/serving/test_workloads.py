@@ -96,6 +96,7 @@ def test_one_number_for_readers_of_json(client: Client) -> None:
     answer = client.get(f"{WEB}/metrics/forecaster_demand/forecast?signal=cpu").json()
     assert answer == {
         "value": 1.75,
+        "forecaster": {"cpu": 1.75},
         "unit": "cores",
         "quantile": 0.9,
         "sampled_at": "2026-03-01T12:00:00Z",
