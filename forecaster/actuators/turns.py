@@ -1,70 +1,56 @@
-"""The order of writes in a cycle, and how long an object waits after a failed write.
+"""The order of writes in a cycle, and how many that failed before are tried again.
 
 One object harms itself only: a webhook of its namespace may refuse its writes or answer late, each time. Namespaces
-take turns, those with failing objects come last, and an object that failed waits for twice as long each time.
+take turns, those with failing objects come last, and of the objects that failed before a few are tried in each cycle,
+all of them as soon as one succeeds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from forecaster.actuators.writes import ClusterWrite
 
     W = TypeVar("W", bound=ClusterWrite)
 
-FIRST_WAIT = timedelta(minutes=1)
-LONGEST_WAIT = timedelta(minutes=15)
-MAX_DOUBLINGS = 4
-"""Doublings of the first wait after which it is the longest."""
-
-
-class FailedWrite(NamedTuple):
-    """Failures of one object's writes, one after the other."""
-
-    namespace: str
-    times: int
-    until: datetime
-    """Instant before which it is not tried again."""
+MAX_FAILED_AGAIN = 20
+"""Writes that fail once more in a cycle after which the rest of those that failed before waits for the next one."""
 
 
 @dataclass(slots=True)
 class WriteTurns:
-    """Failed writes of one actuator, by object."""
+    """Failed writes of one actuator: the namespace of each object, in the order in which they were tried last."""
 
-    failed: dict[tuple[str, ...], FailedWrite] = field(default_factory=dict)
+    failed: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def ordered(self, writes: Sequence[W], now: datetime) -> list[W]:
-        """Return the writes that are due: one of each namespace in turn, namespaces with failing objects last."""
-        self.failed = {key: one for key, one in self.failed.items() if now - one.until < LONGEST_WAIT}
-        failing = {one.namespace for one in self.failed.values()}
+    def ordered(self, writes: Sequence[W]) -> list[W]:
+        """One write of each namespace in turn, namespaces with failing objects last, what failed longest ago first."""
+        wanted = {write.subject.key for write in writes}
+        self.failed = {key: namespace for key, namespace in self.failed.items() if key in wanted}
+        places = {key: place for place, key in enumerate(self.failed)}
+        failing = set(self.failed.values())
         ranks: Counter[str] = Counter()
-        turns = []
-        for place, write in enumerate(one for one in writes if self.due(one, now)):
+        turns: list[tuple[bool, bool, int, int, W]] = []
+        for write in sorted(writes, key=lambda one: places.get(one.subject.key, -1)):
             namespace = namespace_of(write)
-            turns.append((namespace in failing, ranks[namespace], place, write))
+            turns.append((self.failed_before(write), namespace in failing, ranks[namespace], len(turns), write))
             ranks[namespace] += 1
-        return [write for *_, write in sorted(turns, key=lambda turn: turn[:3])]
+        return [write for *_, write in sorted(turns, key=lambda turn: turn[:4])]
 
-    def due(self, write: ClusterWrite, now: datetime) -> bool:
-        """Whether the object of a write may be tried."""
-        failed = self.failed.get(write.subject.key)
-        return failed is None or failed.until <= now
+    def failed_before(self, write: ClusterWrite) -> bool:
+        """Whether the last write of this object failed."""
+        return write.subject.key in self.failed
 
-    def note(self, write: ClusterWrite, now: datetime, *, failed: bool) -> None:
-        """Remember a failure, or forget earlier ones after a success."""
-        key = write.subject.key
-        before = self.failed.pop(key, None)
+    def note(self, write: ClusterWrite, *, failed: bool) -> None:
+        """Remember what became of a write."""
+        self.failed.pop(write.subject.key, None)
         if failed:
-            times = before.times if before else 0
-            wait = min(FIRST_WAIT * 2 ** min(times, MAX_DOUBLINGS), LONGEST_WAIT)
-            self.failed[key] = FailedWrite(namespace_of(write), times + 1, now + wait)
+            self.failed[write.subject.key] = namespace_of(write)
 
 
 def namespace_of(write: ClusterWrite) -> str:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
-from forecaster.actuators.turns import WriteTurns, namespace_of
+from forecaster.actuators.turns import MAX_FAILED_AGAIN, WriteTurns, namespace_of
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
@@ -243,31 +243,43 @@ class Writer:
         if self.fence.fault:
             done.failures.append(f"{self.name}: {self.fence.fault}")
             return done
-        until, troubles = self.seconds() + BUDGET_SECONDS, 0
-        queue, hurt = deque(self.turns.ordered(writes, now)), set[str]()
+        self._work_off(done, cluster, writes, now)
+        return done
+
+    def _work_off(self, done: CarriedOut, cluster: WrittenCluster[W], writes: Sequence[W], now: datetime) -> None:
+        """Write in turns until all is written, time is over, or the API server does not answer."""
+        until, troubles, failed_again = self.seconds() + BUDGET_SECONDS, 0, 0
+        queue, hurt = deque(self.turns.ordered(writes)), set[str]()
         late: deque[W] = deque()
         """Writes in namespaces where one has failed in this cycle: every other namespace comes first."""
         while queue or late:
             write = queue.popleft() if queue else late.popleft()
             if self.seconds() > until or not self.fence.valid():
                 done.failures.extend(self._left([write, *queue, *late]))
-                return done
+                return
             if queue and namespace_of(write) in hurt:
                 late.append(write)
                 continue
-            error = self._written(cluster, write, now)
-            outcome = self._outcome(error)
-            done.outcomes[write.change, outcome] += 1
-            self.turns.note(write, now, failed=outcome == "failed")
+            again = self.turns.failed_before(write)
+            error = self._tried(done, cluster, write, now)
             if error is None:
                 continue
-            done.failures.append(f"{write} not written: {_text(error)}")
             hurt.add(namespace_of(write))
             troubles += _overloaded(error)
-            if troubles >= MAX_TROUBLE:
+            failed_again += again
+            if troubles >= MAX_TROUBLE or failed_again >= MAX_FAILED_AGAIN:
                 done.failures.extend(self._left([*queue, *late], leads=True))
-                return done
-        return done
+                return
+
+    def _tried(self, done: CarriedOut, cluster: WrittenCluster[W], write: W, now: datetime) -> Exception | None:
+        """Write one object and note in `done` what became of it."""
+        error = self._written(cluster, write, now)
+        outcome = self._outcome(error)
+        done.outcomes[write.change, outcome] += 1
+        self.turns.note(write, failed=outcome == "failed")
+        if error is not None:
+            done.failures.append(f"{write} not written: {_text(error)}")
+        return error
 
     def _say(self, refusals: Sequence[WriteRefusal], unseen: Collection[WorkloadId]) -> None:
         """One line for all that are new, with the first of them in words."""

@@ -322,7 +322,7 @@ class TestFailures:
         "error", [UnreachableError("no answer"), ApiError("webhook", 500), ValueError("bug")], ids=str
     )
     def test_an_object_that_always_fails_harms_itself_only(self, error: Exception) -> None:
-        """Its webhook answers late or with 500 each time: the others are written, and it is tried less often."""
+        """Its webhook answers late or with 500 each time: the others are written, and it is tried after them."""
         replica = self.of_namespaces("bad", *(f"team-{number}" for number in range(20)))
         tries = []
 
@@ -336,8 +336,19 @@ class TestFailures:
         found = replica.cycle(7)
         assert len(replica.cluster.written) == 20
         assert found.writes == {("forget", "written"): 20, ("forget", "failed"): 1}
-        replica.cycles(59)
-        assert 4 <= len(tries) <= 8  # after 1, 2, 4, 8 and then every 15 minutes, and not 60 times
+        replica.cycles(9)
+        assert len(tries) == 10
+
+    def test_many_objects_that_always_fail_take_turns_and_are_all_written_once_they_can_be(self) -> None:
+        """A namespace with a full quota: twenty tries a cycle, not one for each of its objects."""
+        replica = self.of_namespaces(*["full"] * 50, "team")
+        replica.cluster.refuses = {"full": ApiError("exceeded quota", 403)}
+        tried = [[one.split()[1] for one in replica.cycle(7).failures if "not written" in one] for _ in range(4)]
+        assert [len(one) for one in tried[1:]] == [20, 20, 20]
+        assert len({name for one in tried[1:] for name in one}) == 50
+        replica.cluster.refuses = {}
+        replica.cycle(7)
+        assert {one.autoscaler.namespace for one in replica.cluster.written} == {"full", "team"}
 
     def test_release_goes_on_past_an_object_whose_write_is_not_answered(self) -> None:
         replica = self.of_namespaces("bad", "shop", "team")
