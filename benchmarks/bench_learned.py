@@ -13,8 +13,8 @@ from benchmarks.bench_policy import WINDOW, BenchPolicy
 from forecaster.domain.policy import HorizontalPolicy
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.learned import LearnedKind
     from forecaster.replay.evidence import Setting
+    from forecaster.replay.learned import LearnedKind
 
 
 class BenchLearned(BenchPolicy):
@@ -31,7 +31,6 @@ class BenchLearned(BenchPolicy):
         """The target is all that differs between two points."""
         del setting
         return HorizontalPolicy(
-            learned=self.learned or "off",
             min_replicas=self.world["min_replicas"],
             scale_in_by_forecast=True,
             gate=False,

@@ -23,12 +23,12 @@ from forecaster.forecasting.backtest import PolicyBacktest, backtests
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.gate import Evidence, judged
-from forecaster.horizontal.learned import LATEST, advised, load, median_of
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import terms_of
 from forecaster.replay.evidence import PastEvidence, evidence_of
+from forecaster.replay.learned import LATEST, advised, load, median_of
 from models import Panel, StepWindow, create
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.learned import LearnedKind
     from forecaster.replay.evidence import Setting
+    from forecaster.replay.learned import LearnedKind
 
     Floats = NDArray[np.float64]
 

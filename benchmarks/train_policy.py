@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.policy_training import train
 from forecaster.app import traces as histories
 from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.horizontal.learned import WEIGHTS, save
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.learned import WEIGHTS, save
 from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import Measurements, Traces, measurements_of
-from forecaster.replay.training import train
 
 DAYS, WARM = 9, 2
 SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))

@@ -26,7 +26,9 @@ import pandas as pd
 from forecaster.app.notebook import checked_yaml, load_traces
 from forecaster.app.traces import REQUESTS_METRIC
 from forecaster.config.settings import parse
-from forecaster.replay import Assumptions, Prices, compare, strategies_with
+from forecaster.replay.assumptions import Assumptions, Prices
+from forecaster.replay.compare import compare
+from forecaster.replay.strategies import strategies_with
 from forecaster.report import plots
 
 load = load_traces()  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL

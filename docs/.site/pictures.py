@@ -10,7 +10,9 @@ import matplotlib as mpl
 from forecaster.app import traces
 from forecaster.app.notebook import recorded
 from forecaster.config.settings import parse
-from forecaster.replay import Assumptions, compare, strategies_with
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import compare
+from forecaster.replay.strategies import strategies_with
 from forecaster.report import plots
 from models import create
 

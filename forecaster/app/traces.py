@@ -1,7 +1,4 @@
-"""Demand to replay: the bundled recording, an export, or the last weeks of a Prometheus.
-
-For the command line and for notebooks: `from forecaster import replay, traces`.
-"""
+"""Demand to replay, for the command line and for notebooks: the bundled recording, an export, or weeks of a Prometheus."""
 
 from __future__ import annotations
 

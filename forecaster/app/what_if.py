@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from forecaster.app.facts import asked_facts
 from forecaster.app.past_view import PastView, past_view
-from forecaster.cycle.workload_facts import what_if_facts
+from forecaster.app.what_if_facts import what_if_facts
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
 from forecaster.replay.setup import Setup

@@ -1,40 +1,18 @@
-"""The command line. Commands import what they need when they run, so that `--help` answers at once."""
+"""The command line. A command is imported when it is asked for: `run` loads no other, and `--help` loads none."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 from forecaster import __version__
-from forecaster.cli import (
-    backtest,
-    catalogue,
-    certificates,
-    decisions,
-    demo,
-    doctor,
-    explain,
-    export,
-    hpa,
-    init,
-    nodes,
-    once,
-    outcome,
-    recommend,
-    replay,
-    report,
-    run,
-    settings,
-    shards,
-    store,
-    tune,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EXIT_CODES = """\b
 Exit codes:
@@ -46,17 +24,6 @@ Exit codes:
   130  Ctrl-C: what was known until then is printed
   141  the reader of standard output has gone"""
 
-app = typer.Typer(
-    name="forecaster",
-    help="Predictive autoscaler for Kubernetes: what each workload will need, how many replicas and which requests "
-    "that takes, and why. Reads Prometheus; writes nothing to a cluster unless a policy says so.",
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 EXAMPLE_WIDTH = 66
 """Width of an example: help is indented, and a continued line ends with a backslash."""
 OPTION = re.compile(r"(?<=\s)(--?[a-z-]+) (?![-|])")
@@ -65,53 +32,66 @@ AT = "--prometheus http://prometheus:9090"
 
 
 class Command(NamedTuple):
-    """A command: its line in the list of all, and examples for its own help."""
+    """A command: its function, or its module where it has commands of its own, its line in the list, and examples."""
 
-    function: Callable[..., None]
+    place: str
+    """`MODULE:FUNCTION` or `MODULE` in `forecaster.cli`."""
     summary: str
-    examples: tuple[str, ...]
+    examples: tuple[str, ...] = ()
+
+    def loaded(self, name: str) -> Any:
+        """The command as the parser of the command line wants it, with what it imports."""
+        module, _, function = self.place.partition(":")
+        found = import_module(f"forecaster.cli.{module}")
+        if not function:
+            group = get_group(found.app)
+            group.name = name
+            return group
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        alone.command(name, short_help=self.summary, epilog=examples(self.examples))(getattr(found, function))
+        return get_command(alone)
 
 
 COMMANDS = {
     "once": Command(
-        once.once,
+        "once:once",
         "Recommendations for all workloads, once.",
         (f"once {AT}", f"once {AT} -n shop -o wide", f"once {AT} shop/checkout -o json"),
     ),
-    "top": Command(once.top, "Recommendations live, what changes most first.", (f"top {AT}", f"top {AT} -n shop")),
+    "top": Command("once:top", "Recommendations live, what changes most first.", (f"top {AT}", f"top {AT} -n shop")),
     "run": Command(
-        run.run, "The service: a cycle a minute, until SIGTERM.", (f"run {AT}", "run --config /etc/forecaster")
+        "run:run", "The service: a cycle a minute, until SIGTERM.", (f"run {AT}", "run --config /etc/forecaster")
     ),
     "explain": Command(
-        explain.explain,
+        "explain:explain",
         "How the numbers of a workload came about.",
         (f"explain {AT} shop/checkout", f"explain {AT} shop/checkout --set quantile=0.95 --set lead_time=5m"),
     ),
     "why-not": Command(
-        decisions.why_not,
+        "decisions:why_not",
         "Why a workload did not scale, and what came.",
         (f"why-not {AT} shop/checkout --at 09:02",),
     ),
     "history": Command(
-        decisions.history,
+        "decisions:history",
         "Changes of recorded decisions.",
         ("history shop/checkout --config settings.yaml --length 7d",),
     ),
     "diff": Command(
-        decisions.diff,
+        "decisions:diff",
         "What two policies decide differently.",
         (f"diff settings.yaml tuned.yaml {AT}",),
     ),
     "doctor": Command(
-        doctor.doctor, "What is missing, and what to do about it.", (f"doctor {AT}", "doctor --config settings.yaml")
+        "doctor:doctor", "What is missing, and what to do about it.", (f"doctor {AT}", "doctor --config settings.yaml")
     ),
     "demo": Command(
-        demo.demo,
+        "demo:demo",
         "The main job on recorded load, no cluster needed.",
         ("demo", "demo --serve", "demo --once -o json"),
     ),
     "recommend": Command(
-        recommend.recommend,
+        "recommend:recommend",
         "Requests and limits, their risk and cost.",
         (
             f"recommend {AT} 'shop/*' --price-core-hour 0.03 --price-gib-hour 0.004",
@@ -119,55 +99,61 @@ COMMANDS = {
         ),
     ),
     "nodes": Command(
-        nodes.nodes, "Node pools ahead: nodes needed, and when.", (f"nodes {AT}", f"nodes {AT} --quantile 0.9 -o json")
+        "nodes:nodes",
+        "Node pools ahead: nodes needed, and when.",
+        (f"nodes {AT}", f"nodes {AT} --quantile 0.9 -o json"),
     ),
     "replay": Command(
-        replay.replay,
+        "replay:replay",
         "What would have happened, against the HPA.",
         ("replay", f"replay 'shop/*' --from-prometheus {AT} --length 14d --html replay.html"),
     ),
     "tune": Command(
-        tune.tune,
+        "tune:tune",
         "Which policy would have been better.",
         (f"tune 'shop/*' --from-prometheus {AT} --length 14d >overrides.yaml",),
     ),
     "export": Command(
-        export.export,
+        "export:export",
         "Histories and decisions as a file to take away.",
         (f"export week.zip 'shop/*' {AT} --length 7d", "replay --export week.zip"),
     ),
     "outcome": Command(
-        outcome.outcome, "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
+        "outcome:outcome", "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
     ),
     "report": Command(
-        report.report,
+        "report:report",
         "What a week was worth, where we were worse first.",
         (f"report --week --from-prometheus {AT} --html report.html", "report --from 2021-10-18T00:00:00Z --length 2d"),
     ),
-    "models": Command(catalogue.models, "The forecasting models there are.", ("models", "models adaptive")),
+    "models": Command("catalogue:models", "The forecasting models there are.", ("models", "models adaptive")),
     "schema": Command(
-        catalogue.schema, "JSON Schemas of what commands print.", ("schema", "schema once >once.schema.json")
+        "catalogue:schema", "JSON Schemas of what commands print.", ("schema", "schema once >once.schema.json")
     ),
     "settings": Command(
-        settings.settings,
+        "settings:settings",
         "All settings, one explained, a file checked.",
         ("settings policy.horizontal.lead_time", "settings --config settings.yaml --origin", "settings --schema"),
     ),
     "init": Command(
-        init.init,
+        "init:init",
         "PredictiveAutoscalers for what scales already.",
         ("init -n shop", "init --folder autoscalers", "init --definitions | kubectl apply -f -"),
     ),
     "release": Command(
-        run.release,
+        "run:release",
         "Put back what owners stated, remove every mark.",
         ("release", "release 'shop/*' --dry-run --context production", "release --expired"),
     ),
     "certificates": Command(
-        certificates.certificates,
+        "certificates:certificates",
         "Our own certificate for the aggregated API.",
         ("certificates --service monitoring/forecaster --secret monitoring/forecaster-tls",),
     ),
+    "backtest": Command("backtest", "What a policy would have done over measured history."),
+    "hpa": Command("hpa", "What a HorizontalPodAutoscaler would do, offline and exact."),
+    "shards": Command("shards", "Workers and scheduler of a fleet in shards."),
+    "store": Command("store", "The database of decisions and scores."),
 }
 
 
@@ -182,12 +168,43 @@ def _example(line: str) -> str:
     return "  " + " \\\n      ".join(pieces).replace("\N{NO-BREAK SPACE}", " ")
 
 
-for name, one in COMMANDS.items():
-    app.command(name, short_help=one.summary, epilog=examples(one.examples))(one.function)
-app.add_typer(backtest.app, name="backtest")
-app.add_typer(hpa.app, name="hpa")
-app.add_typer(shards.app, name="shards")
-app.add_typer(store.app, name="store")
+class CommandsOnUse(UserDict[str, Any]):
+    """Commands by name, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the command."""
+        found = self.data[name]
+        if isinstance(found, Command):
+            found = self.data[name] = found.loaded(name)
+        return found
+
+
+class CommandLine(TyperGroup):
+    """The commands in the order of `COMMANDS`, listed without importing them."""
+
+    def __init__(self, **given: Any) -> None:
+        """Take over what typer made of the application."""
+        super().__init__(**given)
+        self.commands = CommandsOnUse(COMMANDS)  # a mapping is all that is asked for
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.summary) for name, one in COMMANDS.items()])
+
+
+app = typer.Typer(
+    name="forecaster",
+    cls=CommandLine,
+    help="Predictive autoscaler for Kubernetes: what each workload will need, how many replicas and which requests "
+    "that takes, and why. Reads Prometheus; writes nothing to a cluster unless a policy says so.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback

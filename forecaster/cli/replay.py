@@ -53,8 +53,9 @@ def replay(
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of, known_models
     from forecaster.cli.replay_outputs import check_writable, write_outcome
-    from forecaster.horizontal.learned import shipped
-    from forecaster.replay import compare, strategies_with
+    from forecaster.replay.compare import compare
+    from forecaster.replay.learned import shipped
+    from forecaster.replay.strategies import strategies_with
     from forecaster.report.progress import shown_progress
 
     check_writable(json, html)

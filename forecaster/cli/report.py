@@ -105,7 +105,7 @@ def _looked_back(
 ) -> tuple[ReplayInputs, WeekOutcome]:
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of
-    from forecaster.replay import compare
+    from forecaster.replay.compare import compare
     from forecaster.replay.strategies import looking_back
     from forecaster.replay.weekly import WeekOutcome, adoptions_of, sizes_of
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from forecaster.cycle.fleet_decisions import Context, FleetDecisions
 from forecaster.cycle.forecasts import columns_of
-from forecaster.cycle.learned import LearnedPolicies
 from forecaster.cycle.observed import Observed
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import EventColumns, calendar_of
@@ -40,7 +39,6 @@ class Decider:
     observed: Observed = field(default_factory=Observed)
     before: State = field(default_factory=lambda: State.new(0))
     """What was remembered when the last cycle began."""
-    learned: LearnedPolicies = field(default_factory=LearnedPolicies)
     sizes: SizeCache = field(default_factory=SizeCache)
     """What was decided about resources: it stands while the choice of sizes stands."""
 
@@ -58,11 +56,9 @@ class Decider:
         at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
         places = self._places(rows, now)
         self.before = self.observed.state
-        self.learned.opened(self.observed.state.rows)
         decided = []
         for group in rows.standing.groups:
             inputs = inputs_of(group, rows, columns, calendar, acting)
-            inputs = self.learned.advised(inputs, group, places[group.positions], at)
             taken = self.observed.state.take(places[group.positions])
             found, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)

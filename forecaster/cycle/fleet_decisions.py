@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.decided_rows import SAID_BY_COUNTS, DecidedRows, RowTexts
-from forecaster.cycle.learned import WithLearned
 from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS
@@ -191,9 +190,6 @@ class FleetDecisions(DecidedRows):
         known: Mapping[str, SignalForecast] = context.forecasts.of(
             workload.id, row, gate.forecaster if gate else GateForecaster.MODEL
         )
-        if row.policy.horizontal.learned != "off":
-            group, position = self.place(index)
-            known = WithLearned(known, row.policy.horizontal.learned, self.groups[group][1], position)
         return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
 
 

@@ -14,7 +14,6 @@ from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time, peak_window
-from forecaster.horizontal.learned import LEARNED_KINDS
 from forecaster.horizontal.targets import signals_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, policy_columns, target_columns, terms_of
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
     from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
-    from forecaster.horizontal.learned import LearnedKind
 
     Positions = NDArray[np.intp]
 
@@ -63,8 +61,6 @@ class RowGroup:
     positions: Positions
     policy: PolicyColumns
     targets: TargetColumns
-    learned: Mapping[LearnedKind, NDArray[np.bool_]]
-    """[row] by learned policy, where a policy names it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +95,7 @@ class StandingRows:
 
     def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
         terms = [self.rows[position].terms for position in positions]
-        kinds = [self.rows[position].policy.horizontal.learned for position in positions]
-        learned = {kind: np.array([one == kind for one in kinds]) for kind in LEARNED_KINDS if kind in kinds}
-        return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms), learned)
+        return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms))
 
     @cached_property
     def identities(self) -> NDArray[np.int64]:

@@ -145,13 +145,6 @@ class HorizontalPolicy(Section):
             "where it does not, the count is the reactive one. False: every forecast has its say."
         ),
     )
-    learned: Literal["off", "tabular", "fitted"] = Field(
-        "off",
-        description=(
-            "A learned policy that hears the forecast and speaks in its place, within the same clamps: tabular "
-            "Q-learning, or fitted Q iteration. docs/replay.md says where either wins, and where not."
-        ),
-    )
     events: tuple[ScheduledEvent, ...] = Field(
         (),
         description=(

@@ -12,7 +12,6 @@ import numpy as np
 
 from forecaster.domain.window import HOUR
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.learned import LATEST, advised, load, median_of
 from forecaster.horizontal.numbers import millis
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
@@ -21,6 +20,7 @@ from forecaster.replay.account import Account
 from forecaster.replay.feedback import load_of
 from forecaster.replay.hpas import Hpas, Usage
 from forecaster.replay.inputs import INPUT_BLOCK, DecisionInputs, rows_of, terms_of_run
+from forecaster.replay.learned import LATEST, advised, median_of
 from forecaster.replay.pods import Draws, Pods
 from forecaster.replay.runs import RunResult, Track
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.horizontal.inputs import Inputs, Kind, Rules
-    from forecaster.horizontal.learned import Advisor, LearnedKind
     from forecaster.horizontal.numbers import Counts, Flags, Floats
     from forecaster.horizontal.terms import Terms
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.assumptions import Timing
     from forecaster.replay.feedback import Feedback, ReplayLoad
+    from forecaster.replay.learned import Advisor
     from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
@@ -81,7 +81,7 @@ def replay_runs(
     terms = [terms_of_run(run) for run in runs]
     groups: dict[Alike, list[int]] = defaultdict(list)
     for place, run in enumerate(runs):
-        groups[_alike(run, terms[place], _advisor(run))].append(place)
+        groups[_alike(run, terms[place], run.advisor)].append(place)
     results: dict[int, RunResult] = {}
     for alike, places in groups.items():
         for first in range(0, len(places), CHUNK):
@@ -108,23 +108,6 @@ def _alike(run: Run, terms: Terms | None, advisor: Advisor | None) -> Alike:
     )
 
 
-def _advisor(run: Run) -> Advisor | None:
-    """What speaks in the forecast's place: stated, or named by the policy."""
-    if run.advisor is not None or run.policy is None:
-        return run.advisor
-    kind = run.policy.horizontal.learned
-    return None if kind == "off" else _shipped(kind)
-
-
-_LOADED: dict[str, Advisor] = {}
-
-
-def _shipped(kind: LearnedKind) -> Advisor:
-    if kind not in _LOADED:
-        _LOADED[kind] = load(kind)
-    return _LOADED[kind]
-
-
 def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Measurements) -> FloorRule:
     """Return the source of the runs' floors: decisions, recorded decisions, or none."""
     if runs[0].floors is not None:
@@ -133,7 +116,7 @@ def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Me
     known = [one for one in terms if one is not None]
     if not known:
         return lambda _minute, _pods, before, _load: before
-    return DecidedFloors(DecisionInputs(runs, known, measurements), len(runs), _advisor(runs[0]), measurements).floors
+    return DecidedFloors(DecisionInputs(runs, known, measurements), len(runs), runs[0].advisor, measurements).floors
 
 
 class DecidedFloors:

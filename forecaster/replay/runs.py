@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Target, Workload
-    from forecaster.horizontal.learned import Advisor
     from forecaster.replay.account import Account
     from forecaster.replay.forecasts import ReplayForecasts
+    from forecaster.replay.learned import Advisor
     from forecaster.replay.setup import Setup
 
 

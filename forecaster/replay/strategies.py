@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from forecaster.domain.policy import Policy
-    from forecaster.horizontal.learned import Advisor
+    from forecaster.replay.learned import Advisor
     from forecaster.replay.setup import Setup
     from forecaster.replay.traces import Measurements
 

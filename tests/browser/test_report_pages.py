@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.replay import Assumptions
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.weekly import NO_FIGURES, SizedWorkload, WeekOutcome, adoptions_of
 from forecaster.report.replay_page import page as replay_page
 from forecaster.report.week_page import week_page

@@ -18,7 +18,6 @@ from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Un
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.learned import LATEST, Situation
 from forecaster.horizontal.numbers import milli
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import Gate, Standing
@@ -39,6 +38,7 @@ from forecaster.hpa.proposals import (
 from forecaster.hpa.spec import SHIPPED, tolerance_of
 from forecaster.replay.account import Account
 from forecaster.replay.engine import NO_FLOOR
+from forecaster.replay.learned import LATEST, Situation
 from tests.support.one_row import decide_one
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.learned import Situation
+    from forecaster.replay.learned import Situation
 
 LEVELS = (0.5, 0.85, 0.99)
 SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))

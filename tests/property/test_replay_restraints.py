@@ -27,7 +27,7 @@ from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.learned import Situation
+    from forecaster.replay.learned import Situation
 
 MINUTE = timedelta(minutes=1)
 SPAN = PeakSpan(3 * MINUTE, 3 * MINUTE)

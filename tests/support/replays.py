@@ -10,14 +10,15 @@ import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.horizontal.standing import Gate, Standing
-from forecaster.replay import Traces, compare
+from forecaster.replay.compare import compare
 from forecaster.replay.comparison import Curve
 from forecaster.replay.gated import GateEvidence, GateSince
 from forecaster.replay.strategies import HPA, NAIVE, PERFECT, looking_back
+from forecaster.replay.traces import Traces
 from tests.support.builders import NOON, minutes, workload
 
 if TYPE_CHECKING:
-    from forecaster.replay import Comparison
+    from forecaster.replay.comparison import Comparison
 
 PAST = 200
 

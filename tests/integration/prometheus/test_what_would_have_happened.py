@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.workload import Workload
-    from forecaster.replay import Traces
+    from forecaster.replay.traces import Traces
     from tests.integration.conftest import FilledWeek
     from tests.support.prometheus import Binaries
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from forecaster.cli import app
 from forecaster.errors import UnknownName
-from forecaster.replay import Assumptions
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.realised import RealisedOutcome
 from forecaster.replay.weekly import WeekOutcome, adoptions_of
 from forecaster.report.realised import outcome_view

@@ -101,11 +101,12 @@ def test_what_is_watched_may_be_listed_and_watched_and_no_more() -> None:
     assert granted == {(parts[2] if parts[1] == "apis" else "", parts[-1]) for parts in paths}
 
 
-def test_mode_floor_adds_five_rights() -> None:
+def test_mode_floor_adds_these_rights() -> None:
     rules = [rule for role in FLOOR if role["kind"] in {"Role", "ClusterRole"} for rule in role["rules"]]
     granted = {(*rule["resources"], *rule["verbs"]) for rule in rules}
     assert granted == {
         ("leases", "get", "patch"),
+        ("leases", "get"),
         ("horizontalpodautoscalers", "get", "list", "patch"),
         ("scaledobjects", "list", "watch"),
         ("limitranges", "resourcequotas", "list", "watch"),

@@ -15,9 +15,11 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.workload import Target, TargetType
-from forecaster.replay import Assumptions, Traces, compare
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import compare
 from forecaster.replay.forecasts import ReplayForecasts
 from forecaster.replay.strategies import HPA, PERFECT, ForecastSource, Strategy, strategies_with
+from forecaster.replay.traces import Traces
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:

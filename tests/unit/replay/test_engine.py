@@ -21,7 +21,7 @@ from tests.support.builders import NOON, minutes
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.learned import Situation
+    from forecaster.replay.learned import Situation
 
 HPA = Autoscaler("web", 2, 20, (Target("cpu", TargetType.UTILIZATION, 0.5),))
 WEB = Workload(workload_id("web"), 4, 4, Resources(cpu_request=1.0), HPA)

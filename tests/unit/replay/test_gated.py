@@ -11,11 +11,12 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
-from forecaster.replay import Assumptions, Traces, compare
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import compare
 from forecaster.replay.forecasts import ReplayForecasts
 from forecaster.replay.gated import DailyGates, GateSince, acting_of, seasonal_minutes, with_seasonal
 from forecaster.replay.strategies import HPA, gated_with, policy_with
-from forecaster.replay.traces import measurements_of
+from forecaster.replay.traces import Traces, measurements_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:

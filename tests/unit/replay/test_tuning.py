@@ -16,7 +16,8 @@ from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
-from forecaster.replay import Assumptions, Traces
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.traces import Traces
 from forecaster.replay.tuning import Candidate, DailyCosts, PolicyProposal, Tuning, best, change, judged, tune
 from forecaster.report.schemas import schema_of
 from forecaster.report.tuned import tuned_text, tuned_view

@@ -13,7 +13,8 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.domain.workload import ContainerLosses, Resources
-from forecaster.replay import Assumptions, Prices, Traces
+from forecaster.replay.assumptions import Assumptions, Prices
+from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
 from forecaster.report.week_page import week_page
 from forecaster.report.week_table import WORSE_MEANS, adopted_rows, rows_of, size_rows, told

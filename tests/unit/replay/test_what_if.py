@@ -12,9 +12,11 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
 from forecaster.horizontal.standing import Gate, Standing
-from forecaster.replay import Assumptions, Traces, compare
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import compare
 from forecaster.replay.sliders import WhatIfChange
 from forecaster.replay.strategies import HPA, gated_with
+from forecaster.replay.traces import Traces
 from forecaster.replay.what_if import WHAT_IF_LENGTH, WhatIf, WhatIfFacts, override_of
 from tests.support.builders import NOON, hpa, minutes, workload
 

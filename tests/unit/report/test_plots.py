@@ -12,7 +12,8 @@ from forecaster.app import traces
 from forecaster.app.past_tape import recorded_tape
 from forecaster.app.tape_replay import retell
 from forecaster.domain.decision import Scale
-from forecaster.replay import Assumptions, compare
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.compare import compare
 from forecaster.replay.strategies import HPA, PERFECT
 from forecaster.report import plots
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import msgspec
 
 from forecaster.horizontal.standing import Gate, Standing
-from forecaster.replay import Assumptions, Prices
+from forecaster.replay.assumptions import Assumptions, Prices
 from forecaster.replay.comparison import Comparison, Curve
 from forecaster.replay.gated import GateSince
 from forecaster.replay.strategies import policy_with

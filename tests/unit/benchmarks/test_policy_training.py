@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from benchmarks.policy_training import DISCOUNT, Lessons, fit, learn
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.learned import (
+from forecaster.horizontal.record import Subject
+from forecaster.horizontal.state import State
+from forecaster.replay.learned import (
     CHANGES,
     FEATURES,
     LATEST,
@@ -27,9 +30,6 @@ from forecaster.horizontal.learned import (
     median_of,
     save,
 )
-from forecaster.horizontal.record import Subject
-from forecaster.horizontal.state import State
-from forecaster.replay.training import DISCOUNT, Lessons, fit, learn
 from tests.support.builders import NOON, hpa, outlooks, policy, workload
 from tests.support.one_row import inputs_of_one
 

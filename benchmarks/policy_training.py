@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.learned import CHANGES, DEPTH, STAY, Forest, QTable, cells, counts, features_of, with_action
 from forecaster.horizontal.targets import stated_pod
 from forecaster.replay.engine import replay_runs
+from forecaster.replay.learned import CHANGES, DEPTH, STAY, Forest, QTable, cells, counts, features_of, with_action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.learned import Choices, Situation
     from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.learned import Choices, Situation
     from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 

@@ -1,6 +1,6 @@
 """Learned policies: what a table or a forest holds for the best count becomes a demand in the forecast's place.
 
-Every clamp and the gate hold for that demand as they do for a forecast. Training is `replay.training`.
+Every clamp and the gate hold for that demand as they do for a forecast. Training is `benchmarks.policy_training`.
 """
 
 from __future__ import annotations
