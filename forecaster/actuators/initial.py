@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 WHY_MAX = 1000
+MAX_CONTAINERS = 100
+"""Containers of a pod beyond which it is not read: all who may create pods, also as a dry run, state them."""
 TEMPLATE_HASHES = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 """Pod label whose value ends the name of a ReplicaSet → kind of the object that made this ReplicaSet."""
 
@@ -53,6 +55,8 @@ class AdmissionOutcome(StrEnum):
     """All writing is paused by the annotation of the Lease."""
     OWNED = "owned"
     """Another writer sized it."""
+    BUSY = "busy"
+    """Too many pods are being answered; the pod is made as its template says."""
     INADMISSIBLE = "inadmissible"
     UNREADABLE = "unreadable"
     """The pod, or a rule of its namespace."""
@@ -75,6 +79,8 @@ def admitted_pod(document: Document, namespace: str, known: NewPods | None, now:
     if known is None or not known.at - CLOCK_SKEW <= now < known.ends:
         return AdmittedPod(AdmissionOutcome.NOT_KNOWN, "no present cycle says a size")
     try:
+        if count_containers(document) > MAX_CONTAINERS:
+            return AdmittedPod(AdmissionOutcome.UNREADABLE, f"more than {MAX_CONTAINERS} containers")
         one = resizable_pod(_placed(document, namespace), lambda owner: owner_by_name(owner, document))
         offered = _offered(known, one.workload)
         if offered is None:
@@ -82,6 +88,11 @@ def admitted_pod(document: Document, namespace: str, known: NewPods | None, now:
         return _sized(one, offered, surroundings(known, namespace), now)
     except (ManifestError, KeyError, TypeError, AttributeError, ValueError) as error:
         return AdmittedPod(AdmissionOutcome.UNREADABLE, str(error))
+
+
+def count_containers(document: Document) -> int:
+    """The number of containers of a pod, those that run first included."""
+    return sum(len(document["spec"].get(kind) or ()) for kind in ("containers", "initContainers"))
 
 
 def owner_by_name(owner: WorkloadId, document: Document) -> WorkloadId:

@@ -1,4 +1,4 @@
-"""Demand to replay, for the command line and for notebooks: the bundled recording, an export, or weeks of a Prometheus."""
+"""Demand to replay, for command line and notebooks: the bundled recording, an export, or weeks of a Prometheus."""
 
 from __future__ import annotations
 

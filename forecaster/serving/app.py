@@ -90,7 +90,7 @@ class FrontApplication:
             await self.pages(scope, receive, send)
             return
         if self._admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
-            reply = self._admission.answer(scope["method"], await _body(receive))
+            reply = await self._admission.answered(scope["method"], await _body(receive))
             await self._send("admission", reply, send)
             return
         refusal = None if self._access_control is None else await self._refusal(scope, self._access_control)

@@ -21,7 +21,7 @@ URL_MAX = 16 * 1024
 HEADERS_MAX = 64 * 1024
 HEADER_LINES_MAX = 128
 BODY_MAX = 64 * 1024
-POD_MAX = 1024 * 1024
+POD_MAX = 256 * 1024
 """Largest body at `ADMISSION`, which holds a pod; larger pods, which are rare, are admitted unchanged."""
 ADMISSION = b"/admit/"
 PATIENCE_SECONDS = 10.0

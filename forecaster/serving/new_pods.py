@@ -6,7 +6,9 @@ so that a dry run has no side effects; what was done stands on the pod and in th
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 PATH = "/admit/pods"
 AMOUNTS = ("cpu", "memory")
+MAX_WAITING = 64
+"""Reviews that wait at a time, each for a few milliseconds; one more is answered at once, without a size."""
 
 
 class PatchOperation(msgspec.Struct, frozen=True):
@@ -80,8 +84,21 @@ class NewPodAdmission:
 
     def __init__(self, file: NewPodsFile, clock: Callable[[], datetime]) -> None:
         self._file, self._clock = file, clock
+        self._worker = ThreadPoolExecutor(1, "new-pods")
+        self._waiting = 0
         self.outcomes: Counter[str] = Counter()
         """Pods by what became of them; dry runs are left out."""
+
+    async def answered(self, method: str, body: bytes) -> HttpReply:
+        """The answer to one review, from a thread beside that of the metrics; at most `MAX_WAITING` wait for it."""
+        if self._waiting >= MAX_WAITING:
+            self.outcomes[AdmissionOutcome.BUSY] += 1
+            return failure(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_WAITING} pods wait already; made as it is")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, self.answer, method, body)
+        finally:
+            self._waiting -= 1
 
     def answer(self, method: str, body: bytes) -> HttpReply:
         """The answer to one review; what is no review is refused, which makes the pod as it is."""

@@ -1,0 +1,65 @@
+"""The webhook of new pods stands beside the metrics: whatever it is sent, their loop is free."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+from forecaster.serving import new_pods
+from forecaster.serving.new_pods import NewPodAdmission
+from tests.support.admitting import admitting_in, sized, web
+from tests.support.builders import NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from forecaster.publish.new_pods import NewPods, NewPodsFile
+    from forecaster.serving.reply import HttpReply
+
+PATIENCE = timedelta(seconds=20).total_seconds()
+
+
+class SlowFile:
+    """The file of the newest cycle, which is read only when the test says so."""
+
+    paused = False
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+
+    def newest(self) -> NewPods | None:
+        assert self.free.wait(PATIENCE)
+        return None
+
+
+def review(pod: dict[str, Any]) -> bytes:
+    return json.dumps({"request": {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod}}).encode()
+
+
+async def rollout(admission: NewPodAdmission, file: SlowFile) -> tuple[HttpReply, list[HttpReply]]:
+    """What one pod too many is answered, and then all others, while the loop goes on."""
+    asked = [asyncio.create_task(admission.answered("POST", review(web()))) for _ in range(new_pods.MAX_WAITING)]
+    await asyncio.sleep(0)
+    refused = await asyncio.wait_for(admission.answered("POST", review(web())), PATIENCE)
+    file.free.set()
+    return refused, await asyncio.gather(*asked)
+
+
+def test_pods_wait_beside_the_loop_and_one_too_many_is_made_as_it_is() -> None:
+    file = SlowFile()
+    admission = NewPodAdmission(cast("NewPodsFile", file), lambda: NOON)
+    refused, answered = asyncio.run(rollout(admission, file))
+    assert refused.status == 503
+    assert [one.status for one in answered] == [200] * new_pods.MAX_WAITING
+    assert admission.outcomes == {"busy": 1, "not-known": new_pods.MAX_WAITING}
+
+
+def test_a_pod_with_more_containers_than_any_real_one_is_not_read(tmp_path: Path) -> None:
+    admitting = admitting_in(tmp_path)
+    admitting.cycle(sized())
+    pod = web()
+    pod["spec"]["containers"] += [{"name": f"c{number}", "image": "nginx"} for number in range(100)]
+    assert admitting.made(pod) == pod
