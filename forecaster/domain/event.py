@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 
 SUNDAY = 7
+YEARS = 2000, 2200
+"""Years of single events: at the ends of the calendar, arithmetic with a lead time or a time zone would fail."""
+MAX_EVENTS = 32
+"""Events of one workload: each is looked at in every cycle."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTHS = {name: i for i, name in enumerate(_MONTHS, 1)}
 WEEKDAYS = {name: i for i, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
@@ -60,9 +65,21 @@ class Cron:
         for back in range(within.days + 2):
             day = (local - timedelta(days=back)).replace(tzinfo=None)
             if self._meant(day):
-                found = [at for at in self._instants(day, zone) if before - within < at <= before]
-                if found:
-                    return max(found)
+                found = self._latest_of(day, before, zone)
+                if found is not None:
+                    return found if found > before - within else None
+        return None
+
+    def _latest_of(self, day: datetime, before: datetime, zone: ZoneInfo) -> datetime | None:
+        """The latest beginning of one local day that is not after `before`; None if there is none."""
+        midnight = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=zone)
+        if midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset():
+            return max((at for at in self._instants(day, zone) if at <= before), default=None)
+        past = (before - midnight.astimezone(UTC)) // timedelta(minutes=1)
+        for hour in sorted(self.hours, reverse=True):
+            minutes = [minute for minute in self.minutes if hour * 60 + minute <= past]
+            if minutes:
+                return midnight.replace(hour=hour, minute=max(minutes)).astimezone(UTC)
         return None
 
     def _meant(self, day: datetime) -> bool:
@@ -77,6 +94,7 @@ class Cron:
                 yield at.astimezone(UTC)
 
 
+@lru_cache(4096)
 def parse_cron(text: str) -> Cron:
     """Parse five fields of numbers, names, `*`, ranges `a-b`, lists `a,b` and steps `/n`.
 
@@ -127,16 +145,18 @@ class ScheduledEvent(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, description="What it is called in explanations.")
+    name: str = Field(min_length=1, max_length=64, description="What it is called in explanations.")
     replicas: Annotated[int, Field(ge=1)] | None = Field(None, description="Floor for the whole duration.")
     freeze: bool = Field(default=False, description="Change nothing while it lasts: a maintenance window.")
     start: AwareDatetime | None = Field(None, description="Beginning of a single event, with its offset from UTC.")
     end: AwareDatetime | None = Field(None, description="Its end.")
-    cron: str | None = Field(None, description="Beginnings of a repeated event, five fields, in `time_zone`.")
+    cron: str | None = Field(
+        None, max_length=128, description="Beginnings of a repeated event, five fields, in `time_zone`."
+    )
     duration: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(days=31))] | None = Field(
         None, description="How long each of them lasts, up to 31d."
     )
-    time_zone: str = Field("UTC", description="Name of the IANA data base, e.g. Europe/Berlin.")
+    time_zone: str = Field("UTC", max_length=64, description="Name of the IANA data base, e.g. Europe/Berlin.")
 
     @field_validator("cron")
     @classmethod
@@ -162,6 +182,8 @@ class ScheduledEvent(BaseModel):
             raise ValueError("an event has either start and end, or cron and duration")
         if self.start is not None and self.end is not None and self.end <= self.start:
             raise ValueError("end must be after start")
+        if any(at is not None and not YEARS[0] <= at.year < YEARS[1] for at in (self.start, self.end)):
+            raise ValueError(f"start and end lie in the years {YEARS[0]} to {YEARS[1] - 1}")
         if (self.replicas is None) == (not self.freeze):
             raise ValueError("an event has either replicas or freeze: true")
         return self

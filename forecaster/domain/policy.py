@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.event import MAX_EVENTS, ScheduledEvent
 from forecaster.domain.settings import Amount, Duration, Positive, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.domain.vertical_policy import VerticalPolicy
@@ -147,6 +147,7 @@ class HorizontalPolicy(Section):
     )
     events: tuple[ScheduledEvent, ...] = Field(
         (),
+        max_length=MAX_EVENTS,
         description=(
             "Known events, each with a name and either `start` and `end`, or `cron`, `duration` and `time_zone`; while "
             "one lasts `replicas` is the floor, and with `freeze` the count stays as it is (maintenance)."
