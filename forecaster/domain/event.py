@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SUNDAY = 7
 YEARS = 2000, 2200
 """Years of single events: at the ends of the calendar, arithmetic with a lead time or a time zone would fail."""
-MAX_EVENTS = 32
+MAX_EVENTS = 50
 """Events of one workload: each is looked at in every cycle."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTHS = {name: i for i, name in enumerate(_MONTHS, 1)}
@@ -145,18 +145,18 @@ class ScheduledEvent(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, max_length=64, description="What it is called in explanations.")
+    name: str = Field(min_length=1, max_length=253, description="What it is called in explanations.")
     replicas: Annotated[int, Field(ge=1)] | None = Field(None, description="Floor for the whole duration.")
     freeze: bool = Field(default=False, description="Change nothing while it lasts: a maintenance window.")
     start: AwareDatetime | None = Field(None, description="Beginning of a single event, with its offset from UTC.")
     end: AwareDatetime | None = Field(None, description="Its end.")
     cron: str | None = Field(
-        None, max_length=128, description="Beginnings of a repeated event, five fields, in `time_zone`."
+        None, max_length=253, description="Beginnings of a repeated event, five fields, in `time_zone`."
     )
     duration: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(days=31))] | None = Field(
         None, description="How long each of them lasts, up to 31d."
     )
-    time_zone: str = Field("UTC", max_length=64, description="Name of the IANA data base, e.g. Europe/Berlin.")
+    time_zone: str = Field("UTC", max_length=253, description="Name of the IANA data base, e.g. Europe/Berlin.")
 
     @field_validator("cron")
     @classmethod

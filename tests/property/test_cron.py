@@ -47,7 +47,12 @@ def meant(cron: Cron, day: datetime) -> bool:
 
 
 @given(crons, moments, st.integers(1, 5000), st.sampled_from(ZONES))
-@example(Cron(frozenset({30}), frozenset({2}), *ALWAYS, either_day=False), CHANGES[0] + timedelta(hours=2), 90, "Europe/Berlin")
+@example(
+    Cron(frozenset({30}), frozenset({2}), *ALWAYS, either_day=False),
+    CHANGES[0] + timedelta(hours=2),
+    90,
+    "Europe/Berlin",
+)
 def test_the_latest_beginning_is_that_of_all(cron: Cron, before: datetime, minutes: int, name: str) -> None:
     zone, within = ZoneInfo(name), timedelta(minutes=minutes)
     assert cron.latest(before, within, zone) == of_all(cron, before, within, zone)
