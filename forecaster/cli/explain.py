@@ -252,7 +252,9 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
     except ValidationError as error:
         raise ConfigError("--set", [with_spelling(one, "policy.") for one in faults_of(error)]) from error
     changes = ((selector, Layer("--set", fragment)),)
-    return Policies(policies.defaults, policies.overrides, signals=policies.signals, changes=changes)
+    return Policies(
+        policies.defaults, policies.overrides, signals=policies.signals, ceilings=policies.ceilings, changes=changes
+    )
 
 
 def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:

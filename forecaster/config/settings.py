@@ -290,7 +290,7 @@ class Settings(Section):
     def policies(self) -> Policies:
         """The policies of all workloads: one object, which takes over what HPAs are annotated with."""
         overrides = tuple((one.match, one.policy) for one in self.overrides)
-        return Policies(self.policy, overrides, signals=self.signal_table)
+        return Policies(self.policy, overrides, signals=self.signal_table, ceilings=self.resources.owners)
 
 
 def _stated_in(value: Any) -> list[Mapping[str, Any]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from forecaster.domain.ceilings import OwnerCeiling, ceiling_of, excess_of
 from forecaster.domain.faults import sentences
 from forecaster.domain.layers import NOTHING_STATED, Layer, merged
 from forecaster.domain.policy import Policy
@@ -48,6 +49,8 @@ class Policies:
     modes: Mapping[WorkloadId, Mode] = field(default_factory=dict, kw_only=True)
     """Modes from annotations of HPAs, read by what writes to HPAs; where these are watched, `cluster` has them."""
     cluster: ClusterPolicies = field(default=NOTHING_STATED, kw_only=True)
+    ceilings: tuple[OwnerCeiling, ...] = field(default=(), kw_only=True)
+    """How far owners may go, by namespace."""
     changes: tuple[tuple[PolicySelector, Layer], ...] = field(default=(), kw_only=True)
     """What is asked about on trial, above everything."""
     _overrides: tuple[tuple[PolicySelector, Layer], ...] = field(init=False, repr=False)
@@ -66,12 +69,17 @@ class Policies:
 
     def layers(self, id_: WorkloadId) -> list[Layer]:
         """What states something of a workload's policy above the defaults, the lowest first."""
+        below, owners, on_trial = self._parts(id_)
+        return [*below, *owners, *on_trial]
+
+    def _parts(self, id_: WorkloadId) -> tuple[list[Layer], list[Layer], list[Layer]]:
+        """What the platform states, what the workload's owner states above it, and what is on trial above both."""
         labels = self.cluster.labels.get(id_, NO_LABELS)
         selected = [layer for selector, layer in self.selecting() if matches(selector, id_, labels)]
         mode = self.modes.get(id_)
         annotated = [Layer("annotation forecaster.dev/mode of its HPA", {"mode": mode})] if mode else []
         on_trial = [layer for selector, layer in self.changes if matches(selector, id_, labels)]
-        return [*selected, *annotated, *self.cluster.own.get(id_, ()), *on_trial]
+        return selected, [*annotated, *self.cluster.own.get(id_, ())], on_trial
 
     def effective_layers(self, id_: WorkloadId) -> list[Layer]:
         """The layers without those that are refused."""
@@ -143,27 +151,31 @@ class Policies:
 
     def _chosen(self, id_: WorkloadId) -> CombinedPolicy:
         if id_ not in self.chosen:
-            layers = self.layers(id_)
-            key = tuple(layer.text for layer in layers)
+            below, owners, on_trial = self._parts(id_)
+            layers, owned = [*below, *owners, *on_trial], range(len(below), len(below) + len(owners))
+            ceiling = ceiling_of(self.ceilings, id_.namespace) if owned else None
+            key = (*((ceiling.model_dump_json(), str(owned)) if ceiling else ()), *(layer.text for layer in layers))
             if key not in self.built:
-                self.built[key] = self._combined(layers)
+                self.built[key] = self._combined(layers, owned, ceiling)
             self.chosen[id_] = self.built[key]
         return self.chosen[id_]
 
-    def _combined(self, layers: Sequence[Layer]) -> CombinedPolicy:
-        """All layers together; where these make no policy, each that fits to those below it."""
+    def _combined(self, layers: Sequence[Layer], owned: range, ceiling: OwnerCeiling | None) -> CombinedPolicy:
+        """All layers together; where these make no policy, or `owned` ones may not be all there is, each that fits."""
         base = self.defaults.model_dump()
         policy = self._policy(reduce(merged, (layer.policy for layer in layers), base))
-        if isinstance(policy, Policy):
+        if isinstance(policy, Policy) and ceiling is None:
             return CombinedPolicy(policy)
         value, refused, sound = base, [], self._policy(base)
         for position, layer in enumerate(layers):
             tried = merged(value, layer.policy)
-            match self._policy(tried):
-                case Policy() as found:
-                    value, sound = tried, found
-                case fault:
-                    refused.append((position, fault))
+            found = self._policy(tried)
+            if ceiling and position in owned and isinstance(found, Policy) and isinstance(sound, Policy):
+                found = excess_of(sound, found, ceiling) or found
+            if isinstance(found, Policy):
+                value, sound = tried, found
+            else:
+                refused.append((position, found))
         return CombinedPolicy(sound if isinstance(sound, Policy) else self.defaults, tuple(refused))
 
     def _policy(self, value: Mapping[str, object]) -> Policy | str:

@@ -21,6 +21,8 @@ class PodCapacity(NamedTuple):
     why: str
 
 
+PRICES = {"economy": 4.0, "standard": 9.0, "critical": 19.0}
+"""Price of a missing pod in prices of an idle one, by class of availability."""
 Mode: TypeAlias = Literal["observe", "publish", "floor", "scale"]
 
 
@@ -255,6 +257,13 @@ class RollbackPolicy(Section):
         if self.errors and self.limit is None:
             raise ValueError(f"errors {self.errors} needs a limit, e.g. 0.05")
         return self
+
+
+def price_of(policy: HorizontalPolicy) -> float:
+    """The price of a missing pod in prices of an idle one: as stated, else that of the class or of the quantile."""
+    if policy.quantile is not None:
+        return policy.quantile / (1.0 - policy.quantile)
+    return policy.price if policy.price is not None else PRICES[policy.availability]
 
 
 class Policy(Section):

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.policy import price_of
+
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import WorkloadId
 
-PRICES = {"economy": 4.0, "standard": 9.0, "critical": 19.0}
-"""Price of a missing pod in prices of an idle one, by class of availability."""
 LOWEST, HIGHEST = 0.5, 0.99
 FULL_WEIGHT_SCORES = 200
 """Matured forecasts behind which an observed coverage counts in full: its standard error is then 2 % at p90."""
@@ -26,9 +26,7 @@ def newsvendor(price: float) -> float:
 
 def stated_quantile(policy: HorizontalPolicy) -> float:
     """What the policy states: a quantile, else a price, else a class."""
-    if policy.quantile is not None:
-        return policy.quantile
-    return newsvendor(policy.price if policy.price is not None else PRICES[policy.availability])
+    return policy.quantile if policy.quantile is not None else newsvendor(price_of(policy))
 
 
 def corrected(quantile: float, coverage: float, matured: int) -> float:

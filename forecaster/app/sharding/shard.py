@@ -212,7 +212,9 @@ def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:
     history, nowhere = HistoryStore(settings.signal_table.measured, settings.history, now=at), Nowhere()
     listed = ListedSource(source, task.inventory)
     cycle = build_cycle(settings, listed, history, publisher=nowhere, ledger=nowhere, observed=observed)
-    cycle.policies = Policies(task.policy, task.overrides, signals=settings.signal_table)  # shards share no state
+    cycle.policies = Policies(  # shards share no state
+        task.policy, task.overrides, signals=settings.signal_table, ceilings=settings.resources.owners
+    )
     return cycle
 
 

@@ -1,0 +1,67 @@
+"""What owners of namespaces may state of their workloads' policies, as the platform bounds it."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from forecaster.domain.policy import Mode, price_of
+from forecaster.domain.settings import Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.domain.policy import HorizontalPolicy, Policy
+
+
+class OwnerCeiling(Section):
+    """How far annotations and PredictiveAutoscalers of some namespaces may go; null bounds nothing."""
+
+    namespace: str = Field("*", description="Pattern of the namespaces, e.g. `team-*`; of several, the first counts.")
+    modes: tuple[Mode, ...] | None = Field(None, description="Modes that owners may state.")
+    replicas: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Most replicas that owners may state: min_replicas, max_replicas and those of events."
+    )
+    events: Annotated[int, Field(ge=0)] | None = Field(None, description="Most events that owners may state.")
+    price: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Highest price of a missing pod that owners may state, outright, as a class or as a quantile."
+    )
+    evict: bool = Field(default=True, description="Whether owners may have pods evicted for another size.")
+
+
+def ceiling_of(ceilings: tuple[OwnerCeiling, ...], namespace: str) -> OwnerCeiling | None:
+    """The first ceiling that means this namespace; None where owners are not bounded."""
+    return next((one for one in ceilings if fnmatchcase(namespace, one.namespace)), None)
+
+
+def excess_of(before: Policy, after: Policy, ceiling: OwnerCeiling) -> str:
+    """What an owner's layer, which makes `before` into `after`, states beyond the ceiling; empty where nothing is.
+
+    What the platform itself states may be beyond it, and may be stated once more.
+    """
+    beyond = "; ".join(_beyond(before, after, ceiling))
+    return f"{beyond} (resources.owners of {ceiling.namespace!r})" if beyond else ""
+
+
+def _beyond(before: Policy, after: Policy, ceiling: OwnerCeiling) -> Iterator[str]:
+    if ceiling.modes is not None and after.mode != before.mode and after.mode not in ceiling.modes:
+        yield f"mode {after.mode} is not one that owners may state: {', '.join(ceiling.modes) or 'none'}"
+    if ceiling.replicas is not None:
+        count = max(_counts(after.horizontal), default=0)
+        if count > ceiling.replicas and count > max(_counts(before.horizontal), default=0):
+            yield f"{count} replicas are more than the {ceiling.replicas} that owners may state"
+    events = len(after.horizontal.events)
+    if ceiling.events is not None and events > ceiling.events and after.horizontal.events != before.horizontal.events:
+        yield f"{events} events are more than the {ceiling.events} that owners may state"
+    price = price_of(after.horizontal)
+    if ceiling.price is not None and price > max(ceiling.price, price_of(before.horizontal)):
+        yield f"a price of {price:.3g} is above the {ceiling.price:g} that owners may state"
+    if after.vertical.evict and not before.vertical.evict and not ceiling.evict:
+        yield "evict: true is not for owners to state"
+
+
+def _counts(policy: HorizontalPolicy) -> list[int]:
+    stated = (policy.min_replicas, policy.max_replicas, *(event.replicas for event in policy.events))
+    return [count for count in stated if count is not None]

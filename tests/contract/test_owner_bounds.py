@@ -1,0 +1,35 @@
+"""The table of what owners of namespaces can write names the bounds that the code has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forecaster.actuators import initial, limits, rollback, turns, writes
+from forecaster.domain import event
+from forecaster.resources import annotations, schema
+from forecaster.serving import connection, new_pods
+
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+TABLE = SECURITY.read_text(encoding="utf-8").partition("### What an owner can write")[2].partition("\n### ")[0]
+ROWS = [line for line in TABLE.splitlines() if line.startswith("| ")][1:]
+BOUNDS = {
+    "annotations": (f"{annotations.NAMES_MAX} names", f"{annotations.VALUE_MAX} characters"),
+    "our marks": (f"{rollback.WATCH_MAX:,} characters", f"{rollback.YEARS[0]}–{rollback.YEARS[-1]}"),
+    "a PredictiveAutoscaler": (f"lists of {schema.MOST_ITEMS}", f"texts of {schema.MOST_CHARACTERS} characters"),
+    "events": (f"{event.MAX_EVENTS} for a workload", f"{event.YEARS[0]}–{event.YEARS[1] - 1}"),
+    "a workload": (f"{limits.PODS_A_WORKLOAD:,} pods",),
+    "a webhook": (f"{turns.MAX_FAILED_AGAIN} that failed", f"{writes.MAX_TROUBLE} writes without an answer"),
+    "new pods": (
+        f"{connection.POD_MAX // 1024} KiB",
+        f"{initial.MAX_CONTAINERS} containers",
+        f"{new_pods.MAX_WAITING} waiting",
+    ),
+}
+
+
+@pytest.mark.parametrize(("begin", "bounds"), BOUNDS.items(), ids=BOUNDS)
+def test_a_row_of_the_table_has_the_bounds_of_the_code(begin: str, bounds: tuple[str, ...]) -> None:
+    (row,) = [row for row in ROWS if row.startswith(f"| {begin}")]
+    assert [bound for bound in bounds if bound not in row] == []
