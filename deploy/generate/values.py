@@ -10,7 +10,10 @@ import yaml
 
 from deploy.generate.conditional import camel
 from deploy.generate.kustomized import DEPLOY, components
+from forecaster.config.text import schema_of_settings
 
+EXPLAINS = {"title", "description", "default", "examples", "format", "writeOnly"}
+"""Keywords that refuse nothing."""
 TEXT, FLAG, OBJECT, LIST = ({"type": name} for name in ("string", "boolean", "object", "array"))
 NAME = TEXT | {"minLength": 1}
 
@@ -32,8 +35,13 @@ class Value(NamedTuple):
 VALUES = {
     "image": Value(
         ("Where the image is; a digest counts before the tag.",),
-        {"repository": "forecaster", "tag": "latest", "digest": ""},
-        closed(repository=NAME, tag=TEXT, digest=TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}),
+        {"repository": "forecaster", "tag": "latest", "digest": "", "pullPolicy": ""},
+        closed(
+            repository=NAME,
+            tag=TEXT,
+            digest=TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"},
+            pullPolicy={"enum": ["", "Always", "IfNotPresent", "Never"]},
+        ),
     ),
     "settings": Value(
         (
@@ -41,7 +49,48 @@ VALUES = {
             "At least the address of your Prometheus: {prometheus: {url: http://prometheus.monitoring:9090}}.",
         ),
         {},
-        OBJECT,
+        {"$ref": "#/$defs/Settings"},
+    ),
+    "env": Value(
+        ("Further environment variables of every container, e.g. a proxy, or what the identity of a cloud asks for.",),
+        [],
+        LIST | {"items": OBJECT},
+    ),
+    "envFrom": Value(
+        ("Secrets and ConfigMaps whose keys are environment variables, too.",), [], LIST | {"items": OBJECT}
+    ),
+    "extraVolumes": Value(
+        (
+            "Volumes that pods have beside their own, e.g. a Secret with the password of Prometheus, or a ConfigMap",
+            "with its CA: settings.prometheus.password_file and ca_file name files in them (docs/prometheus.md).",
+        ),
+        [],
+        LIST | {"items": OBJECT},
+    ),
+    "extraVolumeMounts": Value(("Where they are mounted.",), [], LIST | {"items": OBJECT}),
+    "serviceAccount": Value(
+        ("Annotations of the service's account, by which a cloud gives it an identity (IRSA, workload identity).",),
+        {"annotations": {}},
+        closed(annotations=OBJECT),
+    ),
+    "podLabels": Value(("Further labels of the pods of Deployments.",), {}, OBJECT),
+    "podAnnotations": Value(("Annotations of the pods of Deployments.",), {}, OBJECT),
+    "podSecurityContext": Value(
+        (
+            "Instead of the manifests' own, with user and groups of theirs. OpenShift states these itself:",
+            "{runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}.",
+        ),
+        None,
+        {"type": ["object", "null"]},
+    ),
+    "containerSecurityContext": Value(("The same of every container.",), None, {"type": ["object", "null"]}),
+    "apiService": Value(
+        (
+            "Whether external.metrics.k8s.io is answered here: a cluster has one server for it. false where KEDA,",
+            "prometheus-adapter or Datadog have it, and in modes that nothing reads.",
+        ),
+        {"create": True},
+        closed(create=FLAG),
     ),
     "replicas": Value(
         ("How many pods compute and serve; default: one, or what a component states.",),
@@ -66,19 +115,29 @@ VALUES = {
             tolerations=LIST,
             affinity=OBJECT,
             imagePullSecrets=LIST,
+            priorityClassName=TEXT,
+            topologySpreadConstraints=LIST,
             runtimeClassName=TEXT,
             dnsConfig=OBJECT,
         ),
     ),
     "networkPolicy": Value(
         (
-            "What the NetworkPolicy lets in. controlPlane: the addresses that",
-            "`kubectl get endpointslices -n default kubernetes` lists; here stands an address for examples (RFC 5737).",
+            "Whether a NetworkPolicy lets in the control plane, Prometheus and nothing else. controlPlane: what",
+            "`kubectl get endpointslices -n default kubernetes` lists; without it nothing could read the metrics",
+            "API, so there is no policy until they are stated.",
         ),
-        {"controlPlane": ["192.0.2.0/24"], "prometheusNamespace": "monitoring", "kedaNamespace": "keda"},
+        {"create": False, "controlPlane": [], "prometheusNamespace": "monitoring", "kedaNamespace": "keda"},
         closed(
-            controlPlane=LIST | {"items": TEXT | {"pattern": "/[0-9]+$"}}, prometheusNamespace=NAME, kedaNamespace=NAME
-        ),
+            create=FLAG,
+            controlPlane=LIST | {"items": TEXT | {"pattern": "/[0-9]+$"}},
+            prometheusNamespace=NAME,
+            kedaNamespace=NAME,
+        )
+        | {
+            "if": {"properties": {"create": {"const": True}}},
+            "then": {"properties": {"controlPlane": {"minItems": 1}}},
+        },
     ),
     "claim": Value(
         ("The volume of the component persistentState; default: the cluster's StorageClass, 2Gi.",),
@@ -110,7 +169,31 @@ def schema() -> str:
     chosen = closed(**{camel(name): FLAG for name in components()})
     # Helm hands values of a parent chart to each of its parts.
     stated = closed(**described, components=chosen, **{"global": OBJECT})
-    return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **stated}, indent=2) + "\n"
+    definitions = settings_definitions()
+    return (
+        json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **stated, "$defs": definitions}, indent=1)
+        + "\n"
+    )
+
+
+def settings_definitions() -> dict[str, Any]:
+    """The schema of the settings by the names of its parts, without what explains them."""
+    found = schema_of_settings()
+    definitions = found.pop("$defs")
+    definitions["Settings"] = {name: found[name] for name in ("type", "additionalProperties", "properties")}
+    return {name: bare(definitions[name]) for name in sorted(definitions)}
+
+
+def bare(part: Any) -> Any:
+    """A part of a schema with what it refuses alone."""
+    if isinstance(part, list):
+        return [bare(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {key: bare(value) for key, value in part.items() if key not in EXPLAINS}
+    if "properties" in part:
+        kept["properties"] = {name: bare(value) for name, value in part["properties"].items()}
+    return kept
 
 
 def flow(value: Any) -> str:

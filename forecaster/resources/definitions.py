@@ -70,9 +70,9 @@ def definitions() -> tuple[Document, Document]:
     defaults = {**policy, "properties": {"match": match, **properties}}
     return (
         _definition(
-            AUTOSCALER, AUTOSCALERS, "pa", "Namespaced", PRINTER_COLUMNS, autoscaler, _status(AutoscalerStatus)
+            AUTOSCALER, AUTOSCALERS, "fpa", "Namespaced", PRINTER_COLUMNS, autoscaler, _status(AutoscalerStatus)
         ),
-        _definition(DEFAULTS, DEFAULT_POLICIES, "pp", "Cluster", COLUMNS_OF_DEFAULTS, defaults, _status(PolicyStatus)),
+        _definition(DEFAULTS, DEFAULT_POLICIES, "fpp", "Cluster", COLUMNS_OF_DEFAULTS, defaults, _status(PolicyStatus)),
     )
 
 
@@ -101,7 +101,8 @@ def _definition(
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
+        # Helm would delete it with the release, and with it the objects of every team.
+        "metadata": {"name": f"{plural}.{GROUP}", "annotations": {"helm.sh/resource-policy": "keep"}},
         "spec": {
             "group": GROUP,
             "names": {

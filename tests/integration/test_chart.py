@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import kubernetes_validate
@@ -10,8 +11,8 @@ import pytest
 import yaml
 
 from deploy.generate.chart import CHART
-from deploy.generate.kustomized import components
-from tests.support.packaging import helm, kustomized, namespaces_in, rendered
+from deploy.generate.kustomized import DEPLOY, components
+from tests.support.packaging import helm, kustomized, namespaces_in, rendered, tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +63,109 @@ def test_values_reach_the_objects() -> None:
     assert "metrics.example" in found["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["90-values.yaml"]
 
 
+SECRET_VOLUME = {"name": "prometheus", "secret": {"secretName": "prometheus-login"}}
+SECRET_MOUNT = {"name": "prometheus", "mountPath": "/etc/prometheus-login", "readOnly": True}
+SOURCE_READERS = ("Deployment forecaster/forecaster", "CronJob forecaster/forecaster-report")
+
+
+def test_a_password_and_the_identity_of_a_cloud_reach_everything_that_reads_prometheus() -> None:
+    region = {"name": "AWS_REGION", "value": "eu-central-1"}
+    found = rendered(
+        "report",
+        "dask",
+        settings={"prometheus": {"url": "https://metrics.example", "username": "reader"}},
+        env=[region],
+        envFrom=[{"secretRef": {"name": "proxy"}}],
+        extraVolumes=[SECRET_VOLUME],
+        extraVolumeMounts=[SECRET_MOUNT],
+        serviceAccount={"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/reader"}},
+        podLabels={"azure.workload.identity/use": "true"},
+        podAnnotations={"example.com/inject": "true"},
+    )
+    assert found["ServiceAccount forecaster/forecaster"]["metadata"]["annotations"].keys() == {
+        "eks.amazonaws.com/role-arn"
+    }
+    for name in (*SOURCE_READERS, *(f"Deployment forecaster/{one}" for one in SHARDED)):
+        spec = found[name]["spec"]
+        pod = (spec["jobTemplate"]["spec"] if "jobTemplate" in spec else spec)["template"]
+        (container,) = pod["spec"]["containers"]
+        assert region in container["env"], name
+        assert container["envFrom"] == [{"secretRef": {"name": "proxy"}}], name
+        assert SECRET_VOLUME in pod["spec"]["volumes"], name
+        assert SECRET_MOUNT in container["volumeMounts"], name
+        if name.startswith("Deployment"):
+            assert pod["metadata"]["labels"]["azure.workload.identity/use"] == "true", name
+            assert pod["metadata"]["annotations"] == {"example.com/inject": "true"}, name
+            assert "azure.workload.identity/use" not in found[name]["metadata"].get("labels", {}), name
+
+
+def test_openshift_states_users_itself() -> None:
+    own = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    found = rendered(*ALL, podSecurityContext=own)
+    assert "runAsUser" not in yaml.safe_dump(
+        [one for one in found.values() if one["kind"] != "CustomResourceDefinition"]
+    )
+
+
+def test_the_metrics_api_of_another_server_is_left_alone_where_that_is_said() -> None:
+    assert [one for one in rendered(apiService={"create": False}) if one.startswith("APIService")] == []
+
+
+def test_by_default_nothing_cuts_the_metrics_api_off() -> None:
+    said = helm("template", "forecaster", str(CHART))
+    assert [one["kind"] for one in yaml.safe_load_all(said.stdout) if one and one["kind"] == "NetworkPolicy"] == []
+    refused = helm("template", "forecaster", str(CHART), "--set=networkPolicy.create=true")
+    assert "controlPlane" in refused.stderr
+
+
+REFUSED_SETTINGS = {
+    "misspelt": ({"policy": {"mod": "publish"}}, "mod"),
+    "no such mode": ({"policy": {"mode": "publsh"}}, "mode"),
+    "no duration": ({"cycle": {"interval": "often"}}, "interval"),
+    "in an override": ({"overrides": [{"match": {"name": "web"}, "policy": {"horizontal": {"prize": 9}}}]}, "prize"),
+}
+
+
+@pytest.mark.parametrize(("settings", "named"), REFUSED_SETTINGS.values(), ids=REFUSED_SETTINGS)
+def test_settings_that_the_service_would_refuse_are_refused_by_helm(settings: dict[str, Any], named: str) -> None:
+    said = helm("template", "forecaster", str(CHART), "-f-", given={"settings": settings})
+    assert said.returncode != 0
+    assert named in said.stderr
+
+
+def test_the_examples_of_all_settings_are_taken() -> None:
+    example = yaml.safe_load((DEPLOY / "examples" / "settings.yaml").read_text(encoding="utf-8"))
+    said = helm("template", "forecaster", str(CHART), "-f-", given={"settings": example})
+    assert said.returncode == 0, said.stderr
+
+
+@pytest.mark.parametrize("way", ["kubectl", "helm"])
+def test_the_start_replaces_no_metrics_api_and_cuts_nothing_off(way: str) -> None:
+    if way == "helm":
+        values = yaml.safe_load((DEPLOY / "start" / "values.yaml").read_text(encoding="utf-8"))
+        made = helm("template", "forecaster", str(CHART), "-f-", given=values).stdout
+    else:
+        command = [tool("kubectl"), "kustomize", str(DEPLOY / "start")]
+        made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    kinds = {one["kind"] for one in yaml.safe_load_all(made) if one}
+    assert "Deployment" in kinds
+    assert kinds.isdisjoint({"APIService", "NetworkPolicy"})
+
+
+def test_the_page_of_the_chart_has_values_that_it_takes() -> None:
+    (values,) = re.findall(r"```yaml\n(.*?)```", (CHART / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    said = helm("template", "forecaster", str(CHART), "-f-", given=yaml.safe_load(values))
+    assert said.returncode == 0, said.stderr
+    assert "password_file: /etc/login/password" in said.stdout
+
+
+def test_definitions_outlive_the_release() -> None:
+    """Deleting a definition deletes the objects of every team."""
+    definitions = [one for one in rendered("resources").values() if one["kind"] == "CustomResourceDefinition"]
+    assert {one["metadata"]["annotations"]["helm.sh/resource-policy"] for one in definitions} == {"keep"}
+    assert len(definitions) == 2
+
+
 def test_workers_of_shards_have_a_number_and_sizes_of_their_own() -> None:
     resources = {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "8Gi"}}
     found = rendered("dask", replicas=3, resources={}, workers={"replicas": 16, "resources": resources})
@@ -74,8 +178,14 @@ def test_workers_of_shards_have_a_number_and_sizes_of_their_own() -> None:
 
 def test_other_settings_roll_the_deployment() -> None:
     said = [
-        helm("template", "forecaster", str(CHART), "--show-only=templates/deployment.yaml", f"--set=settings.x={value}")
-        for value in (1, 2)
+        helm(
+            "template",
+            "forecaster",
+            str(CHART),
+            "--show-only=templates/deployment.yaml",
+            f"--set=settings.prometheus.url=http://{value}",
+        )
+        for value in ("a", "b")
     ]
     assert said[0].returncode == 0, said[0].stderr
     assert said[0].stdout != said[1].stdout

@@ -37,7 +37,11 @@ def kustomized(*components: str) -> Objects:
 
 def rendered(*components: str, release_in: str = "forecaster", **values: Any) -> Objects:
     """The same of the chart."""
-    chosen = {"namespace": {"create": True}, "components": {camel(name): True for name in components}}
+    chosen = {
+        "namespace": {"create": True},
+        "networkPolicy": {"create": True, "controlPlane": ["192.0.2.0/24"]},
+        "components": {camel(name): True for name in components},
+    }
     said = helm("template", "forecaster", str(CHART), f"--namespace={release_in}", "-f-", given=chosen | values)
     assert said.returncode == 0, said.stderr
     documents = [one for one in yaml.safe_load_all(without_hash(said.stdout)) if one]
