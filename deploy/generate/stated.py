@@ -90,6 +90,11 @@ def account_meta(base: Any, space: str, lines: list[str]) -> list[str]:
     return [*lines, given, annotations, f"{space}  {{{{- end }}}}"]
 
 
+def job_name(base: Any, space: str, lines: list[str]) -> list[str]:
+    """The name of a Job, another one for each revision: a Job cannot be changed, and runs after each upgrade."""
+    return [f"{space}name: {base}-{{{{ .Release.Revision }}}}"] if base == "forecaster-certificates" else lines
+
+
 def security_context(base: Any, space: str, lines: list[str]) -> list[str]:
     """The security context of a pod or of a container."""
     value = "podSecurityContext" if isinstance(base, dict) and "runAsNonRoot" in base else "containerSecurityContext"
@@ -158,6 +163,7 @@ STATED: dict[tuple[str, str], Place] = {
     **{(f"Deployment {name}", "labels"): pod_meta for name in ("forecaster-scheduler", WORKER)},
     (f"Deployment {WORKER}", "replicas"): otherwise("workers.replicas", "replicas: {{ . }}"),
     (f"Deployment {WORKER}", "resources"): otherwise("workers.resources", "resources: {{- toYaml . | nindent 12 }}"),
+    ("Job", "name"): job_name,
     ("Namespace", "Namespace"): object_where("namespace.create"),
     ("Namespace", "name"): lambda _, space, __: [f"{space}name: {NAMESPACE}"],
     ("NetworkPolicy", "NetworkPolicy"): object_where("networkPolicy.create"),

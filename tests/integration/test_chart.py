@@ -159,6 +159,15 @@ def test_the_page_of_the_chart_has_values_that_it_takes() -> None:
     assert "password_file: /etc/login/password" in said.stdout
 
 
+def test_each_revision_runs_a_job_of_its_own_for_the_certificates() -> None:
+    """A Job cannot be changed: an upgrade to another image would fail, and another component would have no CA."""
+    made = helm("template", "forecaster", str(CHART), "--is-upgrade").stdout
+    (job,) = [one for one in yaml.safe_load_all(made) if one and one["kind"] == "Job"]
+    assert job["metadata"]["name"] == "forecaster-certificates-1"
+    (cron,) = [one for one in yaml.safe_load_all(made) if one and one["kind"] == "CronJob"]
+    assert cron["metadata"]["name"] == "forecaster-certificates"
+
+
 def test_definitions_outlive_the_release() -> None:
     """Deleting a definition deletes the objects of every team."""
     definitions = [one for one in rendered("resources").values() if one["kind"] == "CustomResourceDefinition"]
