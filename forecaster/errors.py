@@ -43,6 +43,10 @@ def unexpected(error: Exception) -> str:
     return f"{told} ({ours[-1]})" if ours else told
 
 
+WHOLE_FILE = "(file)"
+"""Path of a fault that is not one of a setting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong with a configuration."""
@@ -52,6 +56,8 @@ class Fault:
     allowed: str
 
     def __str__(self) -> str:
+        if self.path == WHOLE_FILE:
+            return self.allowed
         return f"{self.path}: {self.value!r} is not allowed; {self.allowed}"
 
 
@@ -61,8 +67,9 @@ class ConfigError(ForecasterError):
     def __init__(self, origin: str, faults: Sequence[Fault]) -> None:
         self.origin = origin
         self.faults = tuple(faults)
-        lines = "\n".join(f"  {fault}" for fault in self.faults)
-        super().__init__(f"{origin}:\n{lines}")
+        whole = [fault.path for fault in self.faults] == [WHOLE_FILE]
+        lines = f" {faults[0]}" if whole else "".join(f"\n  {fault}" for fault in self.faults)
+        super().__init__(f"{origin}:{lines}")
 
 
 class SourceError(ForecasterError):

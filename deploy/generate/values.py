@@ -34,7 +34,7 @@ class Value(NamedTuple):
 
 VALUES = {
     "image": Value(
-        ("Where the image is; a digest counts before the tag.",),
+        ("The image; a digest takes precedence over the tag.",),
         {"repository": "forecaster", "tag": "latest", "digest": "", "pullPolicy": ""},
         closed(
             repository=NAME,
@@ -154,7 +154,7 @@ VALUES = {
 
 def values() -> str:
     """values.yaml: each value with what it means, and the components with the first sentence of their own page."""
-    lines = ["# Made by `python -m deploy.generate`. What may be stated of the chart; values.schema.json holds it."]
+    lines = ["# Made by `python -m deploy.generate`. Chart values, validated by values.schema.json."]
     for name, value in VALUES.items():
         lines += ["", *(f"# {line}" for line in value.meaning), f"{name}: {flow(value.default)}"]
     lines += ["", "# Parts that are off until they are wanted; each is explained in deploy/components.", "components:"]

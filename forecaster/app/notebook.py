@@ -13,8 +13,9 @@ from forecaster.app import traces
 from forecaster.app.clock import current
 from forecaster.config.settings import Settings, environment, parse
 from forecaster.config.settings import load as load_settings
-from forecaster.domain.signal import BUILT_IN
+from forecaster.domain.signal import BUILT_IN, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, last_multiple
+from forecaster.errors import UnknownName
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
@@ -44,6 +45,7 @@ def load(
         SourceError: the Prometheus did not answer, or refused.
         SourceRefused: a bundle that is none.
         PanelError: there is no workload with this signal.
+        UnknownName: there is no such signal.
     """
     settings = prometheus_of(origin)
     if settings:
@@ -78,7 +80,7 @@ def recorded(signal: str = "cpu", *, days: int = 13, step: timedelta = FIVE_MINU
     """The newest days of the bundled recording: every workload that has the signal, as means over each step."""
     recording = load_recording()
     keys = [key_of(workload.id) for workload in recording.workloads]
-    whole = Panel.cleaned(recording.values[BUILT_IN.by_name[signal]], recording.start - MINUTE, MINUTE, keys)
+    whole = Panel.cleaned(recording.values[_signal(signal)], recording.start - MINUTE, MINUTE, keys)
     return _measured(whole.last(timedelta(days=days)).resample(step), signal)
 
 
@@ -111,7 +113,7 @@ def _of_prometheus(
     end = last_multiple(until or current(), step)
     source = factory.prometheus(settings, queries)
     try:
-        blocks = list(source.history(BUILT_IN.by_name[signal], end - timedelta(days=days) + step, end, step))
+        blocks = list(source.history(_signal(signal), end - timedelta(days=days) + step, end, step))
     finally:
         source.close()
     return _measured(panel_of_blocks(blocks), signal)
@@ -139,7 +141,7 @@ def exported(path: str | Path, signal: str = "cpu", *, step: timedelta = FIVE_MI
 
 def _of_bundle(found: Bundle, signal: str, step: timedelta) -> Panel:
     keys = tuple(key_of(workload.id) for workload in found.workloads)
-    values = found.values.get(BUILT_IN.by_name[signal], np.zeros((len(keys), 0), np.float32))
+    values = found.values.get(_signal(signal), np.zeros((len(keys), 0), np.float32))
     whole = Panel.cleaned(values, found.manifest.start - MINUTE, MINUTE, keys)
     return _measured(whole.resample(step) if whole.length else whole, signal)
 
@@ -166,6 +168,14 @@ def panel_of_blocks(blocks: Sequence[Block]) -> Panel:
     # A block names instants at which a bin ends, a panel those at which it begins.
     start = blocks[0].start - blocks[0].step
     return Panel(np.concatenate(parts, axis=1), start, blocks[0].step, tuple(key_of(id_) for id_ in ids))
+
+
+def _signal(name: str) -> Signal:
+    """Return the signal of a name. Raises UnknownName."""
+    try:
+        return BUILT_IN.by_name[name]
+    except KeyError:
+        raise UnknownName("signal", name, BUILT_IN.by_name) from None
 
 
 def _measured(panel: Panel, signal: str) -> Panel:

@@ -36,7 +36,10 @@ PodCapacity = Annotated[
     typer.Option("--pod-capacity", metavar="SIGNAL=AMOUNT", help="What fills a pod; default: its CPU request."),
 ]
 Length = Annotated[
-    str, typer.Option("--length", metavar="DURATION", help="How much, up to the end; tune needs six days at least.")
+    str,
+    typer.Option(
+        "--length", metavar="DURATION", help="Length of history to use, ending at --until (tune: at least 6d)."
+    ),
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="End of the time (RFC 3339).")]
 StartUps = Annotated[
@@ -47,7 +50,7 @@ MetricsDelay = Annotated[str, typer.Option("--metrics-delay", metavar="DURATION"
 Sync = Annotated[str, typer.Option("--sync", metavar="DURATION", help="From one pass of the HPA to the next.")]
 Returns = Annotated[
     float,
-    typer.Option("--returns", metavar="SHARE", help="Of the demand that was not served, how much is asked for again."),
+    typer.Option("--returns", metavar="SHARE", help="Share of unserved demand that clients retry."),
 ]
 Cold = Annotated[str, typer.Option("--cold", metavar="DURATION", help="How long a pod that is new carries less.")]
 ColdShare = Annotated[

@@ -54,7 +54,7 @@ def report(
     output: OutputForm = Output.TABLE,
     html: Html = None,
 ) -> None:
-    """Look back: the HPA alone, seasonal naive and our policy on what came; where we were worse first.
+    """Compare plain HPA, seasonal naive and forecaster on real demand; workloads where forecaster did worse come first.
 
     Pod-hours, shortage, OOM kills, throttling and money of each workload and in total; what was expected of each
     forecast when it began to act, and what came. With --from-prometheus and a ledger also the decisions as they were

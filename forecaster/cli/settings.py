@@ -36,7 +36,7 @@ def settings(
 ) -> None:
     """Print all settings with their defaults, ranges and reasons as YAML; explain one; check a file.
 
-    With --config the file is checked, and overrides that match no workload are told where Prometheus answers.
+    With --config the file is checked, and overrides that match no workload are reported if Prometheus is reachable.
     -o wide, json, csv and name list the settings that are in force, each with its origin.
     """
     from forecaster.config.settings import load

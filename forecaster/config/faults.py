@@ -11,7 +11,7 @@ from forecaster.domain.faults import allowed
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import overlap
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.errors import Fault
+from forecaster.errors import WHOLE_FILE, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ def _together(fault: Fault, earlier: int) -> Fault:
 
 def _path(location: Path) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return text.removeprefix(".") or "(file)"
+    return text.removeprefix(".") or WHOLE_FILE
 
 
 def _shown(path: str, value: object) -> object:

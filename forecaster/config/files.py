@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.errors import ConfigError, Fault
+from forecaster.errors import WHOLE_FILE, ConfigError, Fault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def fingerprint(path: Path | None) -> bytes:
         try:
             content = file.read_bytes()
         except OSError as error:
-            raise ConfigError(str(file), [Fault("(file)", str(file), f"a readable file; {error}")]) from error
+            raise ConfigError(str(file), [Fault(WHOLE_FILE, str(file), f"it cannot be read: {error}")]) from error
         found.update(f"{file.name} {len(content)} ".encode() + content)
     return found.digest()
 
@@ -35,7 +35,7 @@ def setting_files(path: Path | None) -> list[Path]:
         return []
     found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
     if not found:
-        raise ConfigError(str(path), [Fault("(folder)", str(path), "a folder with *.yaml files is expected")])
+        raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), "there is no *.yaml file in this folder")])
     return found
 
 
@@ -47,15 +47,24 @@ def read_file(path: Path) -> dict[str, object]:
         why = (
             "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
         )
-        raise ConfigError(str(path), [Fault("(file)", str(path), why)]) from error
+        raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), why)]) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(str(path), [Fault("(file)", str(path), f"a readable UTF-8 file; {error}")]) from error
+        raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), f"it is not text in UTF-8: {error}")]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(str(path), [Fault("(file)", str(path), f"YAML; {_position(error)}")]) from error
+        raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), f"it is not YAML: {_position(error)}")]) from error
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(str(path), [Fault("(file)", type(value).__name__, "a mapping of sections is expected")])
+        raise ConfigError(
+            str(path),
+            [
+                Fault(
+                    WHOLE_FILE,
+                    type(value).__name__,
+                    f"a mapping of sections is expected, and it holds a {type(value).__name__}",
+                )
+            ],
+        )
     return value
 
 

@@ -60,7 +60,7 @@ def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, note
     """Which side made the count what it is. `notes` of targets are read where there is no forecast."""
     match reason:
         case Reason.GATED:
-            return f"measured demand alone; the forecast has no say ({shut})"
+            return f"measured demand alone; the forecast is still on trial ({shut})"
         case Reason.FALLBACK:
             return f"measured demand alone: {'; '.join(sorted({*notes})) or 'no forecast'}"
         case Reason.REACTIVE:

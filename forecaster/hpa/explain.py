@@ -5,6 +5,7 @@ Everything said here is read from the values of a pass; nothing is decided a sec
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import counted
@@ -119,7 +120,7 @@ def _summary(story: _Story, limited: Limited) -> str:
     place = 0 if recommendation is None else recommendation.metric
     metric, answer, proposal = story.spec.metrics[place], story.observation.answers[place], desired.proposals[place]
     clauses = [
-        f"At the next sync your HPA will see {_reading(metric, answer, proposal)}",
+        f"At the next sync your HPA will see {_reading(metric, answer, proposal, story.current)}",
         _tolerance_clause(story, proposal),
         _stabilization_clause(limited),
         _clamp_clause(story, limited),
@@ -128,14 +129,17 @@ def _summary(story: _Story, limited: Limited) -> str:
     return "; ".join(clause for clause in clauses if clause) + "."
 
 
-def _reading(metric: MetricSpec, answer: Answer, proposal: MetricProposal | Unmeasured) -> str:
-    """What one metric shows and asks for: `5.2 cores / 500m = 11 pods`."""
+def _reading(metric: MetricSpec, answer: Answer, proposal: MetricProposal | Unmeasured, current: int) -> str:
+    """What one metric shows and asks for: `5.2 cores / 500m = 11 pods`, `260 % of … / 70 % × 4 pods = 15 pods`."""
     if isinstance(proposal, Unmeasured):
         return f"no answer ({proposal.message}), which blocks scaling down"
     target = metric.target
     if proposal.utilization_percent is not None:
         used = f"{proposal.utilization_percent} % of requested {metric.name} in use"
-        return f"{used} / {target.average_utilization_percent} % = {pods(proposal.replicas)}{_hold(proposal)}"
+        # Where pods without samples or readiness count otherwise, another number is multiplied.
+        of_all = proposal.hold is None and math.ceil(proposal.ratio * current) == proposal.replicas
+        times = f" × {pods(current)}" if of_all else ""
+        return f"{used} / {target.average_utilization_percent} %{times} = {pods(proposal.replicas)}{_hold(proposal)}"
     goal = target.value_milli if _is_total(metric) else target.average_value_milli
     seen = f"{amount(metric, total_of(answer) or 0)} / {target_amount(metric, goal or 0)}"
     return f"{seen} = {pods(proposal.replicas)}{_hold(proposal)}"
@@ -183,7 +187,10 @@ def _clamp_clause(story: _Story, limited: Limited) -> str:
 def _metric_steps(story: _Story) -> list[str]:
     """One step per metric, in order."""
     seen = zip(story.spec.metrics, story.observation.answers, story.outcome.desired.proposals, strict=False)
-    return [f"{metric.source} {metric.name}: {_reading(metric, answer, proposal)}" for metric, answer, proposal in seen]
+    return [
+        f"{metric.source} {metric.name}: {_reading(metric, answer, proposal, story.current)}"
+        for metric, answer, proposal in seen
+    ]
 
 
 def _limit_steps(story: _Story, limited: Limited) -> list[str]:

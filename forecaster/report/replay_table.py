@@ -47,7 +47,7 @@ def rows_of(whole: Comparison, one: WorkloadComparison | None = None) -> list[tu
     """One row for each strategy, on one workload or on all, and what the demand needs at least."""
     rows = [_row(strategy, whole, one) for strategy in whole.strategies]
     needs = one.bound if one else whole.bound()
-    return [*rows, ("needed at least", *_spent(needs), UNKNOWN_AMOUNT, UNKNOWN_AMOUNT)]
+    return [*rows, ("theoretical minimum", *_spent(needs), UNKNOWN_AMOUNT, UNKNOWN_AMOUNT)]
 
 
 REPLAY_RANKS = (0, 0, 4, 0, 5, 1, 2)
@@ -84,7 +84,7 @@ def _told(one: Strategy, whole: Comparison) -> str:
     spends = f"{one.title}: {more:+.1%} pod-hours, {_percent(own.missing_share)} short"
     worse = [str(each.workload.id) for each in whole.workloads if (each.ratio(one.name) or 0.0) > 1.0]
     ratio = whole.ratio(one.name)
-    equal = f"; at the HPA's own cost {ratio:.2f} of its shortage" if ratio is not None else ""
+    equal = f"; at equal cost {ratio:.2f} of the HPA's shortage" if ratio is not None else ""
     return f"{spends}{equal}{'; worse than the HPA on ' + ', '.join(worse) if worse else ''}."
 
 

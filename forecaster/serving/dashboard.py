@@ -310,7 +310,7 @@ class Dashboard:
         """Why other settings cannot be tried here, nor the past looked back on; empty where they can."""
         if self.follows():
             return "this replica copies what another one computes, and only that one has the history to replay"
-        return "" if self.replaying else "no computing process is beside this one to replay"
+        return "" if self.replaying else "this replica does not compute, so it cannot replay"
 
     async def _replayed(self, request: Request, asked: Mapping[str, object]) -> Response:
         table = self._table()

@@ -238,7 +238,7 @@ def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
     return Check(
         "sample lag",
         late <= delay.total_seconds(),
-        f"samples can be asked for after {late:.0f} s; cycles start {duration_text(delay)} after the minute",
+        f"ingestion delay {late:.0f} s; cycles wait {duration_text(delay)}",
         remedy,
     )
 
@@ -251,7 +251,7 @@ def _copies(source: PrometheusSource, at: datetime) -> Check:
         pods = _number(source, f"count(count by (namespace, pod) ({each}) > 1)", at)
         if pods:
             told.append(f"{pods:.0f} pods are told more than once, by {label}")
-    return Check("copies", ok=True, detail="; ".join([*told, "they count once"]) if told else "each pod is told once")
+    return Check("copies", ok=True, detail="; ".join([*told, "they count once"]) if told else "no duplicate series")
 
 
 def _identity(source: PrometheusSource, at: datetime) -> Identity:
@@ -270,7 +270,7 @@ def _clusters(source: PrometheusSource, at: datetime) -> Check:
 
 def _honoured(source: PrometheusSource, at: datetime) -> Check:
     pods = _identity(source, at).exported
-    detail = f"{pods} pods have the label exported_pod" if pods else "pods have their own names"
+    detail = f"{pods} pods have the label exported_pod" if pods else "pods keep their own names"
     return Check("honor_labels", not pods, detail, "scrape kube-state-metrics with honor_labels: true")
 
 
@@ -291,7 +291,7 @@ def _history(source: PrometheusSource, at: datetime) -> Check:
     counts = {back: len(source.latest(CPU, at - back).ids) for back in _LOOKED_BACK}
     reach = max((back for back, count in counts.items() if count), default=timedelta(0))
     told = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
-    return Check("history", reach >= _ENOUGH, f"workloads with CPU so long ago: {told}", _SHORT)
+    return Check("history", reach >= _ENOUGH, f"workloads with CPU samples, by age: {told}", _SHORT)
 
 
 def _selector(queries: Queries) -> str:

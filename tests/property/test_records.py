@@ -56,7 +56,6 @@ HORIZONTAL: tuple[Mapping[str, Any], ...] = (
     {"gate": False, "sizing": "newsvendor", "headroom": 0.2, "surge": 0.3},
     {"gate": False, "outage_hold": "30m", "max_replicas": 12},
     {"gate": False, "requests_per_pod": 50, "max_replicas": 9, "lead_time": "2m"},
-    {"gate": False, "learned": "tabular"},
     {"gate": False, "events": [{"name": "sale", "replicas": 15, "start": after(5).isoformat(), "end": after(9)}]},
     {"gate": True, "events": [{"name": "repair", "freeze": True, "start": after(2).isoformat(), "end": after(9)}]},
 )

@@ -44,7 +44,7 @@ export function redraw() {
 
 /** Which replica computes what is seen here, and which one writes. */
 function replicas() {
-  const lines = [now.follows ? "This replica copies what another one computes, and serves it." : "The computing process is beside this one."];
+  const lines = [now.follows ? "This replica copies what another one computes, and serves it." : "One replica: it computes and serves."];
   if (writing.lease) lines.push(writing.fault ? `The Lease ${writing.lease} cannot be read: ${writing.fault}` : writing.holder ? `${writing.holder} leads: it holds the Lease ${writing.lease}${writing.renewed_at ? `, renewed ${instant(Date.parse(writing.renewed_at))}` : ""}.` : `No replica holds the Lease ${writing.lease}.`);
   byId("leader").replaceChildren(...lines.map((line) => element("p", {}, line)));
 }

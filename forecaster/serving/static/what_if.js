@@ -17,7 +17,7 @@ const SLIDERS = [
   { name: "min_replicas", title: "Least replicas", say: count },
   { name: "max_replicas", title: "Most replicas", say: count },
 ];
-const NAMES = { hpa: "HPA alone", now: "As it is now", changed: "Changed" };
+const NAMES = { hpa: "HPA alone", now: "Present settings", changed: "Changed" };
 
 let path = "";
 let changes = {};
@@ -84,7 +84,7 @@ function sliders({ settings, sliders: ranges, leads }) {
   const rows = SLIDERS.filter(({ name }) => settings[name] !== null).map((one) => slider(one, settings[one.name], ranges[one.name], leads));
   const gate = element("input", { type: "checkbox", ...(settings.gate ? { checked: "" } : {}) });
   gate.addEventListener("change", () => set("gate", gate.checked, settings.gate));
-  const reset = element("button", { type: "button", class: "action" }, "As it is now");
+  const reset = element("button", { type: "button", class: "action" }, "Reset");
   reset.addEventListener("click", () => { changes = {}; moved = performance.now(); byId("what-if-sliders").replaceChildren(); ask(); });
   byId("what-if-sliders").replaceChildren(...rows, element("label", { class: "check" }, gate, "The forecast must earn its say (gate)"), reset);
 }

@@ -153,7 +153,7 @@ class TestCopies:
         assert "10 pods are told more than once, by prometheus_replica" in found.detail
 
     def test_of_nothing_are_none(self, server: RealPrometheus) -> None:
-        assert doctor(server, at(12), cluster="plain")["copies"].detail == "each pod is told once"
+        assert doctor(server, at(12), cluster="plain")["copies"].detail == "no duplicate series"
 
 
 class TestClusters:

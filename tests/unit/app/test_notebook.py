@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from forecaster.app import notebook
-from forecaster.errors import SourceRefused
+from forecaster.errors import SourceRefused, UnknownName
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
@@ -52,3 +52,8 @@ def test_a_file_without_demand_is_named_with_what_it_has(tmp_path: Path, text: s
     (tmp_path / "own.csv").write_text(text)
     with pytest.raises((SourceRefused, PanelError), match=fault):
         notebook.load("cpu", tmp_path / "own.csv")
+
+
+def test_a_signal_that_is_misspelt_is_named_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UnknownName, match="no signal matches 'cpuu'; did you mean cpu"):
+        notebook.load("cpuu")

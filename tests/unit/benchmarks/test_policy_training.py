@@ -120,7 +120,7 @@ NEVER = np.array([np.nan])
 
 def inputs(**known: float) -> Inputs:
     """Four pods at 50 % of a core."""
-    under = policy(learned="tabular").horizontal
+    under = policy().horizontal
     return inputs_of_one(Subject(workload(), under, outlooks(**known), ""), NOON)
 
 
@@ -152,7 +152,7 @@ def test_only_the_rows_that_ask_for_advice_get_it() -> None:
 
 def test_a_workload_whose_targets_cannot_be_computed_keeps_its_inputs() -> None:
     """History of a signal that decides nothing does no harm."""
-    under = policy(learned="tabular").horizontal
+    under = policy().horizontal
     undriven = workload(autoscaler=hpa(Target("queue", TargetType.AVERAGE_VALUE, 5.0)), resources=Resources())
     one = inputs_of_one(Subject(undriven, under, outlooks(cpu=1.5, cpu_ahead=9.0), ""), NOON)
     assert advice(one) is one

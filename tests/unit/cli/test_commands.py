@@ -269,7 +269,7 @@ class TestMistakes:
         assert "did you mean in-place?" in told
         missing = terminal.types_exactly("settings", "--config", str(tmp_path / "none.yaml"))
         assert missing.code == 1
-        assert missing.err.rstrip().endswith("is not allowed; there is no such file")
+        assert missing.err.rstrip().endswith("none.yaml: there is no such file")
 
     def test_a_prometheus_that_does_not_answer_names_the_doctor(self, terminal: Terminal) -> None:
         told = terminal.types_exactly(

@@ -261,7 +261,7 @@ class TestUnreadable:
             load(tmp_path / "nowhere.yaml")
 
     def test_a_folder_without_settings_is_none(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match=r"a folder with \*\.yaml files is expected"):
+        with pytest.raises(ConfigError, match=r"there is no \*\.yaml file in this folder"):
             load(tmp_path)
 
     def test_the_files_of_a_folder_are_put_over_each_other_by_name(self, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(standing: St
     one = decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=True), gate=gate)
     assert isinstance(one.replicas, Scale)
     assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)
-    assert one.replicas.message == f"measured demand alone; the forecast has no say ({standing}: promising)"
+    assert one.replicas.message == f"measured demand alone; the forecast is still on trial ({standing}: promising)"
     assert one.signals[0].forecast_replicas == 18
     assert one.watched
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.policy import HorizontalPolicy
-from forecaster.horizontal.quantile import PRICES, corrected, newsvendor, stated_quantile
+from forecaster.domain.policy import PRICES, HorizontalPolicy
+from forecaster.horizontal.quantile import corrected, newsvendor, stated_quantile
 
 
 @pytest.mark.parametrize(("name", "quantile"), [("economy", 0.8), ("standard", 0.9), ("critical", 0.95)])

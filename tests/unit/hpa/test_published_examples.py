@@ -95,7 +95,7 @@ class TestPhpApache:
     def test_at_305_percent_it_asks_for_7(self) -> None:
         summary = told(PHP_APACHE, 1, {"cpu": 610}, {"cpu": 200}).summary
         assert summary == (
-            "At the next sync your HPA will see 305 % of requested cpu in use / 50 % = 7 pods; "
+            "At the next sync your HPA will see 305 % of requested cpu in use / 50 % × 1 pod = 7 pods; "
             "tolerance 0.1 does not apply; growth limit allows 4; it will go from 1 to 4 and say ScaleUpLimit."
         )
 

@@ -103,7 +103,7 @@ def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -
 
 def test_there_is_a_row_for_everybody_and_one_for_the_bound() -> None:
     rows = rows_of(small_comparison())
-    assert [row[0] for row in rows] == ["the HPA alone", "perfect foresight", "needed at least"]
+    assert [row[0] for row in rows] == ["the HPA alone", "perfect foresight", "theoretical minimum"]
     assert len({len(row) for row in rows}) == 1
 
 
