@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from forecaster.actuators.events import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event
 from forecaster.domain.report import Effected
+from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.events import EventObject
@@ -43,14 +44,32 @@ class HpaWarnings:
         """Offers have no part in it."""
 
     def act(self, now: datetime) -> Effected:
-        """One Event for each that is new or was told an hour ago. Raises ApiError."""
+        """One Event for each that is new or was told an hour ago; one that is refused is tried again in an hour.
+
+        Raises:
+            UnreachableError: the API server does not answer; the rest is told in the next cycle.
+        """
         wrong = {(one.hpa.uid, one.why): one for one in self.misread()}
         self.told = {key: at for key, at in self.told.items() if key in wrong and now - at < AGAIN}
+        failures: list[str] = []
         if self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run):
-            for key in [key for key in wrong if key not in self.told][:MOST]:
-                create_event(self.client, warning_of(wrong[key], now))
-                self.told[key] = now
-        return Effected(self.fence.leading(), Counter(), Counter())
+            failures = [*filter(None, (self._warn(key, one, now) for key, one in self._new(wrong)))]
+        return Effected(self.fence.leading(), Counter(), Counter(), tuple(failures))
+
+    def _new(self, wrong: Mapping[tuple[str, str], Misread]) -> list[tuple[tuple[str, str], Misread]]:
+        return [(key, one) for key, one in wrong.items() if key not in self.told][:MOST]
+
+    def _warn(self, key: tuple[str, str], one: Misread, now: datetime) -> str:
+        """What went wrong with one Event; its namespace may be going, or have a full quota."""
+        self.told[key] = now
+        try:
+            create_event(self.client, warning_of(one, now))
+        except UnreachableError:
+            del self.told[key]
+            raise
+        except ApiError as error:
+            return f"Event beside HPA {one.hpa.namespace}/{one.hpa.name} not written: {error}"
+        return ""
 
 
 def warning_of(one: Misread, at: datetime) -> EventObject:

@@ -9,6 +9,7 @@ import pytest
 
 from forecaster.actuators.misread import MOST, HpaWarnings
 from forecaster.actuators.settings import ActingSettings
+from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscalerMeta
 from forecaster.sources.live_objects import Misread
 from tests.support.fences import Fence
@@ -24,8 +25,11 @@ class Events:
 
     def __init__(self) -> None:
         self.created: list[tuple[str, EventObject]] = []
+        self.refuses: dict[str, ApiError] = {}
 
     def create(self, path: str, event: EventObject, _kind: type[EventObject]) -> EventObject:
+        if error := self.refuses.get(event.involved_object.name):
+            raise error
         self.created.append((path, event))
         return event
 
@@ -87,3 +91,21 @@ def test_nothing_is_written_in_a_pause_or_a_dry_run(acting: ActingSettings) -> N
 
 def test_nothing_is_written_by_a_replica_that_does_not_lead() -> None:
     assert Story(leads=False).said(0) == [0]
+
+
+def test_a_namespace_that_refuses_events_keeps_no_other_from_its_own() -> None:
+    story = Story()
+    story.misread = ["bad", "web"]
+    story.events.refuses = {"bad": ApiError("the namespace is being terminated", 403)}
+    effected = story.warnings.act(NOON)
+    assert [event.involved_object.name for _, event in story.events.created] == ["web"]
+    assert effected.failures == ("Event beside HPA shop/bad not written: the namespace is being terminated",)
+
+
+def test_an_api_server_that_is_away_is_asked_again_in_the_next_cycle() -> None:
+    story = Story()
+    story.events.refuses = {"web": UnreachableError("no answer")}
+    with pytest.raises(UnreachableError):
+        story.warnings.act(NOON)
+    story.events.refuses = {}
+    assert story.said(1) == [1]
