@@ -303,7 +303,7 @@ class TestLateSamples:
         receiver.arrive(at(12) - timedelta(seconds=LAG))
         found = doctor(receiver.server, at(12), cluster="late")["sample lag"]
         assert not found.ok
-        late = int(re.search(r"after (\d+) s", found.detail)[1])  # type: ignore[index]
+        late = int(re.search(r"delay (\d+) s", found.detail)[1])  # type: ignore[index]
         assert LAG - 15 <= late <= LAG
         assert found.remedy.startswith("set cycle.delay to 1m")
 
