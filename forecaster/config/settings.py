@@ -36,7 +36,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
-import models
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
 from forecaster.config import stated
 from forecaster.config.faults import faults_of, faults_of_overrides
@@ -121,6 +120,8 @@ class ForecastSettings(Section):
     @field_validator("model")
     @classmethod
     def _known(cls, value: str) -> str:
+        import models  # noqa: PLC0415  a fifth of a second, which settings without a model of their own do not wait for
+
         try:
             models.create(value)
         except models.ModelError as error:
@@ -181,6 +182,8 @@ class Settings(Section):
     @field_validator("serving")
     @classmethod
     def _holidays_are_known(cls, value: ServingSettings) -> ServingSettings:
+        import models  # noqa: PLC0415  as above
+
         try:
             models.Calendar(value.holidays.zone, value.holidays.countries).holidays(*ANY_DAY)
         except models.ModelError as error:

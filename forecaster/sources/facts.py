@@ -21,6 +21,7 @@ from forecaster.domain.workload import (
     WorkloadId,
 )
 from forecaster.sources.blocks import matrix_of, owner_of, single_values, workload_of
+from forecaster.sources.promql import CARRIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -208,8 +209,6 @@ def container_block(answer: QueryAnswer, grid: Grid) -> ContainerBlock:
     return ContainerBlock(tuple(rows), grid.start, grid.step, merged)
 
 
-CARRIED = "capacity_"
-"""Names of queries for what a pod can carry of a signal of the settings begin with it."""
 NEEDED_OF_CONTAINERS = frozenset({"container_images", "init_containers", "container_requests", "container_limits"})
 """Queries without whose answer, of whatever age, containers cannot be sized."""
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+CARRIED = "capacity_"
+"""Names of queries for what a pod can carry of a signal of the settings begin with it."""
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 

@@ -14,8 +14,8 @@ from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_
 from forecaster.errors import nearest
 from forecaster.sources import promql
 from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAGE
-from forecaster.sources.facts import CARRIED
 from forecaster.sources.promql import (
+    CARRIED,
     OF_NAMED,
     OWNER_JOIN,
     OWNERS_RECORDED,
