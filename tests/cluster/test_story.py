@@ -103,7 +103,8 @@ class Story:
         return self.fleet.plane
 
     def install(self) -> Deployed:
-        """As the README says, with kubectl alone."""
+        """As the README says, with kubectl alone, and with the metrics API for HPAs that read the forecast."""
+        self.plane.kubectl("apply", "-f", str(DEPLOY / "base" / "api-service.yaml"))
         table = table_path(state_directory_of(self.folder))
         self.deployed = Deployed(self.plane, self.folder, table=table, kustomization=START)
         self.deployed.stale_after_seconds = None
@@ -114,7 +115,7 @@ class Story:
     def install_with_helm(self, *components: str) -> None:
         """As the README says, with Helm alone, and these components."""
         self.installed = datetime.now(UTC)
-        chosen = [f"--set=components.{name}=true" for name in components]
+        chosen = ["--set=apiService.create=true", *(f"--set=components.{name}=true" for name in components)]
         values = f"--values={START / 'values.yaml'}"
         self.helm("install", "forecaster", str(DEPLOY / "chart"), "--create-namespace", values, *chosen)
         for resource in ("horizontalpodautoscalers.autoscaling", "deployments.apps", "pods"):
