@@ -169,7 +169,7 @@ def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) 
         page.goto(walked.address + "#/health")
         page.click("summary:has-text('default')")
         assert "serving.nodes_every" in page.inner_text("#defaults")
-        assert "computing process is beside" in page.inner_text("#leader")
+        assert "it computes and serves" in page.inner_text("#leader")
 
 
 def test_the_newest_report_is_one_click_away(browser: Any, walked: Walked) -> None:
