@@ -152,7 +152,7 @@ class Cycle:
         rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
         demands = self._demands(rows)
         known = forecasts_of(self.forecaster, rows, demands, self.history, now, observed.coverage)
-        return Decider(observed).decide(rows, known, self.sizes.of, self._lead_time, now)
+        return Decider(observed).decide(rows, known, self.sizes.of, self._lead_times(policies), now)
 
     def _targets(self, now: datetime) -> Targets:
         targets = self.roster.find(self.source, now)
@@ -183,7 +183,7 @@ class Cycle:
     def _decide(self, targets: Targets, rows: Rows, known: Forecasts, now: datetime) -> DecidedRows:
         if targets.down:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
-        return self.decider.decide(rows, known, self.sizes.of, self._lead_time, now)
+        return self.decider.decide(rows, known, self.sizes.of, self._lead_times(self.policies), now)
 
     def _hand_over(self, targets: Targets, decided: Sequence[Recommendation], now: datetime) -> Sequence[str]:
         """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
@@ -194,8 +194,10 @@ class Cycle:
         actuator = self.effects.actuator
         return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
 
-    def _lead_time(self, id_: WorkloadId) -> LeadTime:
-        return self.decider.observed.lead_times.of(id_, self.policies.stated(id_).horizontal)
+    def _lead_times(self, policies: Policies) -> Callable[[WorkloadId], LeadTime]:
+        """The lead time of a workload as these policies state it, else as it was measured."""
+        measured = self.decider.observed.lead_times
+        return lambda id_: measured.of(id_, policies.stated(id_).horizontal)
 
     def _learn(self, steps: Steps, targets: Targets, rows: Rows, demands: Demands, now: datetime) -> OptionalResults:
         """What is good to know and may be late: fits, sizes, gates."""

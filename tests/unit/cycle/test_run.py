@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.sizes import PodSizes
-from forecaster.domain.decision import Hold, Reason, Resize, Scale
+from forecaster.domain.decision import Hold, LeadTime, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
 from forecaster.domain.report import Effected
@@ -502,6 +502,13 @@ class TestWhatIf:
         stage.run()
         outcome = stage.run(after(1))
         assert list(stage.cycle.what_if(stage.cycle.policies, after(1))) == list(outcome.recommendations)
+
+    def test_a_lead_time_that_is_tried_is_the_one_that_is_told(self) -> None:
+        stage = CycleOnFakes(load("web", cpu=3.0))
+        stage.run()
+        other = Policies(Policy(horizontal=HorizontalPolicy(gate=False, lead_time=minutes(10))))
+        (what,) = stage.cycle.what_if(other, NOON)
+        assert what.lead_time == LeadTime(minutes(10), "configured")
 
     def test_what_is_held_stays_held(self) -> None:
         stage = CycleOnFakes(load("web"), load("cart"))
