@@ -12,7 +12,7 @@ def main() -> None:
     try:
         from forecaster.cli import app  # noqa: PLC0415  while it loads, Ctrl-C may come already
         from forecaster.cli.streams import run_and_flush, tell, tolerant_streams  # noqa: PLC0415  as above
-        from forecaster.errors import ForecasterError, SourceUnavailable  # noqa: PLC0415  as above
+        from forecaster.errors import TRY_DOCTOR, ForecasterError, SourceUnavailable  # noqa: PLC0415  as above
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     tolerant_streams()
@@ -22,7 +22,7 @@ def main() -> None:
     except ForecasterError as error:
         tell(f"forecaster: {error}")
         if isinstance(error, SourceUnavailable):
-            tell("`forecaster doctor` tries each thing that is needed and says what to do.")
+            tell(TRY_DOCTOR)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None

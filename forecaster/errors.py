@@ -29,6 +29,8 @@ class ForecasterError(Exception):
     """Root of everything raised on purpose here; its text is fit for a user."""
 
 
+TRY_DOCTOR = "`forecaster doctor` tries each thing that is needed and says what to do."
+
 OWN_PACKAGES = ("forecaster", "models")
 """Packages whose lines a report names."""
 

@@ -61,14 +61,15 @@ def why_not(
     from forecaster.cli.once import cycle_run, workloads_of
     from forecaster.report.printed import print_text
     from forecaster.report.progress import shown_progress
+    from forecaster.report.recommendations import failure_lines
     from forecaster.sources.factory import opened
 
     settings = settings_of(config, prometheus, namespace)
     with shown_progress("why-not") as shown:
         cycle, outcome = cycle_run(settings, at, workload, shown)
     ours = workloads_of(outcome, workload, settings)
-    for failure in outcome.report.failures:
-        tell(f"! {failure}")
+    for line in failure_lines(outcome):
+        tell(line)
     if not ours:
         raise typer.Exit(1)
     with opened(narrowed(settings, workload)) as source:

@@ -105,8 +105,10 @@ class Explanations:
 
     def give(self, ids: Sequence[WorkloadId], output: DocumentOutput, html: Path | None, paths: Paths | None) -> None:
         """Failures first; printed, or written as a page. Exits with 1 where no workload is meant."""
-        for failure in self.outcome.report.failures:
-            tell(f"! {failure}")
+        from forecaster.report.recommendations import failure_lines
+
+        for line in failure_lines(self.outcome):
+            tell(line)
         if not ids:
             raise typer.Exit(1)
         if html is None or paths is None:

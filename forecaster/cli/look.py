@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,6 +19,7 @@ from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
 from forecaster.domain.window import last_multiple
 from forecaster.errors import SourceError
+from forecaster.report.recommendations import failure_lines
 from forecaster.sources import cluster_facts, cluster_objects, factory
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.cli.recommend import AdviceOptions
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import Resources, WorkloadId
@@ -92,11 +94,18 @@ class Look:
             warm=timedelta(minutes=warm_minutes),
         )
 
+    @property
+    def lost(self) -> bool:
+        """Whether not even the workloads could be read."""
+        return bool(self.outcome.report.failures) and not self.outcome.recommendations
+
     def tell_faults(self) -> None:
         """What failed, on standard error."""
-        failures = (*self.outcome.report.failures, *self.cluster.faults, *([self.unknown] if self.unknown else []))
-        for failure in failures:
-            tell(f"! {failure}")
+        for line in failure_lines(self.outcome):
+            tell(line)
+        if not self.lost:
+            for fault in (*self.cluster.faults, *([self.unknown] if self.unknown else [])):
+                tell(f"! {fault}")
 
 
 CLUSTER_MAY_BE = timedelta(minutes=5)
@@ -152,31 +161,7 @@ def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: Stag
         return Look(stage.cycle.run(stage.begin), stage.cycle, known, why)
 
 
-class LookOptions(Protocol):
-    """Options by which a command says what to look at."""
-
-    @property
-    def demo(self) -> bool:
-        """The recorded load of the demo."""
-
-    @property
-    def workload(self) -> str:
-        """A pattern."""
-
-    @property
-    def at(self) -> str | None:
-        """An instant; the present one without it."""
-
-    @property
-    def objects(self) -> Sequence[Path] | None:
-        """Files of the cluster's objects."""
-
-    @property
-    def server_version(self) -> str | None:
-        """Return the version of the API server."""
-
-
-def look_at(settings: Settings, asked: LookOptions, watch: StageWatch | None) -> Look:
+def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) -> Look:
     """What the options ask for; only those workloads, unless one is so new that donors matter."""
     if asked.demo:
         return look_at_demo(asked.objects, asked.server_version, watch)

@@ -51,6 +51,11 @@ def nodes(
             "that your nodes have already",
             param_hint="--image",
         )
+    if demo and not objects:
+        raise typer.BadParameter(
+            "the recorded load has no nodes; give a cluster's with --objects: `kubectl get nodes,pods -A -o json`",
+            param_hint="--demo",
+        )
     settings = settings_of(config, prometheus, namespace)
     if serve is not None:
         _serve(serve, settings, quantile, warm_minutes, objects, server_version)
@@ -62,7 +67,8 @@ def nodes(
         shown.began("node pools", 1.0)
         ahead = seen.node_forecast(quantile, warm_minutes)
     seen.tell_faults()
-    print_nodes(ahead, output, image or "")
+    if not seen.lost:
+        print_nodes(ahead, output, image or "")
     finished(shown)
     if not ahead.pools:
         raise typer.Exit(1)

@@ -104,6 +104,7 @@ def recommend(
     from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of, writable_folder
     from forecaster.report.advice import print_advice, write_overlay
     from forecaster.report.progress import shown_progress
+    from forecaster.report.recommendations import NONE_FOUND
     from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
@@ -125,7 +126,8 @@ def recommend(
     seen.tell_faults()
     if not advices:
         workloads_of(seen.outcome, given.workload, settings)  # says so where another name was meant
-        tell("No workload was found. `forecaster doctor` says which series are missing.")
+        if not seen.lost:
+            tell(NONE_FOUND)
         raise typer.Exit(1)
     ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)
     chosen_ = chosen(ids, given.workload, None if given.demo else settings)

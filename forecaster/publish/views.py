@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Recommendation, Resize, Scale, SignalView
 
 if TYPE_CHECKING:
-    from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
@@ -210,32 +209,14 @@ def _whole(value: float | None) -> int | None:
 
 
 def signal_item(view: SignalView) -> SignalItem:
-    """The public form of one target."""
-    return SignalItem(
-        signal=view.signal,
-        unit=view.unit,
-        target=view.target,
-        measured=view.measured,
-        measured_at=view.measured_at,
-        reactive_replicas=view.reactive_replicas,
-        forecast=None if view.forecast is None else _forecast(view.forecast),
-        forecast_replicas=view.forecast_replicas,
-        note=view.note,
-    )
+    """The public form of one target: the fields of the same names."""
+    ahead = None if view.forecast is None else ForecastView(**_fields(ForecastView, view.forecast))
+    return SignalItem(**_fields(SignalItem, view) | {"forecast": ahead})
 
 
-def _forecast(ahead: PeakForecast) -> ForecastView:
-    return ForecastView(
-        model=ahead.model,
-        quantile=ahead.quantile,
-        peak=ahead.peak,
-        low=ahead.low,
-        median=ahead.median,
-        high=ahead.high,
-        begin=ahead.begin,
-        until=ahead.until,
-        note=ahead.note,
-    )
+def _fields(kind: type[msgspec.Struct], told: object) -> dict[str, Any]:
+    """What a domain value has under the names of a public form."""
+    return {name: getattr(told, name) for name in kind.__struct_fields__}
 
 
 def _lead_time(lead: LeadTime) -> LeadTimeView:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.domain.amounts import counted
 from forecaster.domain.report import Check  # noqa: TC001  msgspec resolves the annotations when it makes the schema
 from forecaster.report.formats import DocumentOutput
 from forecaster.report.printed import print_json, print_text, print_yaml
@@ -24,8 +25,17 @@ def print_checks(checks: Sequence[Check], output: DocumentOutput) -> None:
     """A line a check, and what to do about those that failed."""
     if output is DocumentOutput.TEXT:
         print_text(*_lines(checks), hang=7)
+        print_text(verdict(checks))
     else:
         (print_json if output is DocumentOutput.JSON else print_yaml)(ChecksView(list(checks)))
+
+
+def verdict(checks: Sequence[Check]) -> str:
+    """Whether forecaster can work here, and which checks say that it cannot."""
+    failed = [check.name for check in checks if not check.ok]
+    if failed:
+        return f"Not ready: {len(failed)} of {counted(len(checks), 'check')} failed: {', '.join(failed)}"
+    return f"Ready: {counted(len(checks), 'check')} passed"
 
 
 def _lines(checks: Sequence[Check]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, amount, counted
 from forecaster.domain.decision import Hold, Reason, Resize, Scale
+from forecaster.errors import TRY_DOCTOR
 from forecaster.publish.views import AMOUNT_FIELDS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
 from forecaster.report.printed import (
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
+
+
+NONE_FOUND = "No workload was found. `forecaster doctor` says which series are missing."
 
 
 def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
@@ -169,10 +173,14 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
             ids=lambda: (one.id for one in ours),
         ),
     )
-    for failure in outcome.report.failures:
-        sys.stderr.write(f"! {failure}\n")
-    if outcome.report.failures and not outcome.recommendations:
-        sys.stderr.write("`forecaster doctor` tries each thing that is needed and says what to do.\n")
+    for line in failure_lines(outcome):
+        sys.stderr.write(f"{line}\n")
+
+
+def failure_lines(outcome: Outcome) -> list[str]:
+    """What failed, a line each; where nothing could be read, the command that says why, too."""
+    failures = [f"! {failure}" for failure in outcome.report.failures]
+    return [*failures, TRY_DOCTOR] if failures and not outcome.recommendations else failures
 
 
 def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) -> None:
@@ -181,7 +189,7 @@ def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) ->
     elif outcome.recommendations:
         print_text(f"None of {counted(len(outcome.recommendations), 'workload')} matches.")
     elif not outcome.report.failures:
-        print_text("No workload was found. `forecaster doctor` says which series are missing.")
+        print_text(NONE_FOUND)
 
 
 def _flat(view: RecommendationView) -> dict[str, object]:
@@ -228,9 +236,13 @@ class LiveTable:
         """The present outcome."""
         ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=_urgency)
         most = self._rows or self._room() or len(ours)
-        table = table_of(ours[:most], terminal_width(), history) if ours else Text("No workload was found.")
+        table = (
+            table_of(ours[:most], terminal_width(), history)
+            if ours
+            else Text("" if outcome.report.failures else NONE_FOUND)
+        )
         more = [Text(f"{len(ours) - most} more; `forecaster once` lists all", style="dim")] if len(ours) > most else []
-        failures = [Text(f"! {line}", no_wrap=True, overflow="ellipsis") for line in outcome.report.failures[:2]]
+        failures = [Text(line, no_wrap=True, overflow="ellipsis") for line in failure_lines(outcome)[:3]]
         end = "; Ctrl-C ends it" if self._lasts else ""
         picture = Group(Text(headline(outcome, ours) + end, style="bold"), table, *more, *failures)
         if self._live.console.is_terminal:

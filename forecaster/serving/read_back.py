@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict, astuple
+
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType, WorkloadId
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from forecaster.publish.views import (
         AmountsView,
         ContainerView,
-        ForecastView,
         LeadTimeView,
         RecommendationView,
         ReplicasView,
@@ -71,28 +72,5 @@ def _resources_of(view: AmountsView) -> Resources:
 
 
 def _signal_of(item: SignalItem) -> SignalView:
-    return SignalView(
-        signal=item.signal,
-        target=item.target,
-        measured=item.measured,
-        measured_at=item.measured_at,
-        reactive_replicas=item.reactive_replicas,
-        forecast=None if item.forecast is None else _ahead_of(item.forecast),
-        forecast_replicas=item.forecast_replicas,
-        note=item.note,
-        unit=item.unit,
-    )
-
-
-def _ahead_of(view: ForecastView) -> PeakForecast:
-    return PeakForecast(
-        model=view.model,
-        quantile=view.quantile,
-        peak=view.peak,
-        low=view.low,
-        median=view.median,
-        high=view.high,
-        begin=view.begin,
-        until=view.until,
-        note=view.note,
-    )
+    ahead = None if item.forecast is None else PeakForecast(*astuple(item.forecast))
+    return SignalView(**{**asdict(item), "forecast": ahead})

@@ -62,7 +62,8 @@ class Identity(NamedTuple):
     """Workloads that are told as more than one object: their sums are those of all of them."""
     exported: int = 0
     """Pods that are told under the names of what exports them."""
-    clusters: int = 1
+    clusters: int = 0
+    """Clusters, by the times at which their kube-system was created; 0 where nothing tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def identity_of(rows: Sequence[InstantRow]) -> Identity:
     of = {what: [row for row in rows if row.labels.get("what") == what] for what in ("several", "exported", "clusters")}
     several = frozenset(id_ for row in of["several"] if (id_ := workload_of(row.labels)))
     exported, clusters = (sum(round(row.value) for row in of[what]) for what in ("exported", "clusters"))
-    return Identity(several, exported, max(clusters, 1))
+    return Identity(several, exported, clusters)
 
 
 _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {

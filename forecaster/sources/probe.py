@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted, duration_text
 from forecaster.domain.report import Check
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, MEMORY
 from forecaster.errors import SourceError, SourceUnavailable, shown_url
 from forecaster.sources import factory
 from forecaster.sources.facts import Identity, identity_of
@@ -116,6 +116,9 @@ _UNTOLD = {
     (2, 19): "targets on one container look like those on the pod",
 }
 
+_OF_CONTAINERS = (CPU, MEMORY)
+"""Queries of what the kubelet tells of containers, beside what kube-state-metrics tells of their pods."""
+
 _OPTIONAL = {
     "requests": "no known counter of requests has data; queries.requests can state a query of your own",
     "cpu_pods": "whether pods lack samples is not known",
@@ -165,18 +168,17 @@ def _series(source: PrometheusSource, name: str, query: str, at: datetime) -> Ch
     remedy = (
         f"compare signals.{name}.query with the series that there are"
         if source.queries.is_own(name)
-        else _missing(source, at)
+        else _missing(source, at, usage=name in _OF_CONTAINERS)
     )
     return Check(f"query {name}", ok=False, detail="no series", remedy=remedy)
 
 
-def _missing(source: PrometheusSource, at: datetime) -> str:
-    """Which side of the join is empty."""
+def _missing(source: PrometheusSource, at: datetime, *, usage: bool = True) -> str:
+    """Which sides of the join are empty; `usage` is whether the query asks for what containers use."""
     if source.queries.preset == "recorded":
         return _NO_RULES
-    if not _count(source, _PODS, at):
-        return _NO_PODS
-    return _NO_JOIN if _count(source, _CONTAINERS, at) else _NO_CONTAINERS
+    sides = [_NO_CONTAINERS] if usage and not _count(source, _CONTAINERS, at) else []
+    return "; ".join([*sides, *([] if _count(source, _PODS, at) else [_NO_PODS])]) or _NO_JOIN
 
 
 def _count(source: PrometheusSource, selector: str, at: datetime) -> float:
@@ -260,7 +262,11 @@ def _identity(source: PrometheusSource, at: datetime) -> Identity:
 
 def _clusters(source: PrometheusSource, at: datetime) -> Check:
     found = _identity(source, at)
-    detail = counted(found.clusters, "cluster")
+    detail = (
+        counted(found.clusters, "cluster")
+        if found.clusters
+        else "not known: nothing tells when kube-system was created"
+    )
     if found.several:
         detail += (
             f"; {counted(len(found.several), 'workload')} told as several objects, {min(found.several)} among them"

@@ -315,10 +315,16 @@ class TestDoctor:
         assert (told.code, told.err) == (1, "")
         assert set(remedies) == {"→"}
         assert f"ok state directory: {terminal.config.parent} is writable" in " ".join(told.out.split())
+        assert lines[-1].startswith("Not ready: 1 of ")
+        assert lines[-1].endswith(" checks failed: address")
 
 
 class TestFaults:
-    @pytest.mark.parametrize("command", [("once",), ("explain", "shop/web")])
+    @pytest.mark.parametrize(
+        "command",
+        [("once",), ("explain", "shop/web"), ("recommend",), ("nodes",), ("why-not", "shop/web")],
+        ids=lambda command: command[0],
+    )
     def test_a_prometheus_that_is_down_is_a_message_and_no_traceback(
         self, terminal: Terminal, command: tuple[str, ...]
     ) -> None:
@@ -326,6 +332,7 @@ class TestFaults:
         told = nobody.types(*command)
         assert (told.code, told.out) == (1, "")
         assert told.err.count("127.0.0.1:1") == 1
+        assert told.err.endswith("`forecaster doctor` tries each thing that is needed and says what to do.\n")
         assert "Traceback" not in told.err
 
     @pytest.mark.parametrize("at", ["noon", "2026-03-01T12:00:00"])

@@ -100,8 +100,8 @@ class TestCommand:
         said = run("recommend", "--demo", *arguments, code=2).output
         assert complaint in said.replace("\n", " ").replace("│ ", "")
 
-    def test_nodes_without_any_says_what_to_do(self) -> None:
-        assert "give --objects" in run("nodes", "--demo", code=1).output
+    def test_nodes_of_the_recorded_load_are_refused_before_any_work(self) -> None:
+        assert "the recorded load has no nodes" in run("nodes", "--demo", code=2).output
 
     def test_an_overlay_needs_its_folder_and_a_folder_an_overlay(self) -> None:
         assert "belong together" in run("recommend", "--demo", "-o", "kustomize", code=2).output

@@ -242,7 +242,7 @@ class TestImage:
 
     def versions(self, lock: str) -> dict[str, str]:
         text = (self.ROOT / lock).read_text(encoding="utf-8")
-        return dict(re.findall(r"^([a-z0-9-]+)==([^ ;]+)", text, re.MULTILINE))
+        return dict(re.findall(r"^([a-z0-9-]+)(?:\[[^\]]*\])?==([^ ;]+)", text, re.MULTILINE))
 
     def lines(self, word: str) -> list[str]:
         return [line for line in self.TEXT.splitlines() if line.startswith(f"{word} ")]

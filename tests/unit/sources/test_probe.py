@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.report.checks import verdict as verdict_of
 from forecaster.sources.probe import probe, whole_minute
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
@@ -108,6 +109,22 @@ def test_no_kube_state_metrics() -> None:
     found = bad(checks(cluster))
     assert "kube-state-metrics" in found["query cpu"].remedy
     assert "query replicas" in found
+
+
+def test_an_empty_server_names_both_sides_for_usage_and_one_for_counts() -> None:
+    cluster = Cluster()
+    cluster.missing = ("container_", "kube_")
+    found = checks(cluster)
+    assert [side in found["query cpu"].remedy for side in ("cadvisor", "kube-state-metrics")] == [True, True]
+    assert [side in found["query replicas"].remedy for side in ("cadvisor", "kube-state-metrics")] == [False, True]
+    assert found["clusters"].detail == "not known: nothing tells when kube-system was created"
+
+
+def test_the_verdict_names_what_failed() -> None:
+    cluster = Cluster()
+    assert verdict_of([*checks(cluster).values()]).startswith("Ready: ")
+    cluster.age = 600.0
+    assert verdict_of([*checks(cluster).values()]).endswith(" failed: sample age")
 
 
 def test_no_recording_rules() -> None:
