@@ -151,8 +151,10 @@ class ServingProcess:
         options: ServingOptions | None = None,
         on_death: Callable[[ChildExit], None] = lambda _death: None,
         program: Sequence[str] = SERVING,
+        port_stated: str = "serving.port",
     ) -> None:
         self._table = table
+        self._port_stated = port_stated
         self._program = program
         self.address = address
         """Address of the listener; once started, with the port that the system chose."""
@@ -174,10 +176,10 @@ class ServingProcess:
         Raises:
             StoreError: nothing can listen on that address.
         """
-        self.address, plain = self._listen(self.address)
+        self.address, plain = self._listen(self.address, self._port_stated)
         descriptors = {"--fd": plain}
         if self.secure_address is not None:
-            self.secure_address, descriptors["--secure-fd"] = self._listen(self.secure_address)
+            self.secure_address, descriptors["--secure-fd"] = self._listen(self.secure_address, "serving.secure.port")
         command = [*self._program, *_serving_options(self._table, descriptors, self._options)]
         self._kept = SupervisedChild("serving", command, descriptors=[*descriptors.values()], on_death=self._on_death)
         self._kept.start()
@@ -199,12 +201,12 @@ class ServingProcess:
         self._kept.stop(timeout)
         self._close()
 
-    def _listen(self, address: Address) -> tuple[Address, int]:
+    def _listen(self, address: Address, stated: str) -> tuple[Address, int]:
         try:
-            listener = listen(address)
-        except OSError as error:
+            listener = listen(address, stated)
+        except StoreError:
             self._close()
-            raise StoreError(f"serving: {error.strerror}") from error
+            raise
         self._sockets.append(listener)
         return Address(*listener.getsockname()[:2]), listener.fileno()
 
@@ -240,16 +242,8 @@ def scaler_process(
     """
     if find_spec("grpc") is None:
         raise StoreError("keda.enabled: gRPC is not installed; install kube-forecaster with its extra `keda`")
-    _probe(options.address)
+    listen(options.address, "keda.port").close()  # the child opens it again: that it can is found out before the start
     return SupervisedChild("keda", _scaler_command(table, options), on_death=on_death)
-
-
-def _probe(address: Address) -> None:
-    """The child opens its port itself; that it can is found out here, where it stops the start."""
-    try:
-        listen(address).close()
-    except OSError as error:
-        raise StoreError(f"keda: {error.strerror}") from error
 
 
 def _scaler_command(table: Path, options: ScalerOptions) -> list[str]:

@@ -99,7 +99,7 @@ def on_dashboard(stage: Stage, port: int) -> Iterator[str]:
         stage.cycle.effects.publisher = _publisher(stage, path)
         facts = FactsServer(partial(encoded_facts, stage.cycle), path.parent)
         options = ServingOptions(stale_after_seconds=NEVER_STALE.total_seconds(), facts=str(facts.path))
-        serving = ServingProcess(path, Address("127.0.0.1", port), options=options)
+        serving = ServingProcess(path, Address("127.0.0.1", port), options=options, port_stated="--port")
         serving.start()
         facts.start()
         try:

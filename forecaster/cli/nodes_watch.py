@@ -15,13 +15,11 @@ from forecaster.app.schedule import Schedule
 from forecaster.app.serve import stop_on_signals
 from forecaster.cli.look import Look, Observer
 from forecaster.domain.window import last_multiple
-from forecaster.errors import StoreError
 from forecaster.report.nodes import metrics_text
 from forecaster.serving.node_load import NodeLoad, Snapshot
 from forecaster.serving.options import listen
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from forecaster.config.settings import CycleSettings
@@ -71,7 +69,7 @@ def serve(watch: NodeWatch, address: Address, grace: timedelta) -> None:
         StoreError: nothing can listen on that address.
     """
     telemetry.configure()
-    listener = _listening(address)
+    listener = listen(address, "--serve HOST:PORT")
     told = stop_on_signals()
     server = uvicorn.Server(uvicorn.Config(watch.load.app(), log_level="warning", access_log=False))
     answering = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="watcher")
@@ -82,11 +80,3 @@ def serve(watch: NodeWatch, address: Address, grace: timedelta) -> None:
     server.should_exit = True
     schedule.stop(grace)
     answering.join(grace.total_seconds())
-
-
-def _listening(address: Address) -> socket.socket:
-    """A socket that listens; one that is taken is known before anything starts."""
-    try:
-        return listen(address)
-    except OSError as error:
-        raise StoreError(f"nodes --serve: {error.strerror}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
@@ -18,7 +18,13 @@ from forecaster.report.printed import print_json, print_yaml
 from forecaster.report.recommendations import print_outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from forecaster.app.demo import Moment, Setups, Stage
+    from forecaster.app.demo_comparison import FloorComparison
     from forecaster.cycle.run import Outcome
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.report.demo_screen import Interrupt
 
 PLAYED = timedelta(hours=12)
 """720 cycles: a night and a morning, and short enough to wait for."""
@@ -36,10 +42,7 @@ def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> N
     people = output in {Output.TABLE, Output.WIDE}
     console = Console(stderr=not people)
     with interruptible() as interrupt, staged() as stage:
-        setups, left_out = setups_of(stage)
-        last = watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
-        console.print("Now the plain HPA with other targets, for a comparison at equal cost.", style="dim")
-        compared = compare(last, interrupt.between(curves(stage, setups, length)))
+        last, setups, left_out, compared = _played(stage, console, interrupt, length)
     if output in {Output.JSON, Output.YAML}:
         view = demo_view(stage.begin, last, setups, compared, left_out)
         (print_json if output is Output.JSON else print_yaml)(view)
@@ -50,8 +53,10 @@ def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> N
         console.print("These hours as pictures in a browser: [bold]./dev demo --serve[/bold]", highlight=False)
 
 
-def show_dashboard(port: int, *, length: timedelta = PLAYED) -> None:
-    """Play with the dashboard open, and leave it open until Ctrl-C.
+def show_dashboard(
+    port: int, *, length: timedelta = PLAYED, stay: Callable[[], object] = lambda: Event().wait()
+) -> None:
+    """Play with the dashboard open, compare, print, and leave the dashboard open as long as `stay` lasts.
 
     Raises:
         StoreError: nothing can listen on that port.
@@ -59,10 +64,26 @@ def show_dashboard(port: int, *, length: timedelta = PLAYED) -> None:
     console = Console()
     with interruptible() as interrupt, staged() as stage, on_dashboard(stage, port) as address:
         console.print(f"The dashboard of these hours: [bold]{address}[/bold]", highlight=False)
-        setups, _ = setups_of(stage)
-        watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
+        played = _played(stage, console, interrupt, length)
+        print_summary(console, played.compared, played.left_out, length)
         console.print(f"Played. It stays at [bold]{address}[/bold] until Ctrl-C.", highlight=False)
-        Event().wait()
+        stay()
+
+
+class _Played(NamedTuple):
+    """What the play ended with, and the comparison with the plain HPA."""
+
+    last: Moment
+    setups: Setups
+    left_out: Mapping[WorkloadId, str]
+    compared: Mapping[WorkloadId, FloorComparison]
+
+
+def _played(stage: Stage, console: Console, interrupt: Interrupt, length: timedelta) -> _Played:
+    setups, left_out = setups_of(stage)
+    last = watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
+    console.print("Now the plain HPA with other targets, for a comparison at equal cost.", style="dim")
+    return _Played(last, setups, left_out, compare(last, interrupt.between(curves(stage, setups, length))))
 
 
 def _print_recommendations(outcome: Outcome, output: Output) -> None:

@@ -52,10 +52,11 @@ def _headline(begin: datetime, length: timedelta) -> str:
 def _live(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
     last = None
     try:
-        with Live(console=console, auto_refresh=False, transient=True) as live:
+        with Live(console=console, auto_refresh=False) as live:
             for last in moments:
                 if not (last.now - begin - MINUTE) % FRAME:
                     live.update(frame(last, begin, length, console), refresh=True)
+            live.transient = True  # Ctrl-C leaves the last picture; at the end the tables that follow replace it
     finally:
         console.show_cursor(show=True)  # also when Ctrl-C came before `with` or amid its end
     return _played(last)

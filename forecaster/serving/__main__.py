@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.errors import StoreError
 from forecaster.kube.config import ClientConfigError
 from forecaster.publish.reader import now
 from forecaster.serving.app import assemble
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
         told = Told()
         server = assemble(given.table, given.options, plain, secure, told, clock)
-    except (OSError, ClientConfigError) as error:
+    except (OSError, ClientConfigError, StoreError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")
         return 1
     _allow_descriptors()
@@ -79,7 +80,7 @@ def _options(text: str) -> ServingOptions:
 def _socket(descriptor: int | None, address: Address | None) -> socket.socket:
     if descriptor is not None:
         return socket.socket(fileno=descriptor)
-    return listen(address or Address("0.0.0.0", 6443))  # noqa: S104  as the Go servers of this kind do
+    return listen(address or Address("0.0.0.0", 6443), "--address")  # noqa: S104  as the Go servers of this kind do
 
 
 def _allow_descriptors() -> None:

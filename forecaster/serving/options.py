@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from forecaster.errors import StoreError
+
 BACKLOG = 2048
 PORT_MAX = 65535
 WRITTEN, NOT_WRITTEN = b"w", b"f"
@@ -49,17 +51,18 @@ def address_argument(text: str) -> Address:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def listen(address: Address) -> socket.socket:
-    """A listening socket.
+def listen(address: Address, stated: str) -> socket.socket:
+    """A listening socket; `stated` is the setting or option that names its port.
 
     Raises:
-        OSError: the address is taken, not ours or not allowed; the text names it and the remedy.
+        StoreError: the address is taken, not ours or not allowed; the text names it and the remedy.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {address}: {error.strerror}; choose another address") from error
+        why = str(error.strerror).partition(" (while")[0]
+        raise StoreError(f"cannot listen on {address}: {why}; state another port by {stated}") from error
 
 
 class UpstreamOptions(msgspec.Struct, frozen=True, omit_defaults=True):

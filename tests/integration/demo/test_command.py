@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from forecaster.app.demo import NOTE, REQUESTS_METRIC, on_dashboard, play, setups_of, staged
 from forecaster.cli import app
 from forecaster.domain.decision import Scale
-from forecaster.report.demo import show_one_cycle, show_play
+from forecaster.report.demo import show_dashboard, show_one_cycle, show_play
 from forecaster.report.formats import Output
 from tests.support.waiting import wait_until
 
@@ -103,6 +103,12 @@ def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next
     for part in ("0.5 h of recorded load", "shop/search", "PLAIN HPA", "RECOMMENDED FLOOR", "data/reports, no HPA"):
         assert part in text
     assert "forecaster once --prometheus" in "".join(text.splitlines()[-2:])
+
+
+def test_the_play_in_a_browser_prints_the_outcome_too(capsys: pytest.CaptureFixture[str]) -> None:
+    show_dashboard(0, length=HALF_AN_HOUR, stay=lambda: None)
+    text = capsys.readouterr().out
+    assert [part in text for part in ("PLAIN HPA", "RECOMMENDED FLOOR", "It stays at http://127.0.0.1:")] == [True] * 3
 
 
 def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:

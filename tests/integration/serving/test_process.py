@@ -98,7 +98,9 @@ def test_it_is_stopped_while_waiting_for_a_restart(served: Served) -> None:
 def test_a_taken_address_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = Address(*taken.getsockname())
-        with pytest.raises(StoreError, match=f"cannot listen on {address}: Address already in use.*choose another"):
+        with pytest.raises(
+            StoreError, match=f"cannot listen on {address}: Address already in use; state another port by serving.port"
+        ):
             ServingProcess(tmp_path / "table", address).start()
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+CLEARED = "\x1b[2K\x1b[?25h"
+"""The picture is taken away: lines are erased up to the cursor's return."""
 LENGTH = minutes(120)
 
 
@@ -52,10 +54,11 @@ def test_a_dumb_terminal_gets_lines() -> None:
 def test_on_a_terminal_the_cursor_is_back_at_the_end() -> None:
     out = console(terminal=True)
     watch(moments(), NOON, LENGTH, out)
+    assert CLEARED in written(out)
     assert written(out).rfind(SHOW) > written(out).rfind(HIDE) >= 0
 
 
-def test_on_a_terminal_the_cursor_is_back_when_the_play_is_stopped() -> None:
+def test_on_a_terminal_the_last_picture_stays_and_the_cursor_is_back_when_the_play_is_stopped() -> None:
     def stopped() -> Iterator[Moment]:
         yield next(moments())
         raise KeyboardInterrupt
@@ -64,6 +67,7 @@ def test_on_a_terminal_the_cursor_is_back_when_the_play_is_stopped() -> None:
     with pytest.raises(KeyboardInterrupt):
         watch(stopped(), NOON, LENGTH, out)
     assert written(out).rfind(SHOW) > written(out).rfind(HIDE) >= 0
+    assert CLEARED not in written(out)
 
 
 @pytest.mark.parametrize("width", [80, 160])

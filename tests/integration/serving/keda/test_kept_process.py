@@ -50,6 +50,6 @@ def test_it_answers_as_its_options_say_and_stops(tmp_path: Path) -> None:
 def test_a_taken_address_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
-        pytest.raises(StoreError, match=r"keda: cannot listen on .*choose another"),
+        pytest.raises(StoreError, match=r"cannot listen on .*state another port by keda.port"),
     ):
         scaler_process(tmp_path / "table", ScalerOptions(Address(*taken.getsockname())))
