@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from benchmarks.made_up_memory import synthetic_memory
 from benchmarks.vertical import recorded
-from forecaster.replay.size_replay import STEPS_A_DAY, Load, synthetic_memory
+from forecaster.replay.size_replay import STEPS_A_DAY, Load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,6 +14,7 @@ from forecaster.app.demo import runs_of
 from forecaster.app.traces import of_recording
 from forecaster.domain.window import MINUTE
 from forecaster.replay.account import Account, at_pod_hours, total
+from forecaster.replay.benefit import Benefit, benefit
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.setup import at_share
 from forecaster.replay.traces import measurements_of
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 TARGET_SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
 """The targets of the plain HPA as shares of its owner's; at 0.65 it spends up to 54 % more."""
 
-NOTABLE_GAIN = 0.05
-"""Shortages closer than this share of each other count as equal."""
-
 
 class FloorComparison(NamedTuple):
     """One workload, or all of them. `equal` is the plain HPA at the pod-hours of `floored`; None beyond the sweep."""
@@ -41,8 +39,8 @@ class FloorComparison(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """Whether the floor left notably more short than the plain HPA does for the same pod-hours."""
-        return self.equal is not None and self.floored.missing > self.equal.missing * (1 + NOTABLE_GAIN)
+        """Whether the plain HPA alone does better."""
+        return benefit(self.plain, self.floored, self.equal) is Benefit.WORSE
 
 
 def curves(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Mapping[WorkloadId, Account]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.window import MINUTE
 from forecaster.replay.account import at_missing, at_pod_hours, total
+from forecaster.replay.benefit import Benefit, benefit, short
 from forecaster.replay.strategies import HPA
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from forecaster.replay.runs import Track
     from forecaster.replay.setup import Setup
     from forecaster.replay.strategies import Strategy
-
-NOTHING_SHORT = 1e-6
-"""Shares of the demand below this count as nothing: there is no shortage to remove."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +60,13 @@ class WorkloadComparison:
     def ratio(self, name: str) -> float | None:
         """Demand left short at the HPA's pod-hours, as a ratio of what the HPA leaves; None where that is nothing."""
         plain, ours = self.curves[HPA.name].own, self.at_cost_of_hpa(name)
-        if ours is None or not plain.demand or plain.missing <= NOTHING_SHORT * plain.demand:
+        if ours is None or not plain.demand or not short(plain):
             return None
         return ours.missing / plain.missing
+
+    def benefit(self, name: str) -> Benefit:
+        """What this strategy is worth here, beside the HPA alone."""
+        return benefit(self.curves[HPA.name].own, self.curves[name].own, self.equal(name))
 
     def saved(self, name: str) -> float | None:
         """Share of the HPA's pod-hours that this strategy saves at the HPA's own shortage; None if it cannot."""

@@ -15,6 +15,7 @@ from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import Account, at_pod_hours, total
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
+from forecaster.replay.benefit import Benefit, benefit
 from forecaster.replay.compare import scope_of, with_setup_at
 from forecaster.replay.engine import NO_FLOOR, replay_runs
 from forecaster.replay.runs import Run
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from forecaster.replay.compare import ReplayScope
     from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
-
-NOTABLE_DIFFERENCE = 0.05
-"""Shortages closer than this share of each other count as equal."""
 
 
 class DecidedCount(NamedTuple):
@@ -57,11 +55,9 @@ class RealisedWorkload:
     measured: Account | None
 
     @property
-    def worse(self) -> bool:
-        """Whether the decisions left notably more short than the HPA alone does for the same pod-hours."""
-        if self.equal is None:
-            return self.decided.pod_hours > self.plain.pod_hours and self.decided.missing >= self.plain.missing > 0
-        return self.decided.missing > self.equal.missing * (1 + NOTABLE_DIFFERENCE)
+    def benefit(self) -> Benefit:
+        """What the decisions were worth, beside the HPA alone."""
+        return benefit(self.plain, self.decided, self.equal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class RealisedOutcome:
     @property
     def worse(self) -> list[RealisedWorkload]:
         """The cases in which the HPA alone would have done better."""
-        return [one for one in self.workloads if one.worse]
+        return [one for one in self.workloads if one.benefit is Benefit.WORSE]
 
 
 def outcome_of(

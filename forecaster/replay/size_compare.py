@@ -19,7 +19,7 @@ from forecaster.vertical.sizing.load_forecast import PeakQuantiles
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from forecaster.replay.size_replay import Load, Resource
+    from forecaster.replay.size_replay import Load
 
 
 MODEL = "adaptive"
@@ -70,11 +70,6 @@ class LoadForecasts:
 
 
 VPA_MARGINS = (0.0, 0.15, 0.3, 0.5, 1.0)
-OOM_PRICES = (20.0, 50.0, 150.0, 400.0, 1000.0)
-THROTTLE_PRICES = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
-FOLLOWING = {"horizon": "6h", "load_forecast": "follow", "change_price": 12}
-"""Sizes that follow every forecast move more; twice the price of a change keeps them below the VPA's changes."""
-MEMORY_SHARES = (0.9, 0.95, 0.98, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,37 +99,11 @@ def size_outcomes(loads: Sequence[Load], strategies: Sequence[SizeStrategy]) -> 
 
 def backtested_sizes(load: Load, policy: VerticalPolicy) -> list[SizeOutcome]:
     """One policy beside the VPA's margins and KRR."""
-    return size_outcomes([load], [SizeStrategy("forecaster", "policy", partial(_ours, policy=policy)), *_others()])
+    return size_outcomes([load], [SizeStrategy("forecaster", "policy", partial(_ours, policy=policy)), *references()])
 
 
-def size_frontier(resource: Resource) -> list[SizeStrategy]:
-    """The VPA at several margins, KRR, and ours at several prices."""
-    reference = _others()
-    if resource == "cpu":
-        free = {"cpu_limit": "none"}
-        return [
-            *reference,
-            *(ours("forecaster, daily", f"price {p:g}", throttle_price=p, **free) for p in THROTTLE_PRICES),
-            *(
-                ours("forecaster, every 6 h", f"price {p:g}", throttle_price=p, horizon="6h", **free)
-                for p in THROTTLE_PRICES
-            ),
-            *(
-                ours("forecaster, every 6 h, follow", f"price {p:g}", throttle_price=p, **free, **FOLLOWING)
-                for p in THROTTLE_PRICES
-            ),
-        ]
-    return [
-        *reference,
-        *(ours("forecaster, request = limit", f"price {price:g}", oom_price=price) for price in OOM_PRICES),
-        *(
-            ours("forecaster, limit at the peak", f"request {share * 100:g} %", memory_limit="peak", memory_share=share)
-            for share in MEMORY_SHARES
-        ),
-    ]
-
-
-def _others() -> list[SizeStrategy]:
+def references() -> list[SizeStrategy]:
+    """The VPA at several margins, and KRR."""
     vpa = [SizeStrategy("VPA", f"margin {margin:g}", partial(_vpa, margin=margin)) for margin in VPA_MARGINS]
     return [*vpa, SizeStrategy("KRR", "simple", _krr)]
 

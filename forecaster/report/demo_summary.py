@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from forecaster.app.demo_comparison import NOTABLE_GAIN, in_all
+from forecaster.app.demo_comparison import in_all
 from forecaster.domain.window import HOUR
 from forecaster.replay.assumptions import START_UP
+from forecaster.replay.benefit import NOTABLE_DIFFERENCE
+from forecaster.report.printed import percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +29,7 @@ def verdict(compared: Mapping[WorkloadId, FloorComparison]) -> list[str]:
     worse = [str(id_) for id_, one in compared.items() if one.worse]
     sentences = [_against_plain(everything), _against_equal(everything)]
     if worse:
-        sentences.append(f"For the same pod-hours the forecast left more short on {', '.join(worse)}.")
+        sentences.append(f"The plain HPA alone does better on {', '.join(worse)}.")
     return sentences
 
 
@@ -51,7 +53,7 @@ def _against_equal(one: FloorComparison) -> str:
 
 
 def _worth(ours: float, equal: float) -> str:
-    if abs(ours - equal) <= NOTABLE_GAIN * equal:
+    if abs(ours - equal) <= NOTABLE_DIFFERENCE * equal:
         return "So on this load the forecast brought no more than those pods bring without it."
     if ours > equal:
         return "So on this load the forecast was the worse way to spend them."
@@ -65,11 +67,6 @@ def _change(before: float, after: float) -> str:
 def minutes(account: Account) -> str:
     """Minutes with any shortage."""
     return f"{account.short.total_seconds() / 60:.0f}"
-
-
-def percent(share: float | None) -> str:
-    """A share for a reader; a dash where there is none."""
-    return "–" if share is None else f"{share:.3%}"
 
 
 # The outcome on a terminal: what was compared, the table, the sentences, and what to do next.

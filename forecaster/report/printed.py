@@ -227,6 +227,11 @@ def mebi(value: float | None) -> str:
     return UNKNOWN_AMOUNT if value is None else f"{value / 2**20:.0f}Mi"
 
 
+def percent(share: float | None) -> str:
+    """A share to the thousandth of a percent, as shortages are told."""
+    return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
+
+
 def change(now: str, wanted: str | None) -> str:
     """`now → wanted`, or the one where both are the same or nothing is wanted."""
     return now if wanted is None or now == wanted else f"{now} → {wanted}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted
-from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
+from forecaster.report.printed import Printable, PrintedColumn, flat, percent, print_as, print_table, print_text
 from forecaster.report.replay_table import REPLAY_LIMITS, left_out_lines
 from forecaster.report.replay_view import AccountView, LeftOutView, account_view
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RealisedView(msgspec.Struct, frozen=True):
-    """One workload; `worse` when the HPA alone does better for the same pod-hours."""
+    """One workload; `benefit` is better, same or worse than the HPA alone for the same pod-hours."""
 
     namespace: str
     kind: str
@@ -30,7 +30,7 @@ class RealisedView(msgspec.Struct, frozen=True):
     decided: AccountView
     hpa_at_equal_pod_hours: AccountView | None
     measured: AccountView | None
-    worse: bool
+    benefit: str
 
 
 class OutcomeView(msgspec.Struct, frozen=True):
@@ -93,32 +93,30 @@ def said(outcome: RealisedOutcome) -> list[str]:
     return [
         (
             f"{span}, {counted(len(outcome.workloads), 'workload')}. With the decisions as floors of the HPAs: "
-            f"{more:+.1%} pod-hours, {_percent(decided)} of the demand short instead of {_percent(plain)}."
+            f"{more:+.1%} pod-hours, {_short(decided)} of the demand short instead of {_short(plain)}."
         ),
-        f"For the same pod-hours the HPA alone does better on {worse}."
-        if worse
-        else "On no workload does the HPA alone do notably better for the same pod-hours.",
+        f"The HPA alone does better on {worse or 'no workload'}.",
     ]
 
 
 def _columns(outcome: RealisedOutcome) -> list[PrintedColumn]:
-    """Pod-hours and short demand of the HPA alone and of what was decided; `worse` is never left out."""
+    """Pod-hours and short demand of the HPA alone and of what was decided; the benefit is never left out."""
     rows = outcome.workloads
 
     def pair(head: str, accounts: Sequence[Account | None], rank: int) -> list[PrintedColumn]:
         hours = [UNKNOWN_AMOUNT if one is None else f"{one.pod_hours:.1f}" for one in accounts]
         return [
             PrintedColumn(f"{head} POD-H", hours, rank=rank and rank + 1, right=True),
-            PrintedColumn(f"{head} SHORT", [_percent(one) for one in accounts], rank=rank, right=True),
+            PrintedColumn(f"{head} SHORT", [_short(one) for one in accounts], rank=rank, right=True),
         ]
 
     return [
         PrintedColumn("WORKLOAD", [str(one.workload.id) for one in rows]),
         *pair("HPA", [one.plain for one in rows], 0),
         *pair("DECIDED", [one.decided for one in rows], 0),
-        PrintedColumn("EQUAL COST SHORT", [_percent(one.equal) for one in rows], rank=1, right=True),
+        PrintedColumn("EQUAL COST SHORT", [_short(one.equal) for one in rows], rank=1, right=True),
         *pair("MEASURED", [one.measured for one in rows], 2),
-        PrintedColumn("", ["worse" if one.worse else "" for one in rows]),
+        PrintedColumn("", [one.benefit for one in rows]),
     ]
 
 
@@ -129,9 +127,9 @@ def _view(one: RealisedWorkload) -> RealisedView:
         decided=account_view(one.decided),
         hpa_at_equal_pod_hours=None if one.equal is None else account_view(one.equal),
         measured=None if one.measured is None else account_view(one.measured),
-        worse=one.worse,
+        benefit=one.benefit,
     )
 
 
-def _percent(account: Account | None) -> str:
-    return UNKNOWN_AMOUNT if account is None or account.missing_share is None else f"{account.missing_share:.3%}"
+def _short(account: Account | None) -> str:
+    return percent(None if account is None else account.missing_share)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.replay.comparison import NOTHING_SHORT
+from forecaster.replay.benefit import Benefit
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import acting_of
-from forecaster.replay.realised import NOTABLE_DIFFERENCE
 from forecaster.replay.strategies import HPA
-from forecaster.report.printed import PrintedColumn
+from forecaster.report.printed import PrintedColumn, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ def sentences(whole: Comparison) -> list[str]:
     hours = (whole.until - whole.begin).total_seconds() / 3600
     begun = (
         f"{counted(len(whole.workloads), 'workload')} over {hours:g} h. With the HPA alone "
-        f"{_percent(plain.missing_share)} of the demand was above what the ready pods carried, "
+        f"{percent(plain.missing_share)} of the demand was above what the ready pods carried, "
         f"for {plain.pod_hours:.1f} pod-hours."
     )
     told = [_told(one, whole) for one in whole.strategies if one.name != HPA.name]
@@ -81,8 +81,8 @@ def sentences(whole: Comparison) -> list[str]:
 def _told(one: Strategy, whole: Comparison) -> str:
     own, plain = whole.own(one.name), whole.own(HPA.name)
     more = own.pod_hours / plain.pod_hours - 1.0 if plain.pod_hours else 0.0
-    spends = f"{one.title}: {more:+.1%} pod-hours, {_percent(own.missing_share)} short"
-    worse = [str(each.workload.id) for each in whole.workloads if (each.ratio(one.name) or 0.0) > 1.0]
+    spends = f"{one.title}: {more:+.1%} pod-hours, {percent(own.missing_share)} short"
+    worse = [str(each.workload.id) for each in worse_of(whole, one.name)]
     ratio = whole.ratio(one.name)
     equal = f"; at equal cost {ratio:.2f} of the HPA's shortage" if ratio is not None else ""
     return f"{spends}{equal}{'; worse than the HPA on ' + ', '.join(worse) if worse else ''}."
@@ -100,13 +100,9 @@ def _spent(account: Account) -> tuple[str, ...]:
     return (
         f"{account.pod_hours:.1f}",
         f"{account.short.total_seconds() / 60:.0f}",
-        _percent(account.missing_share),
+        percent(account.missing_share),
         str(account.changes),
     )
-
-
-def _percent(share: float | None) -> str:
-    return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
 
 
 def _or_dash(value: float | None, spoken: Callable[[float], str]) -> str:
@@ -129,46 +125,36 @@ def left_out_lines(left_out: Mapping[WorkloadId, str], most: int = 5) -> list[st
 # Where we were worse than the HPA, said first.
 
 
-def worse_of(whole: Comparison, name: str) -> list[WorkloadComparison]:
-    """Workloads on which a strategy left more short than the HPA alone does for the same pod-hours, the most first.
+TRY_TUNE = " `forecaster tune` looks for a policy that would have been better."
 
-    Where it spends more than the HPA does at any of its targets: those on which it left no less short for it.
-    """
-    found = [(each, _loss(each, name)) for each in whole.workloads if name in each.curves]
-    return [each for each, loss in sorted(found, key=lambda one: -one[1]) if loss > 0]
+
+def worse_of(whole: Comparison, name: str) -> list[WorkloadComparison]:
+    """Workloads on which the HPA alone does better than a strategy, those first on which most more was short."""
+    found = [one for one in whole.workloads if name in one.curves and one.benefit(name) is Benefit.WORSE]
+    return sorted(found, key=lambda one: -_loss(one, name))
 
 
 def _loss(one: WorkloadComparison, name: str) -> float:
-    """What was left short beyond what the HPA alone leaves for the same pod-hours, as a share of the demand."""
-    plain, ours, equal = one.curves[HPA.name].own, one.curves[name].own, one.equal(name)
-    if not ours.demand:
-        return 0.0
-    if equal is None:
-        return max(0.0, ours.missing - plain.missing) / ours.demand if ours.pod_hours >= plain.pod_hours else 0.0
-    notable = ours.missing > equal.missing * (1 + NOTABLE_DIFFERENCE) and ours.missing > NOTHING_SHORT * ours.demand
-    return (ours.missing - equal.missing) / ours.demand if notable else 0.0
+    """What was left short beyond what the HPA alone leaves, as a share of the demand."""
+    ours = one.curves[name].own
+    return (ours.missing - (one.equal(name) or one.curves[HPA.name].own).missing) / (ours.demand or 1.0)
 
 
 def lead_sentence(whole: Comparison) -> str:
-    """Say on which workloads our policy was worse than the HPA alone, if any; then its cost and shortage."""
+    """Say on how many workloads our policy was worse and better than the HPA alone; then its cost and shortage."""
     name = "gated" if any(one.name == "gated" for one in whole.strategies) else POLICY
     if not whole.workloads or not any(one.name == name for one in whole.strategies):
         return ""
-    worse = worse_of(whole, name)
+    worse, counts = worse_of(whole, name), Counter(one.benefit(name) for one in whole.workloads)
     own, plain = whole.own(name), whole.own(HPA.name)
     more = own.pod_hours / plain.pod_hours - 1.0 if plain.pod_hours else 0.0
-    spent = (
-        f"{more:+.1%} pod-hours over all, {_percent(own.missing_share)} of the demand short instead of "
-        f"{_percent(plain.missing_share)}."
-    )
-    if not worse:
-        return (
-            f"Our policy was worse than the HPA alone on none of {counted(len(whole.workloads), 'workload')}: {spent}"
-        )
-    names = _named([str(each.workload.id) for each in worse])
+    names = f": {_named([str(one.workload.id) for one in worse])}" if worse else ""
+    better = counts[Benefit.BETTER]
     return (
-        f"Our policy was worse than the HPA alone for the same pod-hours on {len(worse)} of "
-        f"{counted(len(whole.workloads), 'workload')}: {names}; {spent}"
+        f"{'Our' if better else 'No benefit: our'} policy was worse than the HPA alone on {len(worse) or 'none'} of "
+        f"{counted(len(whole.workloads), 'workload')}{names}; better on {better or 'none'}, the same on "
+        f"{counts[Benefit.SAME] or 'none'}. Over all {more:+.1%} pod-hours, {percent(own.missing_share)} of the demand "
+        f"short instead of {percent(plain.missing_share)}.{'' if better else TRY_TUNE}"
     )
 
 

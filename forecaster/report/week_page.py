@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forecaster.replay.benefit import BENEFIT_MEANS
 from forecaster.replay.weekly import SERVICE_STRATEGY
 from forecaster.report.page import document, items, paragraph, table
 from forecaster.report.realised import said
@@ -22,7 +23,6 @@ from forecaster.report.week_table import (
     HEADS,
     LOSS_HEADS,
     SIZE_HEADS,
-    WORSE_MEANS,
     adopted_rows,
     heads_of,
     loss_rows,
@@ -81,7 +81,7 @@ def _each(one: WeekOutcome) -> str:
     rows = rows_of(one)
     kept = [i for i in range(len(HEADS)) if one.prices or i not in MONEY]
     made = table([[row[i] for i in kept] for row in rows], [heads_of(one)[i] for i in kept], bold={len(rows) - 1})
-    return made + (paragraph(WORSE_MEANS, "soft") if worse_of(one.comparison, SERVICE_STRATEGY) else "")
+    return made + paragraph(BENEFIT_MEANS, "soft")
 
 
 def _sizes(one: WeekOutcome) -> list[str]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
+from forecaster.replay.benefit import BENEFIT_MEANS
 from forecaster.replay.strategies import HPA, NAIVE
 from forecaster.replay.weekly import SERVICE_STRATEGY, total_figures
-from forecaster.report.printed import Printable, PrintedColumn, flat, print_as, print_table, print_text
+from forecaster.report.printed import Printable, PrintedColumn, flat, percent, print_as, print_table, print_text
 from forecaster.report.realised import said
-from forecaster.report.replay_table import REPLAY_LIMITS, lead_sentence, left_out_lines, sentences, worse_of
+from forecaster.report.replay_table import REPLAY_LIMITS, lead_sentence, left_out_lines, sentences
 from forecaster.report.week_view import ordered, week_view
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ LOSS_HEADS = ("workload", "OOM kills", "throttled container-h")
 ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA realised", "ours realised")
 NAMES = (HPA.name, NAIVE, SERVICE_STRATEGY)
 ALL = "all"
-WORSE = "worse"
-WORSE_MEANS = "worse: the HPA alone, at a lower target, leaves less short for the pod-hours that ours took."
 
 
 def heads_of(one: WeekOutcome) -> tuple[str, ...]:
@@ -52,20 +51,18 @@ def heads_of(one: WeekOutcome) -> tuple[str, ...]:
 
 def rows_of(one: WeekOutcome) -> list[tuple[str, ...]]:
     """One row for each workload, those on which we were worse first, and one for all."""
-    whole = one.comparison
-    worse = worse_of(whole, SERVICE_STRATEGY)
-    rows = [_row(str(each.workload.id), one, each, WORSE if each in worse else "") for each in ordered(one)]
+    rows = [_row(str(each.workload.id), one, each, each.benefit(SERVICE_STRATEGY)) for each in ordered(one)]
     return [*rows, _row(ALL, one, None, "")]
 
 
-def _row(name: str, one: WeekOutcome, each: WorkloadComparison | None, worse: str) -> tuple[str, ...]:
+def _row(name: str, one: WeekOutcome, each: WorkloadComparison | None, benefit: str) -> tuple[str, ...]:
     accounts = [one.comparison.own(which) if each is None else each.curves[which].own for which in NAMES]
     return (
         name,
         *(f"{account.pod_hours:.1f}" for account in accounts),
         *map(_short, accounts),
         *(_money(one.money(which, each)) for which in NAMES),
-        worse,
+        benefit,
     )
 
 
@@ -98,10 +95,10 @@ def adopted_rows(one: WeekOutcome) -> list[tuple[str, ...]]:
         (
             str(each.workload),
             f"{each.at:%Y-%m-%d %H:%M}",
-            _percent(each.expected_reactive),
-            _percent(each.expected),
-            _percent(each.reactive),
-            _percent(each.realised),
+            percent(each.expected_reactive),
+            percent(each.expected),
+            percent(each.reactive),
+            percent(each.realised),
         )
         for each in one.adoptions
     ]
@@ -128,7 +125,7 @@ def _print(one: WeekOutcome, *, wide: bool) -> None:
     print_text(*told(one))
     if one.comparison.workloads:
         print_table(_columns(heads_of(one), rows_of(one), WEEK_RANKS if one.prices else WITHOUT_MONEY), wide=wide)
-        print_text(*([WORSE_MEANS] if worse_of(one.comparison, SERVICE_STRATEGY) else []))
+        print_text(BENEFIT_MEANS)
     if one.sizes:
         print_text("", "Requests and limits of one pod, as their owners state them and ours:")
         print_table(_columns(SIZE_HEADS, size_rows(one), SIZE_RANKS), wide=wide)
@@ -159,11 +156,7 @@ def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequenc
 
 
 def _short(account: Account) -> str:
-    return _percent(account.missing_share)
-
-
-def _percent(share: float | None) -> str:
-    return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
+    return percent(account.missing_share)
 
 
 def _money(amount: float | None) -> str:

@@ -56,12 +56,12 @@ class AdoptionView(msgspec.Struct, frozen=True, gc=False):
 
 
 class WeekWorkload(msgspec.Struct, frozen=True):
-    """One workload; `worse` where the HPA alone leaves less short for the same pod-hours."""
+    """One workload; `benefit` is better, same or worse than the HPA alone for the same pod-hours."""
 
     namespace: str
     kind: str
     name: str
-    worse: bool
+    benefit: str
     strategies: dict[str, AccountView]
     missing_at_equal_cost: float | None
     sizes: BothSizes | None
@@ -124,7 +124,7 @@ def _workload(one: WeekOutcome, each: WorkloadComparison) -> WeekWorkload:
     adopted = next((some for some in one.adoptions if some.workload == each.workload.id), None)
     return WeekWorkload(
         *each.workload.id,
-        worse=each in worse_of(one.comparison, SERVICE_STRATEGY),
+        benefit=each.benefit(SERVICE_STRATEGY),
         strategies={said: _account(each.curves[name].own, one.money(name, each)) for said, name in STRATEGIES.items()},
         missing_at_equal_cost=each.ratio(SERVICE_STRATEGY),
         sizes=_both(sized.stated, sized.ours) if sized else None,

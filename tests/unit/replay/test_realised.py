@@ -12,6 +12,7 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
+from forecaster.replay.benefit import Benefit
 from forecaster.replay.realised import DecidedCount, RealisedOutcome, floors_of, outcome_of
 from forecaster.replay.traces import Traces
 from forecaster.report.formats import Output
@@ -60,7 +61,7 @@ def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
     (one,) = found.workloads
     assert one.plain.missing > 0
     assert one.decided.missing == 0
-    assert not one.worse
+    assert one.benefit is Benefit.BETTER
     assert found.left_out == {CART.id: "no decision about it was kept for that time"}
 
 

@@ -14,10 +14,11 @@ from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.domain.workload import ContainerLosses, Resources
 from forecaster.replay.assumptions import Assumptions, Prices
+from forecaster.replay.benefit import BENEFIT_MEANS
 from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
 from forecaster.report.week_page import week_page
-from forecaster.report.week_table import WORSE_MEANS, adopted_rows, rows_of, size_rows, told
+from forecaster.report.week_table import adopted_rows, rows_of, size_rows, told
 from forecaster.report.week_view import week_view
 from tests.support.builders import GIB, NOON, minutes, workload
 from tests.support.replays import looked_back, small_comparison
@@ -84,14 +85,20 @@ def test_a_forecast_that_never_acted_was_not_adopted() -> None:
 
 def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
     worse = outcome(missing=1.5)
-    first = "Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload"
+    first = "No benefit: our policy was worse than the HPA alone on 1 of 1 workload"
     assert told(worse)[0].startswith(first)
     assert week_view(worse).summary[0].startswith(first)
     text = week_page(worse, Assumptions(), "made up")
     assert text.index(first) < text.index("<table")
-    assert (WORSE_MEANS in text, WORSE_MEANS in week_page(outcome(), Assumptions(), "made up")) == (True, False)
-    assert rows_of(worse)[0][-1] == "worse"
-    assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload")
+    assert BENEFIT_MEANS in text
+    assert [rows_of(one)[0][-1] for one in (worse, outcome())] == ["worse", "better"]
+    assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload; better on 1,")
+
+
+def test_a_week_without_any_benefit_says_so_and_what_to_do() -> None:
+    said = told(outcome(missing=1.0))[0]
+    assert said.startswith("No benefit: our policy was worse than the HPA alone on none of 1 workload; better on none,")
+    assert said.endswith("`forecaster tune` looks for a policy that would have been better.")
 
 
 def test_money_is_that_of_the_pods_and_absent_without_prices() -> None:

@@ -131,7 +131,7 @@ def with_ours(one: Comparison, *, missing: float, pod_hours: float = 1.0) -> Com
 def test_where_we_were_worse_comes_first() -> None:
     worse = with_ours(small_comparison(), missing=1.5)
     (named,) = worse.workloads
-    first = f"Our policy was worse than the HPA alone for the same pod-hours on 1 of 1 workload: {named.workload.id};"
+    first = f"No benefit: our policy was worse than the HPA alone on 1 of 1 workload: {named.workload.id};"
     assert lead_sentence(worse).startswith(first)
     text = page(worse, Assumptions(), "")
     assert 0 < text.index(first) < min(text.index("With the HPA alone"), text.index("<table"))
