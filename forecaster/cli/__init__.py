@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 from typer.main import get_command, get_group
 
 from forecaster import __version__
@@ -46,10 +46,23 @@ class Command(NamedTuple):
         if not function:
             group = get_group(found.app)
             group.name = name
+            for each in group.commands.values():
+                each.short_help = (each.help or "").partition(".")[0].partition(":")[0]
+                name_values(each)
             return group
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         alone.command(name, short_help=self.summary, epilog=examples(self.examples))(getattr(found, function))
-        return get_command(alone)
+        return name_values(get_command(alone))
+
+
+def name_values(command: Any) -> Any:
+    """Help names what an option takes as people do, N or TEXT, and an argument by its own name alone."""
+    for one in command.params:
+        if isinstance(one, TyperArgument):
+            one.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # noqa: ARG005  typer names it
+        elif one.metavar is None and not one.type_descriptor.is_choice:
+            one.metavar = "N" if one.type_descriptor.is_ranged or one.bare_type() in {"int", "float"} else "TEXT"
+    return command
 
 
 COMMANDS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -114,6 +115,13 @@ class TestHelp:
         shown = CliRunner().invoke(app, ["--help"])
         assert shown.exit_code == 0
         assert [command for command in COMMANDS if f" {command} " not in shown.output] == []
+
+    @pytest.mark.parametrize(
+        "command", [*([one] for one in COMMANDS), ["hpa", "explain"], ["backtest", "vertical"]], ids=" ".join
+    )
+    def test_help_cuts_nothing_and_names_values_as_people_do(self, command: list[str]) -> None:
+        shown = CliRunner().invoke(app, [*command, "--help"]).output
+        assert re.search(r"<[a-z ]+>|\w\.\.\.$", shown, re.MULTILINE) is None, shown
 
     @pytest.mark.parametrize("command", COMMANDS)
     def test_of_each_command_answers(self, command: str) -> None:
