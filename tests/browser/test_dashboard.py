@@ -140,6 +140,17 @@ def test_keys_lead_to_a_workload_and_back(browser: Any, few: str) -> None:
         page.wait_for_selector(".row .why")
 
 
+def test_a_question_mark_shows_the_keys(browser: Any, few: str) -> None:
+    with opened(browser, few) as page:
+        page.wait_for_selector(".row .why")
+        page.keyboard.press("?")
+        assert page.locator("#keys kbd").count() == 9
+        assert page.is_visible("#keys dt:has-text('/')")
+        page.keyboard.press("Escape")
+        assert not page.is_visible("#keys")
+        assert page.is_visible("#rows")
+
+
 def test_a_workload_shows_demand_replicas_and_the_chain_of_its_decision(browser: Any, few: str) -> None:
     with opened(browser, few) as page:
         page.goto(few + PAGES[1])

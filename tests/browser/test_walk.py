@@ -174,8 +174,10 @@ def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) 
 
 def test_the_newest_report_is_one_click_away(browser: Any, walked: Walked) -> None:
     with opened(browser, walked.address) as page:
-        page.click("#report", timeout=POLLED_MS)
-        page.wait_for_selector("h1:text('What forecaster was worth')")
+        with page.expect_popup() as opened_beside:
+            page.click("#report", timeout=POLLED_MS)
+        opened_beside.value.wait_for_selector("h1:text('What forecaster was worth')")
+        assert page.is_visible("h1:text('Fleet')")
 
 
 def test_the_next_cycle_is_on_the_page_without_reloading(browser: Any, walked: Walked) -> None:

@@ -117,6 +117,8 @@ function pressed(event) {
   const search = document.querySelector("input[type=search]");
   if (event.key === "/" && search) { event.preventDefault(); search.focus(); }
   else if (event.key === "t") switchTheme();
+  else if (event.key === "?") byId("keys").showModal();
+  else if (byId("keys").open) return;
   else if (event.key === "Escape" && page !== fleet) history.length > 1 ? history.back() : location.assign("#/");
   else page?.pressed?.(event);
 }
