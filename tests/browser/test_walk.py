@@ -172,6 +172,28 @@ def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) 
         assert "it computes and serves" in page.inner_text("#leader")
 
 
+def test_a_forecast_acts_only_where_a_mode_lets_it(browser: Any, walked: Walked) -> None:
+    """The same fleet in mode publish and, as the answer is changed on its way, in mode observe."""
+
+    def observed(route: Any) -> None:
+        fleet = route.fetch().json()
+        route.fulfill(json={**fleet, "mode": [0] * len(fleet["mode"])})
+
+    told = []
+    for change in (None, observed):
+        with opened(browser, walked.address) as page:
+            if change:
+                page.route("**/dashboard/fleet", change)
+                page.reload()
+            page.wait_for_selector(".row .why")
+            said = {text for text in page.locator(".row .say").all_inner_texts() if text.endswith("act")}
+            told.append((page.inner_text("#totals div:nth-child(4)").split("\n"), said))
+    (acting, none), (observing, would) = told
+    assert (acting[0], acting[2], none) == ("Forecast acts", "judged better than the HPA alone", set())
+    assert observing == ["Forecast acts", "0", f"{acting[1]} would act, in mode observe"]
+    assert would == {"forecast would act"}
+
+
 def test_the_newest_report_is_one_click_away(browser: Any, walked: Walked) -> None:
     with opened(browser, walked.address) as page:
         with page.expect_popup() as opened_beside:

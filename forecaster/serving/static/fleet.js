@@ -7,7 +7,8 @@ import { Rows } from "./rows.js";
 import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
 
-const FORECAST = ["forecast acts", "forecast watched", "no forecast"];
+const FORECAST = ["forecast acts", "forecast observed", "no forecast"];
+const OBSERVE = 0;
 const CHANGES_SHOWN = 6;
 /** What a person has to do for some reasons. */
 const CAUSES = {
@@ -101,13 +102,14 @@ function tellTotals() {
   const every = [...Array(size).keys()];
   const before = columns.current.reduce((sum, n) => sum + n, 0);
   const after = every.reduce((sum, row) => sum + columns.current[row] + change[row], 0);
-  const beyond = columns.mode.filter((code) => code > 0).length;
+  const acting = every.filter((row) => is.acts(fleet, row) && columns.mode[row] !== OBSERVE).length;
+  const would = every.filter((row) => is.acts(fleet, row)).length - acting;
   const number = (name) => every.filter((row) => is[name](fleet, row)).length;
   byId("totals").replaceChildren(
     total("Workloads", count(size), counted(columns.namespaces.length, "namespace")),
     total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
     total("To change", `${count(number("up"))} up, ${count(number("down"))} down`, `${count(number("changed"))} changed in the last hour`),
-    total("Forecast acts", count(number("acts")), beyond ? `${count(beyond)} in modes that hand counts on` : "all in mode observe"),
+    total("Forecast acts", count(acting), would ? `${count(would)} would act, in mode observe` : "judged better than the HPA alone"),
     total("Load", `${count(number("over"))} over, ${count(number("risk"))} tight`, "above 110 % of the target; peak above 90 % of the pods"),
     ...requested(),
   );
@@ -195,8 +197,9 @@ function fillRow(one, item) {
   const risk = fleet.risk[item];
   parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "short" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
   parts.risk.className = `risk right ${risk > 1 ? "bad" : ""}`;
-  parts.say.textContent = FORECAST[columns.forecast[item]];
-  parts.say.className = `say f${columns.forecast[item]}`;
+  const would = is.acts(fleet, item) && columns.mode[item] === OBSERVE;
+  parts.say.textContent = would ? "forecast would act" : FORECAST[columns.forecast[item]];
+  parts.say.className = `say f${would ? 1 : columns.forecast[item]}`;
   const sentence = fleet.sentences.get(item) ?? words(columns.reasons[columns.reason[item]]);
   parts.why.textContent = parts.why.title = sentence;
   return undefined;
