@@ -20,9 +20,11 @@ import msgspec
 from starlette.responses import Response
 from starlette.routing import Route
 
+from forecaster.domain.decision import Reason
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import decoded_paths
+from forecaster.publish.record import REASON_WORDS
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
 from forecaster.publish.vpas import VpasOfWorkload, vpas_of_workload
 from forecaster.serving.answers import TableAge, age_of
@@ -59,6 +61,7 @@ PAGE_GUARDS = {
 }
 """Headers that allow only what this process serves: no inline script, no request to another host."""
 REPLAY_REMEDY = "Ask the replica that computes, which holds the Lease, or use `forecaster replay`."
+SOURCE_DOWN = REASON_WORDS.index(Reason.SOURCE_DOWN)
 SENTENCES_MOST = 100
 """Rows of which sentences are made in one request: some 100 µs each."""
 DIGITS_MOST = 9
@@ -77,6 +80,8 @@ class Now(TableAge, frozen=True, kw_only=True):
     fault: str
     follows: bool
     """Whether this replica copies what another one computes."""
+    down: bool
+    """Whether every workload is held because no source answers."""
     reported_at: datetime | None
     """Instant of the latest weekly report; null where there is none."""
 
@@ -229,6 +234,7 @@ class Dashboard:
                 note=table.meta.note,
                 fault=self._reader.fault,
                 follows=self.follows(),
+                down=table.rows > 0 and all(code == SOURCE_DOWN for code in table.columns["reason"][0]),
                 reported_at=self.report.made_at() if self.report else None,
             )
         )

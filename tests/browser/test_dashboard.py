@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,25 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     publisher(files(path, FEW)).publish(NOON, FEW)
     with served(path) as address:
         yield address
+
+
+def test_while_no_source_answers_nothing_is_green_and_nothing_is_zero(browser: Any, tmp_path: Path) -> None:
+    held = tuple(
+        replace(recommendation(workload_id(name), replicas=None, reason=Reason.SOURCE_DOWN), signals=())
+        for name in ("web", "api")
+    )
+    publisher(files(tmp_path / "table", held)).publish(NOON, held)
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        page.wait_for_selector(".row .why")
+        totals = page.inner_text("#totals")
+        assert "all 2 held" in totals
+        assert "no demand is known" in totals
+        assert [text in totals for text in ("0 over", "0 up", "+0.0 %")] == [False] * 3
+        assert page.get_attribute("#age span", "class") == "bad dot"
+        assert page.inner_text("#age").startswith("held: no source answers")
+        page.goto(address + "#/health")
+        page.wait_for_selector("#totals")
+        assert "fresh" not in page.inner_text("#totals")
 
 
 def names(page: Any) -> list[str]:

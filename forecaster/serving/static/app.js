@@ -77,7 +77,8 @@ async function look() {
 function tellAge(now) {
   const old = now.age_seconds < 0 ? "from the future: a clock is wrong" : `${duration(now.age_seconds)} old`;
   const when = now.note ? instant(Date.parse(now.published_at)) : `${now.stale ? "stale, " : ""}${old}`;
-  byId("age").replaceChildren(element("span", { class: now.stale ? "bad dot" : "good dot", title: `table of ${now.published_at}` }, when));
+  const said = now.down ? `held: no source answers, ${when}` : when;
+  byId("age").replaceChildren(element("span", { class: now.stale || now.down ? "bad dot" : "good dot", title: `table of ${now.published_at}` }, said));
   byId("report").hidden = !now.reported_at;
   byId("note").hidden = !now.note && !now.fault;
   byId("note").textContent = [now.note, now.fault].filter(Boolean).join(" · ");

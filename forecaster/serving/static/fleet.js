@@ -105,15 +105,19 @@ function tellTotals() {
   const acting = every.filter((row) => is.acts(fleet, row) && columns.mode[row] !== OBSERVE).length;
   const would = every.filter((row) => is.acts(fleet, row)).length - acting;
   const number = (name) => every.filter((row) => is[name](fleet, row)).length;
+  const [held, measured] = [number("held"), every.some((row) => !Number.isNaN(fleet.load[row]))];
   byId("totals").replaceChildren(
     total("Workloads", count(size), counted(columns.namespaces.length, "namespace")),
-    total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
-    total("To change", `${count(number("up"))} up, ${count(number("down"))} down`, `${count(number("changed"))} changed in the last hour`),
+    !decided() ? total("Replicas", count(before), "held: none is decided") : total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
+    !decided() ? total("To change", DASH, `all ${count(held)} held`) : total("To change", `${count(number("up"))} up, ${count(number("down"))} down`, `${count(number("changed"))} changed in the last hour${held ? `, ${count(held)} held` : ""}`),
     total("Forecast acts", count(acting), would ? `${count(would)} would act, in mode observe` : "judged better than the HPA alone"),
-    total("Load", `${count(number("over"))} over, ${count(number("risk"))} tight`, "above 110 % of the target; peak above 90 % of the pods"),
+    measured ? total("Load", `${count(number("over"))} over, ${count(number("risk"))} tight`, "above 110 % of the target; peak above 90 % of the pods") : total("Load", DASH, "no demand is known"),
     ...requested(),
   );
 }
+
+/** Whether a count is recommended for any workload; without one there is nothing to compare with what is. */
+const decided = () => fleet.columns.recommended.some((wanted) => wanted >= 0);
 
 /** What all pods request, now and as recommended; of those that state it. */
 function requested() {
@@ -126,8 +130,8 @@ function requested() {
       sums[place][1] += columns.resized[row][place] * (columns.current[row] + change[row]);
     }
   }
-  const by = ([before, after]) => before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "no requests are known";
-  const text = (unit, [before, after]) => before ? between(before, after, unit) : DASH;
+  const by = ([before, after]) => before && !decided() ? "nothing is recommended" : before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "no requests are known";
+  const text = (unit, [before, after]) => !before ? DASH : decided() ? between(before, after, unit) : amount(before, unit);
   return [...spent(), total("Requested cores", text("cores", sums[0]), by(sums[0])), total("Requested memory", text("bytes", sums[1]), by(sums[1]))];
 }
 
@@ -137,7 +141,7 @@ function spent() {
   const known = [...Array(fleet.size).keys()].filter((row) => !Number.isNaN(fleet.cost[0][row]));
   const [before, after] = fleet.cost.map((column) => known.reduce((sum, row) => sum + column[row], 0));
   const unknown = fleet.size - known.length ? `; ${count(fleet.size - known.length)} without both requests` : "";
-  return [total(byId("cost-head").textContent, known.length ? `${money(before)} → ${money(after)}` : DASH, before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended${unknown}` : "no requests are known")];
+  return [total(byId("cost-head").textContent, !known.length ? DASH : decided() ? `${money(before)} → ${money(after)}` : money(before), before && !decided() ? "nothing is recommended" : before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended${unknown}` : "no requests are known")];
 }
 
 /** The largest changes of the last hour. */
