@@ -74,7 +74,7 @@ def vertical(
     with shown_progress("backtest") as shown:
         seen = look_at_demo(None, None, shown) if demo else look(narrowed(settings, workload), at, None, None, shown)
         seen.tell_faults()
-        if seen.lost:
+        if seen.outcome.lost:
             raise typer.Exit(1)
         known = of_namespaces(seen.outcome.inventory.ids, namespace if demo else None)
         ids = sorted(chosen(known, workload, None if demo else settings))

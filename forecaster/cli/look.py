@@ -94,16 +94,11 @@ class Look:
             warm=timedelta(minutes=warm_minutes),
         )
 
-    @property
-    def lost(self) -> bool:
-        """Whether not even the workloads could be read."""
-        return bool(self.outcome.report.failures) and not self.outcome.recommendations
-
     def tell_faults(self) -> None:
         """What failed, on standard error."""
         for line in failure_lines(self.outcome):
             tell(line)
-        if not self.lost:
+        if not self.outcome.lost:
             for fault in (*self.cluster.faults, *([self.unknown] if self.unknown else [])):
                 tell(f"! {fault}")
 

@@ -67,7 +67,7 @@ def nodes(
         shown.began("node pools", 1.0)
         ahead = seen.node_forecast(quantile, warm_minutes)
     seen.tell_faults()
-    if not seen.lost:
+    if not seen.outcome.lost:
         print_nodes(ahead, output, image or "")
     finished(shown)
     if not ahead.pools:

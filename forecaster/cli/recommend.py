@@ -126,7 +126,7 @@ def recommend(
     seen.tell_faults()
     if not advices:
         workloads_of(seen.outcome, given.workload, settings)  # says so where another name was meant
-        if not seen.lost:
+        if not seen.outcome.lost:
             tell(NONE_FOUND)
         raise typer.Exit(1)
     ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)

@@ -59,6 +59,11 @@ class Outcome(NamedTuple):
     recommendations: Sequence[Recommendation]
     report: CycleReport
 
+    @property
+    def lost(self) -> bool:
+        """Whether not even the workloads could be read."""
+        return bool(self.report.failures) and not self.recommendations
+
 
 @dataclass(slots=True)
 class Cycle:

@@ -180,7 +180,7 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
 def failure_lines(outcome: Outcome) -> list[str]:
     """What failed, a line each; where nothing could be read, the command that says why, too."""
     failures = [f"! {failure}" for failure in outcome.report.failures]
-    return [*failures, TRY_DOCTOR] if failures and not outcome.recommendations else failures
+    return [*failures, TRY_DOCTOR] if outcome.lost else failures
 
 
 def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) -> None:

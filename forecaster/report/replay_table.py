@@ -14,6 +14,7 @@ from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import acting_of
 from forecaster.replay.strategies import HPA
 from forecaster.report.printed import PrintedColumn, percent
+from forecaster.report.replay_plots import ours_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -142,7 +143,7 @@ def _loss(one: WorkloadComparison, name: str) -> float:
 
 def lead_sentence(whole: Comparison) -> str:
     """Say on how many workloads our policy was worse and better than the HPA alone; then its cost and shortage."""
-    name = "gated" if any(one.name == "gated" for one in whole.strategies) else POLICY
+    name = ours_of(one.name for one in whole.strategies)
     if not whole.workloads or not any(one.name == name for one in whole.strategies):
         return ""
     worse, counts = worse_of(whole, name), Counter(one.benefit(name) for one in whole.workloads)

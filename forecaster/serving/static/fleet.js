@@ -119,6 +119,12 @@ function tellTotals() {
 /** Whether a count is recommended for any workload; without one there is nothing to compare with what is. */
 const decided = () => fleet.columns.recommended.some((wanted) => wanted >= 0);
 
+/** By how much what all pods request would change, in words. */
+function asRecommended(before, after) {
+  if (!before) return "no requests are known";
+  return decided() ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "nothing is recommended";
+}
+
 /** What all pods request, now and as recommended; of those that state it. */
 function requested() {
   const { columns, size, change } = fleet;
@@ -130,9 +136,8 @@ function requested() {
       sums[place][1] += columns.resized[row][place] * (columns.current[row] + change[row]);
     }
   }
-  const by = ([before, after]) => before && !decided() ? "nothing is recommended" : before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended` : "no requests are known";
   const text = (unit, [before, after]) => !before ? DASH : decided() ? between(before, after, unit) : amount(before, unit);
-  return [...spent(), total("Requested cores", text("cores", sums[0]), by(sums[0])), total("Requested memory", text("bytes", sums[1]), by(sums[1]))];
+  return [...spent(), total("Requested cores", text("cores", sums[0]), asRecommended(...sums[0])), total("Requested memory", text("bytes", sums[1]), asRecommended(...sums[1]))];
 }
 
 /** Money a month of all pods whose requests are known, where prices are stated. */
@@ -140,8 +145,9 @@ function spent() {
   if (!priced()) return [];
   const known = [...Array(fleet.size).keys()].filter((row) => !Number.isNaN(fleet.cost[0][row]));
   const [before, after] = fleet.cost.map((column) => known.reduce((sum, row) => sum + column[row], 0));
-  const unknown = fleet.size - known.length ? `; ${count(fleet.size - known.length)} without both requests` : "";
-  return [total(byId("cost-head").textContent, !known.length ? DASH : decided() ? `${money(before)} → ${money(after)}` : money(before), before && !decided() ? "nothing is recommended" : before ? `${after >= before ? "+" : "−"}${percent(Math.abs(after / before - 1), 1)} as recommended${unknown}` : "no requests are known")];
+  const unknown = before && decided() && fleet.size > known.length ? `; ${count(fleet.size - known.length)} without both requests` : "";
+  const text = !known.length ? DASH : decided() ? `${money(before)} → ${money(after)}` : money(before);
+  return [total(byId("cost-head").textContent, text, `${asRecommended(before, after)}${unknown}`)];
 }
 
 /** The largest changes of the last hour. */
