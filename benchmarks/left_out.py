@@ -22,11 +22,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.accuracy import SCORED, TASKS, run, table
 from benchmarks.bounds import LEAST, NAIVE
+from benchmarks.prior_training import Recipe, joined, train
 from benchmarks.train_prior import TRAIN_SHARE, Source, recorded, shown
-from models.training import Recipe, joined, train
 
 if TYPE_CHECKING:
-    from models.network import Network
+    from models.prior import Network
 
 PARTS = (
     ("azure_vm_cpu", "crane", "llm_serving"),

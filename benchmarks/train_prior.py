@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from benchmarks.prior_training import Examples, Recipe, examples, joined, train
 from models.forecast import StepWindow
-from models.network import Network
-from models.training import Examples, Recipe, examples, joined, train
+from models.prior import Network
 
 TRAIN_SHARE = 0.6
 DAY_SECONDS = 86_400

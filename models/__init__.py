@@ -31,25 +31,20 @@ from .adaptive import Adaptive
 from .autoreg_fourier import AutoregFourier
 from .calendar import Calendar, Event
 from .clean import masked, without_outliers
-from .custom import imported
 from .donors import Lent, lent
 from .errors import ContractError, ModelError, PanelError, QuestionError
 from .ets import Ets
 from .eventful import Eventful
 from .forecast import Forecast, Peak, Provenance, StepWindow
 from .freshen import freshened
-from .harmonic import Harmonic
 from .hour_of_week import HourOfWeek
-from .intermittent import Intermittent
-from .last_value import LastValue
 from .model import Fitted, Forgets, Model, SeesAll, Stacks
-from .named import parsed_name, with_settings
+from .named import imported, parsed_name, with_settings
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
-from .regressions import Boosting, PooledLinear
 from .ridge import Ridge
-from .seasonal_naive import SeasonalNaive
+from .seasonal_naive import LastValue, SeasonalNaive
 from .stl import Stl
 from .theta import Theta
 
@@ -59,14 +54,10 @@ if TYPE_CHECKING:
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
     "autoreg-fourier": AutoregFourier,
-    "boosting": Boosting,
     "ets": Ets,
-    "harmonic": Harmonic,
     "hour-of-week": HourOfWeek,
-    "intermittent": Intermittent,
     "last-value": LastValue,
     "nearest-day": NearestDay,
-    "pooled-linear": PooledLinear,
     "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": SeasonalNaive,
@@ -99,7 +90,6 @@ __all__ = [
     "DAY",
     "Adaptive",
     "AutoregFourier",
-    "Boosting",
     "Calendar",
     "ContractError",
     "Ets",
@@ -108,9 +98,7 @@ __all__ = [
     "Fitted",
     "Forecast",
     "Forgets",
-    "Harmonic",
     "HourOfWeek",
-    "Intermittent",
     "LastValue",
     "Lent",
     "Model",
@@ -119,7 +107,6 @@ __all__ = [
     "Panel",
     "PanelError",
     "Peak",
-    "PooledLinear",
     "Prior",
     "Provenance",
     "QuestionError",

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .aggregation import ExpertStanding, mixed
 from .backtest import BACKTEST_DAYS, NEAR_WINDOWS, far_windows, origins_of
+from .clean import filled
 from .experts import (
     FIRST,
     MEDIAN,
     PERIODS,
     REACHES,
+    ExpertStanding,
     LearnedExperts,
     Past,
     change_of_periods,
     in_units,
+    mixed,
     reach_of,
     replayed,
     within_reach,
 )
 from .fitted import FittedRule
 from .forecast import StepWindow
-from .gaps import filled
 from .panel import DAY, Floats, Panel
-from .prior import NEAR_BINS, alike, answers
+from .prior import NEAR_BINS, TRAINING_LEVELS, alike, answers
 from .ridge import Ridge
 from .shift import levelled, shifts
 from .spread import read_table
-from .training import TRAINING_LEVELS
 from .turns import TURN, Turns
 
 if TYPE_CHECKING:

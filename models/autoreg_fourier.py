@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .clean import bounded
+from .clean import UNMOVED, bins_seen, bounded, filled
 from .fitted import LARGEST_GROWTH
-from .gaps import UNMOVED, bins_seen, filled
-from .harmonic import wave_frequencies, waves
 from .library import Failed, attempted, failures
 from .panel import DAY
 from .residuals import Places, blind, fitted_residuals, residuals_of, too_short
@@ -34,8 +32,8 @@ class AutoregFourier:
         y(t) = c + Σᵢ φᵢ·y(t - i) + φ_day·y(t - day) + Σₖ aₖ·cos(2πkt/day) + bₖ·sin(2πkt/day)
 
     statsmodels' AutoReg finds the coefficients of each series; the recursion runs over all series, and over all past
-    origins, at once. Needs three days. Source: Box, Jenkins, Time Series Analysis, chapter 5; Fourier terms as in
-    `harmonic`.
+    origins, at once. Needs three days. Source: Box, Jenkins, Time Series Analysis, chapter 5; Fourier terms:
+    Hyndman and Athanasopoulos, Forecasting: Principles and Practice, 10.5.
 
     Attributes:
         lags: latest values used.
@@ -62,7 +60,7 @@ class AutoregFourier:
         day = panel.bins(DAY)
         if day <= self.lags + 1 or panel.length < FOURIER_DAYS * day:
             return too_short(self.name, panel)
-        seen, frequencies = bounded(panel), wave_frequencies(day, self.daily, 0)
+        seen, frequencies = bounded(panel), wave_frequencies(day, self.daily)
         known = filled(seen.values).astype(np.float64)
         lags = (*range(1, self.lags + 1), day)
         columns = waves(np.arange(panel.length), frequencies)[:, 1:]
@@ -155,3 +153,14 @@ def _expected_then(known: Floats, equation: Equation, part: slice, places: Place
     clock = some.drive(0, known.shape[1] + steps)
     drive = clock[:, places.origins[:, None] + np.arange(1, steps + 1)]
     return continued(known[part], places.origins, some, drive)[:, :, places.anchors - 1]
+
+
+def wave_frequencies(day: int, daily: int) -> Floats:
+    """Return cycles per bin of the first `daily` waves of the day, as far as a day of `day` bins shows them."""
+    return np.arange(1, min(daily, (day - 1) // 2) + 1) / day
+
+
+def waves(bins: Bins, frequencies: Floats) -> Floats:
+    """[bin, 1 + 2·frequency]: a constant, then the cosines, then the sines."""
+    angle = 2 * np.pi * bins[:, None] * frequencies
+    return np.concatenate([np.ones((len(bins), 1)), np.cos(angle), np.sin(angle)], axis=1)

@@ -13,9 +13,8 @@ import numpy as np
 
 from .forecast import StepWindow
 from .panel import DAY
-from .prior import GROWN_DAYS, NEAR_BINS, in_own_unit, look
+from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, in_own_unit, look
 from .spread import read_table
-from .training import TRAINING_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

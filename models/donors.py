@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .gaps import bins_seen
+from .clean import bins_seen
 from .panel import DAY, trusted
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .clean import bounded
-from .gaps import UNMOVED, bins_seen, filled
+from .clean import UNMOVED, bins_seen, bounded, filled
 from .library import Failed, attempted, failures
 from .panel import DAY
 from .residuals import Places, Residuals, blind, fitted_residuals, residuals_of, too_short, unable

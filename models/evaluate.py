@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .clean import filled
 from .errors import QuestionError
 from .forecast import checked_levels
-from .gaps import filled
 from .panel import DAY
 
 if TYPE_CHECKING:

@@ -3,6 +3,21 @@
 Quantiles are those of TRAINING_LEVELS; NaN where an expert cannot speak. Yesterday and last week are that window a day
 and a week ago, with the spread that this had at the replayed origins, so that load that repeats itself is forecast as
 exactly as it repeats itself.
+
+How much each expert counts is learned online from what came true, with a guarantee. With the loss of an origin in
+units of what the series usually changes,
+
+    regret[k] = sum of (loss of the mixture - loss of expert k)
+    energy[k] = sum of the squares of the same
+    rate[k]   = sqrt(log(1 / first[k]) / (2 · energy[k]))
+    weight[k] ~ first[k] · exp(rate[k] · regret[k])
+
+for each series, reach and level apart. Exponential weights with a rate that tunes itself to each expert (second-order
+regret: Gaillard, Stoltz and van Erven 2014; Wintenberger 2017; on quantiles: Berrisch and Ziel 2023). Quantiles are
+averaged and pinball loss is convex, so the mixture loses no more than the weighted mean of its experts, and its regret
+against each grows as the square root of the number of origins while the loss grows as that number.
+
+An expert that says nothing (NaN) at an origin sleeps: the others speak in its place, and nothing is learned of it.
 """
 
 from __future__ import annotations
@@ -13,11 +28,10 @@ import numpy as np
 
 from .backtest import ahead_of
 from .panel import DAY
-from .prior import NEAR_BINS, look
+from .prior import NEAR_BINS, TRAINING_LEVELS, look
 from .ridge import Equations, said_at
 from .shift import Shifts
 from .spread import error_table, read_table
-from .training import TRAINING_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +42,72 @@ if TYPE_CHECKING:
     from .forecast import StepWindow
     from .panel import Floats
     from .trailing import Origins
+
+
+# Differences of a millionth of the usual change are none.
+LEAST_ENERGY = 1e-12
+
+
+class ExpertStanding(NamedTuple):
+    """What is known of the experts: both [..., level, expert]."""
+
+    regret: Floats
+    energy: Floats
+
+    @classmethod
+    def none(cls, *shape: int) -> ExpertStanding:
+        """Before the first origin."""
+        return cls(np.zeros(shape), np.zeros(shape))
+
+    @classmethod
+    def stacked(cls, parts: Sequence[ExpertStanding]) -> ExpertStanding:
+        """One below the other."""
+        return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def of(
+        self, rows: int | slice | npt.NDArray[np.intp] | tuple[slice | npt.NDArray[np.intp] | int, ...]
+    ) -> ExpertStanding:
+        """A part of it."""
+        return ExpertStanding(self.regret[rows], self.energy[rows])
+
+    def weights(self, first: Floats) -> Floats:
+        """[..., level, expert], positive, summing to 1; `first` [expert] before anything is known."""
+        score = np.log(first) + np.sqrt(-np.log(first) / (2 * self.energy + LEAST_ENERGY)) * self.regret
+        share = np.exp(score - score.max(axis=-1, keepdims=True))
+        return np.asarray(share / share.sum(axis=-1, keepdims=True))
+
+    def after(self, actual: Floats, said: Floats, first: Floats, levels: Sequence[float]) -> ExpertStanding:
+        """After some origins: actual [..., origin, window] and said [..., origin, window, level, expert], comparable.
+
+        Origins are in the order in which they matured. The windows of one origin overlap, so they are one observation:
+        their mean.
+        """
+        at = np.asarray(levels, dtype=said.dtype)
+        each = _lost(actual[..., None, None], said, at[:, None])
+        standing = self
+        for nth in range(actual.shape[-2]):
+            came, spoken = actual[..., nth, :], said[..., nth, :, :, :]
+            weights = standing.weights(first).astype(said.dtype)
+            lost = _lost(came[..., None], mixed(spoken, weights[..., None, :, :]), at)
+            gained = np.nan_to_num(lost[..., None] - each[..., nth, :, :, :]).mean(axis=-3)
+            standing = ExpertStanding(standing.regret + gained, standing.energy + gained**2)
+        return standing
+
+
+def _lost(actual: Floats, quantiles: Floats, levels: Floats) -> Floats:
+    """Return the pinball loss of quantiles with levels along the axis that `levels` broadcasts to."""
+    missing = actual - quantiles
+    return np.asarray(np.maximum(levels * missing, (levels - 1) * missing))
+
+
+def mixed(said: Floats, weights: Floats) -> Floats:
+    """[...] of said [..., expert]: the mean of those that speak, NaN where none does."""
+    speaks = np.isfinite(said)
+    parts = np.where(speaks, weights, 0.0)
+    total = np.vecdot(parts, np.ones(parts.shape[-1], parts.dtype))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.vecdot(np.where(speaks, said, 0.0), parts) / total)
+
 
 # Prior, ridge, yesterday, last week: how much each counts before anything is known of a series.
 FIRST = np.array([0.75, 0.2, 0.025, 0.025])

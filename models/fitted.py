@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .clean import bins_seen, bins_silent, filled
 from .errors import QuestionError
 from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
-from .gaps import bins_seen, bins_silent, filled
 from .panel import DAY, Floats, Panel, trusted
 from .peaks import replayed_peaks
 from .rule import Follows, FreeColumns, KnowsParts, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, continued

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .calendar import Calendar
+from .clean import bins_seen, filled
 from .fitted import FittedRule
-from .gaps import bins_seen, filled
 from .panel import DAY
 from .peaks import window_maximum
 

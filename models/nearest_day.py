@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .gaps import bins_seen, filled
+from .clean import bins_seen, filled
 from .panel import DAY
 from .residuals import Places, fitted_residuals, interpolation, residuals_of, too_short
 from .shape import persistence, trailing_mean

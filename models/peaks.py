@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .gaps import filled
+from .clean import filled
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .gaps import filled
+from .clean import filled
 from .panel import DAY, Floats, Panel
 
 

@@ -65,7 +65,7 @@ ERROR_DAYS = 7
 # Errors are kept for every step up to here, from then on for steps a third apart, and interpolated.
 DENSE, RATIO = 15, 4 / 3
 # Errors on days that a model has learned from are smaller than those to come: by a tenth on recorded load, where the
-# p95 of Harmonic held 93.0 % without this and 94.4 % with it.
+# p95 of a harmonic regression held 93.0 % without this and 94.4 % with it.
 OPTIMISM = 1.1
 # Numbers held at once: 64 MiB of float32.
 NUMBERS_AT_ONCE = 16_000_000

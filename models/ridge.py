@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .clean import bins_seen, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
-from .gaps import bins_seen, filled
 from .panel import DAY, Floats, Panel
 from .regressors import Regressors, Unit
 from .spread import TABLE_LEVELS, error_table, read_table

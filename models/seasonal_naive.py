@@ -1,4 +1,4 @@
-"""Seasonal naive: what was at the same time one period ago, and how much that was off lately."""
+"""Naive models: the last value, and the value at the same time one period ago, each with its recent errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .fitted import FittedRule
-from .gaps import bins_seen, filled
+from .clean import bins_seen, filled
+from .fitted import FittedRule, held, held_peaks
 from .panel import DAY, Floats, Panel
 from .peaks import window_maximum
 from .spread import error_table, read_table
@@ -18,6 +18,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .forecast import StepWindow
+
+
+@dataclass(frozen=True)
+class LastValue:
+    """The latest value plus quantiles of the changes over as many steps; what every model falls back to."""
+
+    name: str = "last-value"
+
+    def fit(self, panel: Panel) -> FittedRule[None]:
+        """Learn nothing: changes are read from the history when asked."""
+        return FittedRule(self, panel, None)
+
+    def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
+        """[series, quantile, step]."""
+        return held(history.values, steps, levels)
+
+    def peaks(self, history: Panel, learned: None, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
+        """[series, quantile]."""
+        return held_peaks(history.values, window, levels)
+
 
 # Errors of the last seven days make the spread; a shorter memory forgets the weekend, a longer one old levels.
 MEMORY_DAYS = 7

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from .clean import bounded
-from .gaps import bins_seen, filled
+from .clean import bins_seen, bounded, filled
 from .panel import DAY
 from .residuals import Places, fitted_residuals, interpolation, residuals_of, too_short
 

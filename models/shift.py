@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .gaps import bins_seen, filled
+from .clean import bins_seen, filled
 from .panel import DAY, trusted
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .clean import bounded
-from .gaps import filled
+from .clean import bounded, filled
 from .library import Failed, attempted, failures
 from .panel import DAY
 from .residuals import too_short

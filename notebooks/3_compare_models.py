@@ -24,7 +24,7 @@ from models.leaderboard import compare
 panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
 # panel = load("cpu", "http://localhost:9090")  # your own Prometheus: this line instead
 # panel = load("cpu", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
-names = ["last-value", "hour-of-week", "harmonic", "nearest-day", "ridge", "adaptive"]
+names = ["last-value", "hour-of-week", "nearest-day", "ridge", "adaptive"]
 board = compare(panel, names, count=12, levels=(0.05, 0.25, 0.5, 0.75, 0.9, 0.95))
 board
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.clean import filled
 from models.fitted import FittedRule
-from models.gaps import filled
 from models.panel import DAY
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import Ridge
 
+from models.clean import filled
 from models.fitted import FittedRule
-from models.gaps import filled
 from models.panel import DAY
 from models.spread import TABLE_LEVELS, error_table, read_table
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from models.aggregation import ExpertStanding, mixed
 from models.evaluate import pinball
+from models.experts import ExpertStanding, mixed
 
 FIRST = np.array([0.75, 0.2, 0.05])
 LEVELS = (0.5, 0.95)

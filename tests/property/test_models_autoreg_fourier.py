@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models import AutoregFourier, Panel
-from models.autoreg_fourier import continued, library_model
-from models.harmonic import wave_frequencies, waves
+from models.autoreg_fourier import continued, library_model, wave_frequencies, waves
 from tests.support.panels import HOUR, panel
 
 STEPS = 30
@@ -21,7 +20,7 @@ def test_the_expected_path_is_the_forecast_of_statsmodels(seed: int, days: int, 
 
     ours = AutoregFourier().fit(history).learned.expects.expected(history, STEPS)[0]
 
-    columns = waves(np.arange(len(values) + STEPS), wave_frequencies(24, AutoregFourier.daily, 0))[:, 1:]
+    columns = waves(np.arange(len(values) + STEPS), wave_frequencies(24, AutoregFourier.daily))[:, 1:]
     model = library_model(values / size, (1, 2, 3, 24), columns[: len(values)])
     theirs = model.fit().forecast(STEPS, exog=columns[len(values) :]) * size
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .network import LEAK, Network, leaky, standard
-from .past_windows import past_windows
-from .situation import situation, squash
+from models.prior import LEAK, TRAINING_LEVELS, Network, leaky, standard
+from models.situation import past_windows, situation, squash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .forecast import StepWindow
-    from .panel import Floats
-    from .trailing import Origins
-
-TRAINING_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
+    from models.forecast import StepWindow
+    from models.panel import Floats
+    from models.trailing import Origins
 
 
 class Examples(NamedTuple):

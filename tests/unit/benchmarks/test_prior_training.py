@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from benchmarks.prior_training import Examples, Recipe, examples, gradient, train
 from models.forecast import StepWindow
-from models.network import Network, quantiles
-from models.training import TRAINING_LEVELS, Examples, Recipe, examples, gradient, train
+from models.prior import TRAINING_LEVELS, Network, quantiles
 
 RNG = np.random.default_rng(5)
 WINDOWS = (StepWindow(1, 1), StepWindow(2, 4))
