@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app.demo import staged
-from forecaster.cycle.demand_forecast import SPANS, demand_samples
+from forecaster.cycle.load_forecast import SPANS, demand_samples
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.vertical.admission.cluster import name_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.cycle.node_document import document
-from forecaster.cycle.node_pools import NodePools
+from forecaster.cycle.node_forecast import NodePools
 from forecaster.sources import factory
 from forecaster.sources.cluster_facts import cluster_of
 

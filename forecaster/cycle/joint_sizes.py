@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.advice import pod_usage
-from forecaster.cycle.demand_forecast import demand_samples
-from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, shared_load
+from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, demand_samples, shared_load
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources
@@ -17,7 +16,6 @@ from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.vertical.admission.advice import advise
 from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.sizing.days import days_of
 from forecaster.vertical.sizing.joint import (
     Infeasible,
     JointBounds,
@@ -29,13 +27,14 @@ from forecaster.vertical.sizing.joint import (
     size_plan,
 )
 from forecaster.vertical.sizing.mechanism import load_share
+from forecaster.vertical.sizing.panel import days_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from forecaster.cycle.advice import PodUsage
-    from forecaster.cycle.demand_forecast import DemandSamples
+    from forecaster.cycle.load_forecast import DemandSamples
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy

@@ -11,8 +11,8 @@ import msgspec
 if TYPE_CHECKING:
     from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.vertical.nodes.forecast import PoolForecast, PoolWindow
+    from forecaster.vertical.nodes.headroom import Pressure
     from forecaster.vertical.nodes.joint_samples import JointSum
-    from forecaster.vertical.nodes.pressure import Pressure
 
 
 class CoresView(msgspec.Struct, frozen=True):

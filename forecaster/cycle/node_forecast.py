@@ -1,4 +1,7 @@
-"""Node pools ahead of time, from a cycle's forecaster and history and what is known of the cluster's nodes."""
+"""Node pools ahead of time, from a cycle's forecaster and history and what is known of the cluster's nodes.
+
+`NodePools` renews it now and then, after everything that decides.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle.demand_forecast import DemandSamples, demand_samples
-from forecaster.cycle.load_forecast import carried_at
+from forecaster.cycle.load_forecast import DemandSamples, carried_at, demand_samples
 from forecaster.domain.signal import CPU
+from forecaster.errors import SourceError
 from forecaster.horizontal.targets import targets_of
 from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
-from forecaster.vertical.nodes.headroom import Headroom, headroom
+from forecaster.vertical.nodes.headroom import Headroom, Pressure, headroom, pressures
 from forecaster.vertical.nodes.load_watcher import watcher_metrics
 from forecaster.vertical.nodes.pools import Member, homes_of, pools_of
-from forecaster.vertical.nodes.pressure import Pressure, pressures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.domain.policies import Policies
@@ -120,3 +122,53 @@ def _watcher(
     nodes: Sequence[Node], residents: Sequence[Resident], demand: DemandSamples, now: datetime
 ) -> Mapping[str, object]:
     return watcher_metrics(nodes, residents, (demand.cpu, demand.memory), demand.windows[0], now)
+
+
+MOST_PAIRS = 50_000
+"""Workloads times nodes: placing the pods of each workload looks at each node in each of eight windows, some 0.2 ms of
+CPU a pair. This many take ten seconds, once an hour, in the thread of the cycle."""
+
+
+@dataclass(slots=True)
+class NodePools:
+    """The newest forecast of nodes. Nodes and pods are asked for, used and forgotten: pods are many.
+
+    `cluster` raises `SourceError` where it cannot say.
+    """
+
+    cluster: Callable[[datetime], Cluster]
+    every: timedelta
+    latest: NodeForecast | None = None
+    refused: str = ""
+    """Why there is none, or only the present, in a sentence."""
+    tried: datetime | None = None
+
+    def renew(
+        self,
+        workloads: Sequence[Workload],
+        history: Histories,
+        forecaster: Forecaster,
+        policies: Policies,
+        now: datetime,
+    ) -> None:
+        """Make it anew where it is old enough. Of a cluster that cannot be read nothing older is shown."""
+        if self.tried is not None and self.tried <= now < self.tried + self.every:
+            return
+        self.tried, self.latest, self.refused = now, None, ""
+        try:
+            cluster = self.cluster(now)
+        except SourceError as error:
+            self.refused = f"the nodes could not be read: {error}"
+            return
+        if not cluster.nodes:
+            self.refused = "no nodes are known: let Prometheus scrape kube-state-metrics (kube_node_*, kube_pod_*)"
+            return
+        pairs = len(workloads) * len(cluster.nodes)
+        if pairs > MOST_PAIRS:
+            self.refused = (
+                f"the coming day of {len(workloads)} workloads on {len(cluster.nodes)} nodes is more than the service "
+                "works out beside its cycles; `forecaster nodes --serve` is a process of its own for it"
+            )
+            self.latest = present_pools(cluster, now)
+            return
+        self.latest = node_forecast(workloads, history, forecaster, policies, cluster, now)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.cycle.node_pools import NodePools
+    from forecaster.cycle.node_forecast import NodePools
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected, ForecastScore

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32, ceil_to_int32, truncate_to_int32, wrap_int32
 
 if TYPE_CHECKING:
-    from forecaster.hpa.conditions import Clamp, Stabilization
+    from forecaster.hpa.state import Clamp, Stabilization
 
 PolicyType = Literal["Pods", "Percent"]
 SelectPolicy = Literal["Max", "Min", "Disabled"]

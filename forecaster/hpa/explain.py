@@ -12,11 +12,11 @@ from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityFormat, milli_quantity
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa import limits
-from forecaster.hpa.conditions import ConditionType, find_condition
 from forecaster.hpa.limits import Limited, windows
 from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
+from forecaster.hpa.state import ConditionType, find_condition
 from forecaster.hpa.wording import STABILIZATION
 
 if TYPE_CHECKING:

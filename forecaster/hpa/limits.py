@@ -15,7 +15,7 @@ from forecaster.hpa.behavior import Behavior, PastRecommendations, ScaleEvents, 
 from forecaster.hpa.numbers import truncate_to_int32
 
 if TYPE_CHECKING:
-    from forecaster.hpa.conditions import Clamp, Stabilization
+    from forecaster.hpa.state import Clamp, Stabilization
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forecaster.hpa import wording
 from forecaster.hpa.behavior import record_scale_event
-from forecaster.hpa.conditions import Conditions, find_condition, with_condition, without_condition
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, Unmeasured
-from forecaster.hpa.state import HpaState, MetricStatus
+from forecaster.hpa.state import Conditions, HpaState, MetricStatus, find_condition, with_condition, without_condition
 from forecaster.hpa.wording import Action, ErrorKind, HpaEvent
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa import wording
 from forecaster.hpa.behavior import PastRecommendation
-from forecaster.hpa.conditions import Conditions, with_condition, without_condition
 from forecaster.hpa.evaluate import MetricContext, evaluate
 from forecaster.hpa.limits import Limited, limit
 from forecaster.hpa.observation import (
@@ -26,7 +25,7 @@ from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close,
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
-from forecaster.hpa.state import NEW_HPA, HpaState, status_differs
+from forecaster.hpa.state import NEW_HPA, Conditions, HpaState, status_differs, with_condition, without_condition
 from forecaster.hpa.wording import ErrorKind, HpaEvent
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forecaster.domain.quantity import Quantity, QuantityFormat, milli_quantity
-from forecaster.hpa.conditions import Clamp, HpaCondition, Stabilization
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
+from forecaster.hpa.state import Clamp, HpaCondition, Stabilization
 
 if TYPE_CHECKING:
     from forecaster.hpa.spec import MetricSpec

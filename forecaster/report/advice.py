@@ -11,7 +11,7 @@ from forecaster.report.advice_table import ADVICE_LEGEND, columns_of, joint_line
 from forecaster.report.advice_view import document, flat
 from forecaster.report.formats import AdviceOutput, Output
 from forecaster.report.printed import Printable, print_as, print_table, print_text
-from forecaster.vertical.admission.patches import file_name, kustomization, patch, patchable
+from forecaster.vertical.admission.advice import file_name, kustomization, patch, patchable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from forecaster.app.node_pools import NodesText
-from forecaster.cycle.node_forecast import present_pools
-from forecaster.cycle.node_pools import NodePools
+from forecaster.cycle.node_forecast import NodePools, present_pools
 from forecaster.domain.decision import Reason
 from forecaster.domain.outlook import StepForecast
 from forecaster.domain.policies import Policies

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from forecaster.hpa.conditions import Clamp
     from forecaster.hpa.proposals import Tolerance
-    from forecaster.hpa.state import PastRecommendations
+    from forecaster.hpa.state import Clamp, PastRecommendations
 
     Counts = np.ndarray[Any, np.dtype[np.int64]]
 

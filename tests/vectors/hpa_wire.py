@@ -7,7 +7,6 @@ from typing import Any
 
 from forecaster.domain.quantity import milli_quantity
 from forecaster.hpa.behavior import Behavior, PastRecommendation, ScaleEvent, ScalingPolicy
-from forecaster.hpa.conditions import HpaCondition
 from forecaster.hpa.convert import GivenRules, fill_behavior
 from forecaster.hpa.limits import Growth
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
@@ -32,7 +31,7 @@ from forecaster.hpa.spec import (
     HpaSpec,
     MetricSpec,
 )
-from forecaster.hpa.state import HpaState, MetricStatus
+from forecaster.hpa.state import HpaCondition, HpaState, MetricStatus
 
 Json = dict[str, Any]
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

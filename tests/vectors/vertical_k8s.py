@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.vertical.cluster_rules import limit_range
 from forecaster.vertical.cluster_rules.manifest import limit_range_item_of, read_spec, taint_of
-from forecaster.vertical.cluster_rules.memory_pressure import MemoryUser, eviction_order, oom_score_adj
 from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
 from forecaster.vertical.cluster_rules.node_fit import fit
-from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
-from forecaster.vertical.cluster_rules.qos import CpuManager, exclusive_cpus, qos_of
+from forecaster.vertical.cluster_rules.pod import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.qos import (
+    CpuManager,
+    MemoryUser,
+    eviction_order,
+    exclusive_cpus,
+    oom_score_adj,
+    qos_of,
+)
 from forecaster.vertical.cluster_rules.quota import Quota, Scope, charge
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import parsed, texts

@@ -1,28 +1,32 @@
-"""Advice for one workload: what it has, what is recommended, how far off that is, and whether the cluster takes it."""
+"""Advice for one workload: what it has, what is recommended, how far off that is, and whether the cluster takes it.
+
+`patch` and `kustomization` write it as a strategic-merge patch a workload and an overlay of all of them.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.decision import Hold
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.vertical.admission.cluster import requirements_of, split
+from forecaster.vertical.admission.cluster import POD, requirements_of, split
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.admission.proof import Proof, prove
-from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI, texts
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from forecaster.domain.decision import Recommendation, Resize
     from forecaster.domain.workload import ContainerSize, Target, Workload
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ProposedRequirements
-    from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.pod import Pod, Requirements
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
+
 
 _GIB = 2**30
 HOURS_A_MONTH = 730
@@ -207,3 +211,61 @@ def sum_of(values: ProposedRequirements) -> Resources:
         requests[MEMORY_RESOURCE] / MILLI if stated[MEMORY_RESOURCE] else None,
         limits[MEMORY_RESOURCE] / MILLI if MEMORY_RESOURCE in limits else None,
     )
+
+
+API_VERSIONS = {
+    "DaemonSet": "apps/v1",
+    "Deployment": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "Rollout": "argoproj.io/v1alpha1",
+    "StatefulSet": "apps/v1",
+}
+BASE = "../base"
+
+
+def patchable(advice: Advice) -> bool:
+    """Whether there is something to write, and containers are known by name."""
+    return advice.values is not None and advice.id.kind in API_VERSIONS and POD not in advice.values
+
+
+def patch(advice: Advice) -> dict[str, Any]:
+    """Changes nothing but requests and limits of cpu and memory; a limit that goes away is null, which removes it.
+
+    Sidecars are among the init containers of a template.
+    """
+    values = advice.values or {}
+    lists = {"containers": values.keys() - advice.sidecars, "initContainers": values.keys() & advice.sidecars}
+    return {
+        "apiVersion": API_VERSIONS[advice.id.kind],
+        "kind": advice.id.kind,
+        "metadata": {"name": advice.id.name, "namespace": advice.id.namespace},
+        "spec": {
+            "template": {
+                "spec": {
+                    kind: [{"name": name, "resources": _block(of)} for name, of in values.items() if name in names]
+                    for kind, names in lists.items()
+                    if names
+                }
+            }
+        },
+    }
+
+
+def _block(values: Requirements) -> dict[str, Any]:
+    limits: dict[str, str | None] = dict.fromkeys(("cpu", "memory"), None)
+    return {"requests": texts(values.requests), "limits": limits | texts(values.limits)}
+
+
+def file_name(advice: Advice) -> str:
+    """One patch a file."""
+    return f"{advice.id.namespace}-{advice.id.kind.lower()}-{advice.id.name}.yaml"
+
+
+def kustomization(advices: Iterable[Advice], base: str = BASE) -> dict[str, Any]:
+    """The overlay: the base, and a patch for every workload of it that changes."""
+    return {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [base],
+        "patches": [{"path": file_name(one)} for one in advices],
+    }

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from forecaster.vertical.admission.context import compute_only, most_charged_per_pod, with_values
 from forecaster.vertical.admission.free_capacity import empty_capacities
 from forecaster.vertical.cluster_rules.limit_range import CONTAINER, POD
-from forecaster.vertical.cluster_rules.pod import Requirements
-from forecaster.vertical.cluster_rules.pod_resources import total
+from forecaster.vertical.cluster_rules.pod import Requirements, total
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.quota import matches
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI

@@ -10,13 +10,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission import checks, eviction_risk, free_capacity
+from forecaster.vertical.admission import checks, free_capacity
 from forecaster.vertical.admission.checks import Finding, Verdict, note, passes, refused, unknown
 from forecaster.vertical.admission.context import compute_only, with_values
 from forecaster.vertical.admission.nearest import Refused, nearest, same_values
 from forecaster.vertical.cluster_rules.node import scheduled
-from forecaster.vertical.cluster_rules.pod import Requirements
-from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.pod import Requirements, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import (
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
-    from forecaster.vertical.admission.eviction_risk import EvictionRisk
-    from forecaster.vertical.admission.free_capacity import FreeCapacity
+    from forecaster.vertical.admission.free_capacity import EvictionRisk, FreeCapacity
     from forecaster.vertical.cluster_rules.node import Node
     from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.cluster_rules.resource_list import Amounts
@@ -143,7 +141,7 @@ def prove(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
 
 def _judged(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
     before, pod = context.completed({}), context.completed(proposed)
-    free, risk = free_capacity.free_capacity(pod, context), eviction_risk.eviction_risk(pod, before, context)
+    free, risk = free_capacity.free_capacity(pod, context), free_capacity.eviction_risk(pod, before, context)
     findings = (
         *checks.limit_ranges(pod, proposed, context),
         *checks.validation(pod, context),
@@ -153,7 +151,7 @@ def _judged(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
         *free_capacity.node_fit(pod, context, free),
         *(in_place(pod, proposed, context) if context.in_place else ()),
         *free_capacity.priority(pod, free),
-        *eviction_risk.findings(risk),
+        *free_capacity.eviction_findings(risk),
     )
     return Proof(
         proposed=proposed,

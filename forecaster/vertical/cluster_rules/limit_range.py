@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.pod import Requirements
-from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.pod import Requirements, pod_limits, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, filled, largest, text_of, whole
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.cluster_rules.validation import Refusal

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Taint
-from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.pod import pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, NO_AMOUNTS, added, whole
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 

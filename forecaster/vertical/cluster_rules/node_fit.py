@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forecaster.vertical.cluster_rules.node import scheduled
 from forecaster.vertical.cluster_rules.node_filters import PodAffinity, admits, spread_counts, tolerates, untolerated
 from forecaster.vertical.cluster_rules.placement import Taint
-from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.pod import pod_requests
 from forecaster.vertical.cluster_rules.resource_list import added
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.pod import pod_limits, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, qos_of
 from forecaster.vertical.cluster_rules.resource_list import MILLI, added, is_huge_pages, text_of
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.cluster_rules.pod import Requirements
-from forecaster.vertical.cluster_rules.pod_resources import total
+from forecaster.vertical.cluster_rules.pod import Requirements, total
 from forecaster.vertical.cluster_rules.resource_list import (
     filled,
     is_huge_pages,

@@ -11,7 +11,7 @@ import numpy as np
 
 from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import fit
-from forecaster.vertical.cluster_rules.pod_resources import pod_requests
+from forecaster.vertical.cluster_rules.pod import pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import HOUR
-from forecaster.vertical.sizing.days import days_of, resembling
-from forecaster.vertical.sizing.distributions import Shares, shares_of
-from forecaster.vertical.sizing.risk import MishapPrices, cheapest, cpu_evaluated, share_above
+from forecaster.vertical.sizing.panel import days_of, resembling
+from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, cpu_evaluated, share_above, shares_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.vertical.sizing.days import PastDays
-    from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
+    from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns
 
     Doubles = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from forecaster.vertical.sizing.days import PastDays
+    from forecaster.vertical.sizing.panel import PastDays
 
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]

@@ -1,16 +1,20 @@
-"""What is known of many containers when they are sized, and the sizes that come out: a row a container."""
+"""What is known of many containers when they are sized, and the sizes that come out: a row a container.
+
+`PastDays` are the past as days counted back from now; recent days and the weekday of the coming one weigh more.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from forecaster.domain.window import DAY
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
@@ -62,3 +66,69 @@ class SizeColumns:
     days: Doubles
     kept: Flags
     mechanism: NDArray[np.intp]
+
+
+HALF_LIFE_DAYS = 7.0
+_SAME_WEEKDAY = 6.0
+"""How much more the same weekday weighs. Of two weeks, a weekly peak then has 35 % of all weight, six quiet days or
+not: no price of an OOM kill worth the name leaves it out."""
+WEIGHT_OF_NOW = 0.4
+"""Weight of the hours just past against all days together, when only the next hours are sized for."""
+_LEAST_SHARE = 0.25
+"""A day with fewer known points than this share says nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastDays:
+    """`values` [row, day, point], the latest day first; `weights` [row, day] sum to one, or to 0 if none is known."""
+
+    values: Floats
+    weights: Doubles
+
+    @property
+    def known(self) -> Doubles:
+        """[row] how many days say something."""
+        return np.asarray(np.count_nonzero(self.weights, axis=1), np.float64)
+
+    def peaks(self) -> Doubles:
+        """[row, day] the highest value of each day; NaN where the day is not known."""
+        return np.where(self.weights > 0, np.fmax.reduce(self.values, axis=2), np.nan).astype(np.float64)
+
+    def troughs(self) -> Doubles:
+        """[row, day] the lowest value of each day; NaN where the day is not known."""
+        return np.where(self.weights > 0, np.fmin.reduce(self.values, axis=2), np.nan).astype(np.float64)
+
+
+def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: float = HALF_LIFE_DAYS) -> PastDays:
+    """Whole days of `points` back from the latest column; what is older than the first whole day is left out.
+
+    With `ahead`, fewer points than a day, only the hours that come next: that many from the same time of each day on,
+    and the last that many before now, which alone know of a change since yesterday.
+    """
+    count = usage.shape[1] // points
+    latest = usage[:, usage.shape[1] - count * points :]
+    values = latest.reshape(len(usage), count, points)[:, ::-1]
+    weights = _weights(count, half_life)
+    if ahead is not None and ahead < points:
+        values = np.concatenate([latest[:, None, latest.shape[1] - ahead :], values[:, :, :ahead]], axis=1)
+        weights = np.concatenate([[WEIGHT_OF_NOW * weights.sum()], weights])
+    known = np.count_nonzero(~np.isnan(values), axis=2) >= _LEAST_SHARE * values.shape[2]
+    weights = np.where(known, weights, 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    return PastDays(values, weights / np.where(total > 0, total, 1.0))
+
+
+def resembling(days: PastDays, likeness: Doubles | None) -> PastDays:
+    """Return the days with weights times `likeness` [row, day], latest first; days beyond its columns keep theirs."""
+    if likeness is None:
+        return days
+    missing = max(days.weights.shape[1] - likeness.shape[1], 0)
+    factors = np.pad(likeness, ((0, 0), (0, missing)), constant_values=1.0)[:, : days.weights.shape[1]]
+    weights = days.weights * factors
+    total = weights.sum(axis=1, keepdims=True)
+    return PastDays(days.values, weights / np.where(total > 0, total, 1.0))
+
+
+def _weights(count: int, half_life: float) -> Doubles:
+    ago = np.arange(1, count + 1)
+    return np.asarray(0.5 ** (ago / half_life) * np.where(ago % 7 == 0, _SAME_WEEKDAY, 1.0))

@@ -13,10 +13,9 @@ from forecaster.vertical.recommenders.krr import CPU_FLOOR_MILLICORES, MEBIBYTE,
 from forecaster.vertical.recommenders.krr import KRR_DEFAULTS as KRR
 from forecaster.vertical.recommenders.vpa import VpaPanel
 from forecaster.vertical.sizing.cpu import cpu_limit
-from forecaster.vertical.sizing.days import days_of
-from forecaster.vertical.sizing.distributions import shares_of
 from forecaster.vertical.sizing.memory import coming_peaks
-from forecaster.vertical.sizing.risk import cpu_evaluated, memory_evaluated
+from forecaster.vertical.sizing.panel import days_of
+from forecaster.vertical.sizing.risk import cpu_evaluated, memory_evaluated, shares_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from forecaster.hpa.conditions import HpaCondition
 from forecaster.hpa.explain import PassExplanation, aims, explain
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import PodSample, SampledPods
 from forecaster.hpa.spec import HpaMetricTarget, HpaSpec, MetricSpec
-from forecaster.hpa.state import HpaState
+from forecaster.hpa.state import HpaCondition, HpaState
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules
 
 CORES = MetricSpec("Resource", "cpu", HpaMetricTarget("AverageValue", average_value_milli=500))

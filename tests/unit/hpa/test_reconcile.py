@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.hpa.behavior import ScaleEvent, ScalingRules
-from forecaster.hpa.conditions import HpaCondition
 from forecaster.hpa.limits import Growth
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
 from forecaster.hpa.proposals import Unmeasured
@@ -22,7 +21,7 @@ from forecaster.hpa.spec import (
     HpaSpec,
     MetricSpec,
 )
-from forecaster.hpa.state import HpaState, MetricStatus
+from forecaster.hpa.state import HpaCondition, HpaState, MetricStatus
 from tests.support.hpa import CPU, NOW, QUEUE, both, hpa, look, moved, past, policy, queue_of, rules, seconds
 
 if TYPE_CHECKING:

@@ -7,9 +7,17 @@ import pytest
 
 from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale
 from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
-from forecaster.vertical.admission.advice import Advice, ResourcePrices, advise, rounded, sum_of
+from forecaster.vertical.admission.advice import (
+    Advice,
+    ResourcePrices,
+    advise,
+    kustomization,
+    patch,
+    patchable,
+    rounded,
+    sum_of,
+)
 from forecaster.vertical.admission.cluster import Cluster, split
-from forecaster.vertical.admission.patches import kustomization, patch, patchable
 from forecaster.vertical.cluster_rules.pod import Container, Pod
 from forecaster.vertical.recommenders.baselines import krr, vpa
 from forecaster.vertical.recommenders.krr import Severity

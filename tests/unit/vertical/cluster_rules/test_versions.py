@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from forecaster.vertical.cluster_rules.pod import Container, ContainerStatus, Pod, PodStatus, Requirements
-from forecaster.vertical.cluster_rules.pod_resources import pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.pod import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodStatus,
+    Requirements,
+    pod_limits,
+    pod_requests,
+)
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.server import Server
