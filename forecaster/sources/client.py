@@ -15,6 +15,7 @@ from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused
 from forecaster.sources import wire
+from forecaster.sources.identity import cloud_identity, permission_named
 from forecaster.sources.wire import body_of, translated, understood
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             timeout=(settings.connect_timeout_seconds, settings.read_timeout_seconds),
             method="POST",
         )
+        self._cloud = settings.identity
         self._read_timeout, self._most = settings.read_timeout_seconds, settings.most_answer_mib << 20
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
@@ -71,7 +73,8 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         with translated(question.name, self.url):
             response = self._post(question)
             body = body_of(response, deadline, self._most, monotonic)
-        return understood(response, body, question.name, self.url)
+        with permission_named(self._cloud):
+            return understood(response, body, question.name, self.url)
 
     def status(self, topic: str) -> dict[str, str]:
         """What the server says of itself under /api/v1/status; empty where it says nothing, as Thanos and Mimir do."""
@@ -233,6 +236,8 @@ class Anonymous(AuthBase):
 
 def identity(settings: PrometheusSettings) -> AuthBase:
     """The authentication that the settings ask for."""
+    if settings.identity:
+        return cloud_identity(settings.identity, settings.url)
     if settings.bearer_token_file:
         return BearerTokenFile(SecretFile(settings.bearer_token_file))
     if settings.password_file:

@@ -17,6 +17,7 @@ from forecaster.domain.signal import CPU, MEMORY
 from forecaster.errors import SourceError, SourceUnavailable, shown_url
 from forecaster.sources import factory
 from forecaster.sources.facts import Identity, identity_of
+from forecaster.sources.identity import PERMISSIONS
 from forecaster.sources.inventory import WITH_FRACTIONS, older
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.request_origins import several
@@ -37,7 +38,7 @@ _LIMITS = ("query.timeout", "query.max-samples", "query.lookback-delta", "storag
 
 _WHERE = "check prometheus.url, and that the address can be reached from here"
 _WHAT = "prometheus.url must be the address of the Prometheus API, without /api/v1"
-_WHO = "state bearer_token_file, username and password_file, or client_certificate_file"
+_WHO = "state bearer_token_file, username and password_file, client_certificate_file, or identity"
 _TIME = "run a time service on both machines"
 
 
@@ -68,7 +69,10 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
     try:
         rows = source.rows(by_its_own_clock("time", "vector(time())"))
     except Denied as error:
-        return [address, Check("authentication", ok=False, detail=str(error), remedy=_WHO)]
+        return [
+            address,
+            Check("authentication", ok=False, detail=str(error), remedy=PERMISSIONS.get(settings.identity, _WHO)),
+        ]
     except SourceUnavailable as error:
         return [Check("address", ok=False, detail=str(error), remedy=_WHERE)]
     except SourceError as error:

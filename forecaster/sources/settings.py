@@ -23,6 +23,10 @@ SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,15}", re.ASCII)
 TAKEN = frozenset({str(PODS), *(count.removeprefix("forecaster_") for count in COUNTS)})
 
 
+Provider = Literal["", "aws-sigv4", "azure", "gcp"]
+"""Clouds whose managed Prometheus knows a pod by its identity; empty: none of them."""
+
+
 class ScalableSettings(Section):
     """A custom resource of the form of a Deployment: replicas, selector and template in its spec."""
 
@@ -69,6 +73,11 @@ class PrometheusSettings(BaseModel):
     username: str = Field("", description="User name of basic authentication; needs `password_file`.")
     password_file: Path | None = Field(
         None, description="File with the password of basic authentication; read again whenever it changes."
+    )
+    identity: Provider = Field(
+        "",
+        description="Managed Prometheus that knows this pod by its identity in the cloud: aws-sigv4 (Amazon), "
+        "azure (Azure Monitor) or gcp (Google Cloud).",
     )
     client_certificate_file: Path | None = Field(
         None, description="PEM file with the client's certificate chain; needs `client_key_file`."
@@ -153,6 +162,8 @@ class PrometheusSettings(BaseModel):
             raise ValueError("username and password_file belong together")
         if self.username and self.bearer_token_file:
             raise ValueError("use either bearer_token_file or username with password_file")
+        if self.identity and (self.username or self.bearer_token_file):
+            raise ValueError("identity is used without bearer_token_file, username and password_file")
         if self.client_key_file and not self.client_certificate_file:
             raise ValueError("client_key_file needs client_certificate_file")
         return self

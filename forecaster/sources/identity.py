@@ -1,0 +1,344 @@
+"""Identity at a managed Prometheus: requests signed for AWS, or with a token of Azure or Google.
+
+The cloud gives an identity to the pod (IRSA or EKS Pod Identity, Azure workload identity, GKE workload identity). Here
+it is exchanged for credentials that last about an hour and are renewed before they expire. Each exchange is one small
+HTTP request, so no library of a cloud is installed; botocore needs an older python-dateutil than the Kubernetes client.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import requests
+from requests.auth import AuthBase
+
+from forecaster.errors import SourceRefused, SourceUnavailable
+from forecaster.sources.wire import Denied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from requests import PreparedRequest
+
+    from forecaster.sources.settings import Provider
+
+PERMISSIONS: Mapping[Provider, str] = {
+    "aws-sigv4": "the role needs aps:QueryMetrics, aps:GetSeries, aps:GetLabels and aps:GetMetricMetadata on the "
+    "workspace (policy AmazonPrometheusQueryAccess)",
+    "azure": "the identity needs the role `Monitoring Data Reader` on the Azure Monitor workspace",
+    "gcp": "the service account needs the role roles/monitoring.viewer in this project",
+}
+"""What an identity lacks that the server refuses."""
+
+_BEFORE_EXPIRY = timedelta(minutes=5)
+"""Credentials are renewed this early: clocks differ by a minute or two, and a failed renewal can be tried again."""
+_TIMEOUT_SECONDS = 5.0
+_AZURE_SCOPE = "https://prometheus.monitor.azure.com/.default"
+_GOOGLE_SCOPE = "https://www.googleapis.com/auth/monitoring.read"
+_HASH = "AWS4-HMAC-SHA256"
+
+Value = TypeVar("Value")
+
+
+class Keys(NamedTuple):
+    """Credentials of AWS."""
+
+    key_id: str
+    secret: str
+    token: str = ""
+    """Of temporary credentials."""
+
+
+class Lease(NamedTuple, Generic[Value]):
+    """Credentials, and until when they hold."""
+
+    value: Value
+    until: datetime
+
+
+class Renewed(Generic[Value]):
+    """Credentials that are fetched when they are first needed, and again before they expire."""
+
+    def __init__(self, fetch: Callable[[datetime], Lease[Value]], clock: Callable[[], datetime]) -> None:
+        self._fetch, self._clock, self._lock = fetch, clock, Lock()
+        self._lease: Lease[Value] | None = None
+
+    def get(self) -> Value:
+        """The present credentials. Those of before serve while they hold and a renewal fails."""
+        with self._lock:
+            now = self._clock()
+            if self._lease is None or now >= self._lease.until - _BEFORE_EXPIRY:
+                self._renew(now)
+            assert self._lease is not None  # noqa: S101  a failure of the first fetch has raised
+            return self._lease.value
+
+    def _renew(self, now: datetime) -> None:
+        try:
+            self._lease = self._fetch(now)
+        except (SourceUnavailable, SourceRefused):
+            if self._lease is None or now >= self._lease.until:
+                raise
+
+
+def utc_now() -> datetime:
+    """The time of the machine: signatures and expiries are compared with that of a cloud."""
+    return datetime.now(UTC)
+
+
+def cloud_identity(
+    provider: Provider, url: str, environment: Mapping[str, str] = os.environ, clock: Callable[[], datetime] = utc_now
+) -> AuthBase:
+    """The authentication of requests to `url` by the identity that the cloud gave to this process."""
+    if provider == "aws-sigv4":
+        keys = Renewed(lambda now: aws_keys(environment, _region(environment, url), now), clock)
+        return SigV4(keys, lambda: _region(environment, url), clock)
+    token_of = azure_token if provider == "azure" else google_token
+    return BearerToken(Renewed(lambda now: token_of(environment, now), clock))
+
+
+@contextmanager
+def permission_named(provider: Provider) -> Iterator[None]:
+    """Within it a refusal by the server says which permission the identity lacks."""
+    try:
+        yield
+    except Denied as error:
+        if not provider:
+            raise
+        raise Denied(f"{error}; {PERMISSIONS[provider]}") from error
+
+
+class BearerToken(AuthBase):
+    """`Authorization: Bearer` with a token that is renewed."""
+
+    def __init__(self, token: Renewed[str]) -> None:
+        self._token = token
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Add the header."""
+        request.headers["Authorization"] = f"Bearer {self._token.get()}"
+        return request
+
+
+class SigV4(AuthBase):
+    """Signature version 4 of AWS over method, address, host, time and body, for Amazon Managed Prometheus.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+    """
+
+    def __init__(
+        self, keys: Renewed[Keys], region: Callable[[], str], clock: Callable[[], datetime], service: str = "aps"
+    ) -> None:
+        self._keys, self._region, self._clock, self._service = keys, region, clock, service
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """Add the headers with time, session and signature."""
+        keys = self._keys.get()
+        time = f"{self._clock():%Y%m%dT%H%M%SZ}"
+        signed = {"host": _host(str(request.url)), "x-amz-date": time}
+        if keys.token:
+            signed["x-amz-security-token"] = keys.token
+        scope = f"{time[:8]}/{self._region()}/{self._service}/aws4_request"
+        canonical = _sha256(_canonical(request, signed))
+        signature = _signature(keys.secret, scope, f"{_HASH}\n{time}\n{scope}\n{canonical}")
+        request.headers.update({name: value for name, value in signed.items() if name != "host"})
+        request.headers["Authorization"] = (
+            f"{_HASH} Credential={keys.key_id}/{scope}, SignedHeaders={';'.join(signed)}, Signature={signature}"
+        )
+        return request
+
+
+def _canonical(request: PreparedRequest, signed: Mapping[str, str]) -> bytes:
+    """What is signed of a request; names of `signed` are lowercase and sorted."""
+    parts = urlsplit(str(request.url))
+    pairs = sorted((_quoted(name), _quoted(value)) for name, value in parse_qsl(parts.query, keep_blank_values=True))
+    body = request.body or b""
+    lines = [
+        str(request.method),
+        quote(parts.path or "/", safe="/-_.~"),
+        "&".join(f"{name}={value}" for name, value in pairs),
+        *(f"{name}:{value}" for name, value in signed.items()),
+        "",
+        ";".join(signed),
+        _sha256(body.encode() if isinstance(body, str) else bytes(body)),
+    ]
+    return "\n".join(lines).encode()
+
+
+def _signature(secret: str, scope: str, text: str) -> str:
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="-_.~")
+
+
+def _host(url: str) -> str:
+    """The header Host as it is sent: without the port that a scheme has anyway."""
+    parts = urlsplit(url)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return str(parts.hostname) if parts.port in {None, usual} else f"{parts.hostname}:{parts.port}"
+
+
+def _region(environment: Mapping[str, str], url: str) -> str:
+    """The region of a workspace: that of its address, else that of the pod."""
+    stated = re.search(r"aps-workspaces(?:-fips)?\.([a-z0-9-]+)\.", url)
+    region = stated[1] if stated else environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    if not region:
+        raise SourceRefused(f"prometheus.identity aws-sigv4: {url} names no region; set the variable AWS_REGION")
+    return region
+
+
+def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> Lease[Keys]:
+    """Credentials of the pod's role: by IRSA, by EKS Pod Identity, else those of the environment."""
+    if role := environment.get("AWS_ROLE_ARN"):
+        return _assumed(environment, role, region)
+    if address := environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"):
+        token = _file(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "EKS Pod Identity")
+        answer = _json(_asked("GET", address, "EKS Pod Identity", headers={"Authorization": token}), "EKS Pod Identity")
+        return Lease(
+            Keys(answer["AccessKeyId"], answer["SecretAccessKey"], answer["Token"]), _instant(answer["Expiration"])
+        )
+    if key_id := environment.get("AWS_ACCESS_KEY_ID"):
+        secret = environment.get("AWS_SECRET_ACCESS_KEY", "")
+        return Lease(Keys(key_id, secret, environment.get("AWS_SESSION_TOKEN", "")), now + timedelta(hours=1))
+    raise SourceRefused(
+        "prometheus.identity aws-sigv4: this pod has no role; annotate its service account with "
+        "eks.amazonaws.com/role-arn, or associate a role with it (EKS Pod Identity), then restart the pod"
+    )
+
+
+def _assumed(environment: Mapping[str, str], role: str, region: str) -> Lease[Keys]:
+    """What AWS' token service gives for the token of the pod's service account."""
+    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    form = {
+        "Action": "AssumeRoleWithWebIdentity",
+        "Version": "2011-06-15",
+        "RoleArn": role,
+        "RoleSessionName": "forecaster",
+        "WebIdentityToken": _file(environment, "AWS_WEB_IDENTITY_TOKEN_FILE", "IRSA"),
+    }
+    address = environment.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.{domain}/"
+    text = _asked("POST", address, f"AWS STS for the role {role}", data=form).text
+    fields = dict(re.findall(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]+)<", text))
+    try:
+        keys = Keys(fields["AccessKeyId"], fields["SecretAccessKey"], fields["SessionToken"])
+        return Lease(keys, _instant(fields["Expiration"]))
+    except (KeyError, ValueError) as error:
+        raise SourceRefused(f"AWS STS for the role {role}: an answer without credentials") from error
+
+
+def azure_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
+    """What Microsoft Entra gives for the token of the pod's service account (Azure workload identity)."""
+    missing = [name for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID") if not environment.get(name)]
+    if missing:
+        raise SourceRefused(
+            f"prometheus.identity azure: this pod has no identity ({', '.join(missing)} not set); label the pod with "
+            "azure.workload.identity/use=true, and annotate its service account with azure.workload.identity/client-id"
+        )
+    authority = environment.get("AZURE_AUTHORITY_HOST") or "https://login.microsoftonline.com"
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": environment["AZURE_CLIENT_ID"],
+        "scope": _AZURE_SCOPE,
+        "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+        "client_assertion": _file(environment, "AZURE_FEDERATED_TOKEN_FILE", "Azure workload identity"),
+    }
+    address = f"{authority.rstrip('/')}/{environment['AZURE_TENANT_ID']}/oauth2/v2.0/token"
+    return _token(_asked("POST", address, "Microsoft Entra", data=form), "Microsoft Entra", now)
+
+
+def google_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
+    """What the metadata server of Google Cloud gives to this pod (GKE workload identity)."""
+    host = environment.get("GCE_METADATA_HOST") or "metadata.google.internal"
+    address = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
+    asked = _asked(
+        "GET",
+        address,
+        "Google's metadata server",
+        headers={"Metadata-Flavor": "Google"},
+        params={"scopes": _GOOGLE_SCOPE},
+    )
+    return _token(asked, "Google's metadata server", now)
+
+
+def _token(response: requests.Response, asked: str, now: datetime) -> Lease[str]:
+    answer = _json(response, asked)
+    try:
+        return Lease(str(answer["access_token"]), now + timedelta(seconds=int(answer["expires_in"])))
+    except (KeyError, ValueError) as error:
+        raise SourceRefused(f"{asked}: an answer without a token") from error
+
+
+def _asked(method: str, address: str, asked: str, **content: Any) -> requests.Response:
+    """One exchange. A refusal is told by its status alone: bodies of such servers may hold what must not be logged."""
+    with requests.Session() as session:
+        session.trust_env = not _beside_us(address)  # a proxy of the environment does not lead to the machine itself
+        try:
+            response = session.request(
+                method,
+                address,
+                timeout=_TIMEOUT_SECONDS,
+                allow_redirects=False,
+                auth=lambda request: request,
+                **content,
+            )
+        except requests.RequestException as error:
+            raise SourceUnavailable(f"{asked} at {address}: {type(error).__name__}") from error
+    if response.status_code >= requests.codes.server_error:
+        raise SourceUnavailable(f"{asked} at {address}: status {response.status_code}")
+    if not response.ok:
+        raise SourceRefused(
+            f"{asked} at {address}: status {response.status_code}; it does not know this pod's service account: "
+            "compare the trust that the role or identity states with its namespace and name"
+        )
+    return response
+
+
+def _beside_us(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_loopback or ip_address(host).is_link_local
+    except ValueError:
+        return host in {"localhost", "metadata.google.internal"}
+
+
+def _json(response: requests.Response, asked: str) -> dict[str, Any]:
+    try:
+        answer = response.json()
+    except ValueError as error:
+        raise SourceRefused(f"{asked}: an answer that is not JSON") from error
+    if not isinstance(answer, dict):
+        raise SourceRefused(f"{asked}: an answer that is no object")
+    return answer
+
+
+def _file(environment: Mapping[str, str], variable: str, what: str) -> str:
+    """The token in the file that a variable names; kubelets renew it, so it is read each time."""
+    path = environment.get(variable)
+    if not path:
+        raise SourceRefused(f"{what}: the variable {variable} is not set in this pod")
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise SourceRefused(f"{what}: cannot read {path}: {error.strerror}") from error
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
