@@ -198,7 +198,6 @@ def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
     """An answer for another shard with the rows of this one."""
     count = len(task.inventory.workloads)
     rows = np.arange(count) % SHARD
-    columns = {name: column[..., rows] for name, column in template.numbers.columns.items()}
     place = {row: number for number, row in enumerate(template.texts.rows)}
     news = [row for row in range(count) if row % SHARD in place]
     # Each row has texts of its own, as those of different workloads are: one object for all would need no memory.
@@ -210,7 +209,7 @@ def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
     )
     learned = template.learned
     observed = learned.observed * (count // SHARD) or learned.observed[: len(learned.observed) * count // SHARD]
-    numbers = template.numbers._replace(columns=columns)
+    numbers = template.numbers.take(rows)
     return template._replace(
         shard=task.shard, numbers=numbers, texts=texts, learned=learned._replace(observed=observed)
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Hold, Resize, Scale
     from forecaster.domain.workload import Resources, Target, Workload, WorkloadId
     from forecaster.horizontal.row import RowWords
-    from forecaster.publish.numbers import FleetNumbers
+    from forecaster.publish.offer import DecidedColumns
 
 
 SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
@@ -63,7 +63,7 @@ class DecidedRows(Sequence["Recommendation"]):
 
     @property
     @abstractmethod
-    def numbers(self) -> FleetNumbers:
+    def numbers(self) -> DecidedColumns:
         """What offers, the table and records are made of."""
 
     @property

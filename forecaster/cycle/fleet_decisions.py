@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
     from forecaster.horizontal.standing import Gate
-    from forecaster.publish.numbers import FleetNumbers
+    from forecaster.publish.offer import DecidedColumns
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache
 
@@ -93,7 +93,7 @@ class FleetDecisions(DecidedRows):
             self._group[positions], self._row[positions] = number, np.arange(len(positions))
 
     @cached_property
-    def numbers(self) -> FleetNumbers:
+    def numbers(self) -> DecidedColumns:
         """What offers, the table and records are made of."""
         return numbers_of(self.current, self.replicas, self.reason, self.groups)
 

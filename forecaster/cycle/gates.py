@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.cycle.fleet import Fleet
 from forecaster.domain.window import MINUTE
 from forecaster.errors import unexpected
-from forecaster.horizontal.columns import put, taken
 from forecaster.horizontal.standing import FORECASTERS, STANDINGS, Gate, Gates
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from forecaster.cycle.targets import Targets
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.horizontal.numbers import Counts, Floats
+    from forecaster.horizontal.numbers import Counts
     from forecaster.ports import Histories
     from forecaster.replay.judging import Case, Unjudged
 
@@ -45,7 +42,6 @@ SOONEST = timedelta(hours=4)
 """No workload is judged again sooner: three days are hardly others by then."""
 LOOK_AGAIN = timedelta(hours=1)
 """After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
-TIMES = ("judged_at", "due")
 
 
 class Renewed(NamedTuple):
@@ -69,10 +65,6 @@ class ForecastGates:
     fleet: Fleet = field(default_factory=Fleet)
     """Workload of each row."""
     gates: Gates = field(default_factory=lambda: Gates.new(0))
-    judged_at: Floats = field(default_factory=lambda: np.empty(0))
-    """[row] epoch seconds; NaN before the first time."""
-    due: Floats = field(default_factory=lambda: np.empty(0))
-    """[row] before when it is not judged again, in epoch seconds; NaN at the beginning."""
     latest: datetime | None = None
     """Instant of the last round of judging."""
     records: dict[WorkloadId, Gate] = field(default_factory=dict)
@@ -95,18 +87,12 @@ class ForecastGates:
     def judged(self, id_: WorkloadId) -> datetime | None:
         """Return when this workload was judged; None before the first time."""
         row = self.fleet.row.get(id_)
-        at = np.nan if row is None else float(self.judged_at[row])
+        at = np.nan if row is None else float(self.gates.judged_at[row])
         return None if np.isnan(at) else datetime.fromtimestamp(at, UTC)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What outlives the process, beside the fleet: all of it, so that a restart changes nothing."""
-        return self.gates.arrays() | {name: getattr(self, name) for name in TIMES}
-
-    def restore(self, fleet: Fleet, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, fleet: Fleet, gates: Gates) -> None:
         """Go on where an earlier process stood."""
-        self.fleet, self.gates = fleet, Gates.of_arrays(arrays)
-        self.judged_at, self.due = (arrays[name] for name in TIMES)
-        self.records = {}
+        self.fleet, self.gates, self.records = fleet, gates, {}
 
     def renew(
         self,
@@ -144,18 +130,14 @@ class ForecastGates:
     def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:
         """The rows of these workloads; those that left more than a day ago are given back."""
         self.fleet.rows(ids, now)
-        stay = self.fleet.compacted(now, len(self.due))
+        stay = self.fleet.compacted(now, self.gates.rows)
         if stay is not None:
-            self._take(stay)
-        new = len(self.fleet.row) - len(self.due)
+            self.gates = self.gates.take(stay)
+        new = len(self.fleet.row) - self.gates.rows
         if new:
-            self._take(np.concatenate([np.arange(len(self.due)), np.full(new, -1)]))
+            self.gates = self.gates.take(np.concatenate([np.arange(self.gates.rows), np.full(new, -1)]))
         self.gates = self.gates.covering(policies.signals.demand)
         return self.fleet.rows(ids, now)
-
-    def _take(self, rows: Counts) -> None:
-        self.gates = self.gates.take(rows)
-        self.judged_at, self.due = (taken(one, rows, np.nan) for one in (self.judged_at, self.due))
 
     def _turn(
         self, here: Mapping[WorkloadId, Workload], rows: Counts, policies: Policies, now: datetime
@@ -167,9 +149,9 @@ class ForecastGates:
 
         at = now.timestamp()
         due = [
-            (id_, float(self.judged_at[row]))
+            (id_, float(self.gates.judged_at[row]))
             for id_, row in zip(here, rows.tolist(), strict=True)
-            if not self.due[row] > at
+            if not self.gates.due[row] > at
         ]
         new = sorted((id_ for id_, judged in due if np.isnan(judged)), key=urgency)
         judged = [(judged, id_) for id_, judged in due if not np.isnan(judged)]
@@ -218,12 +200,13 @@ class ForecastGates:
             return
         rows = np.array([self.fleet.row[id_] for id_ in found])
         before = self.gates.take(rows)
-        after = judged_gates(before, list(found.values()), now.timestamp(), self.model)
+        at, judged = now.timestamp(), np.array([isinstance(one, list) for one in found.values()])
+        after = replace(
+            judged_gates(before, list(found.values()), at, self.model),
+            judged_at=np.where(judged, at, np.nan),
+            due=at + np.where(judged, SOONEST.total_seconds(), LOOK_AGAIN.total_seconds()),
+        )
         self.gates = self.gates.put(rows, after)
-        judged = np.array([isinstance(one, list) for one in found.values()])
-        at = now.timestamp()
-        self.judged_at = put(self.judged_at, rows, np.where(judged, at, np.nan))
-        self.due = put(self.due, rows, at + np.where(judged, SOONEST.total_seconds(), LOOK_AGAIN.total_seconds()))
         moved = (before.standing != after.standing) | (before.forecaster != after.forecaster)
         for place, id_ in enumerate(found):
             if moved[place]:
@@ -233,4 +216,4 @@ class ForecastGates:
     def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: Renewed, now: datetime) -> None:
         for id_ in ids:
             done.failures.append(f"{id_}: its decisions could not be judged: {unexpected(error)}")
-            self.due[self.fleet.row[id_]] = (now + LOOK_AGAIN).timestamp()
+            self.gates.due[self.fleet.row[id_]] = (now + LOOK_AGAIN).timestamp()

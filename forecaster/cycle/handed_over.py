@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from forecaster.cycle.gates import TIMES
 from forecaster.cycle.observed import VERSION, PersistedColumn, PersistedObservations
-from forecaster.horizontal.ring import Ring
-from forecaster.horizontal.standing import GATE_COLUMNS, Gates
-from forecaster.horizontal.state import BY_ROW, BY_SIGNAL, State
+from forecaster.horizontal.standing import Gates
+from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.lead_times import PersistedStartUps
+    from forecaster.horizontal.columns import Table
 
     Place = Callable[[str], int]
     """The shard of a namespace."""
@@ -46,12 +44,11 @@ def handed_over(kept: Iterable[bytes], place: Place) -> dict[int, bytes]:
 
 def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
     """All of them as one."""
-    gates, state = [one.gates for one in parts if one.gates], [one.state for one in parts if one.state]
     return PersistedObservations(
         version=VERSION,
         images=_images(parts),
-        gates=_packed(_joined_gates([_arrays(one) for one in gates])) if gates else {},
-        state=_packed(_joined_state([State.of_arrays(_arrays(one)) for one in state]).arrays()) if state else {},
+        gates=_joined_columns(Gates, [one.gates for one in parts]),
+        state=_joined_columns(State, [one.state for one in parts]),
         **{name: _chained(parts, name) for name in (*PERSISTED_LISTS, "gated", "fleet")},
     )
 
@@ -69,8 +66,6 @@ def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObser
     """Split observations by shard of the workloads' namespaces; images go to all shards."""
     fleet, gated = _places(known.fleet, place), _places(known.gated, place)
     lists = {name: _spread(getattr(known, name), place) for name in PERSISTED_LISTS}
-    gates = {name: column.array() for name, column in known.gates.items()}
-    state = State.of_arrays(_arrays(known.state)) if known.state else None
     shards = {*fleet.tolist(), *gated.tolist(), *chain.from_iterable(lists.values())}
     found = {}
     for shard in shards:
@@ -79,8 +74,8 @@ def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObser
             known,
             fleet=tuple(known.fleet[row] for row in here.tolist()),
             gated=tuple(known.gated[row] for row in judged.tolist()),
-            gates=_packed({name: one if name == "signals" else one[judged] for name, one in gates.items()}),
-            state=_packed(state.take(here).arrays()) if state else {},
+            gates=_columns_at(Gates, known.gates, judged),
+            state=_columns_at(State, known.state, here),
             **{name: tuple(of_shard[shard]) for name, of_shard in lists.items()},
         )
     return found
@@ -98,53 +93,21 @@ def _spread(records: Iterable[Any], place: Place) -> defaultdict[int, list[Any]]
     return found
 
 
-def _joined_gates(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Rows of several, one after the other."""
-    signals = _union(Gates.of_arrays(one).signals for one in parts)
-    found: dict[str, NDArray[Any]] = {"signals": np.array(signals, np.str_)}
-    for name in (*GATE_COLUMNS, *TIMES):
-        found[name] = np.concatenate([one[name] for one in parts])
-    found["signal"] = np.concatenate([_moved(one["signal"], one["signals"].tolist(), signals) for one in parts])
-    return found
+def _joined_columns(table: type[Table], parts: Iterable[Mapping[str, PersistedColumn]]) -> dict[str, PersistedColumn]:
+    """Persisted rows of several tables, one after the other."""
+    tables = [table.of_arrays(_arrays(part)) for part in parts if part]
+    if not tables:
+        return {}
+    ends = np.cumsum([one.rows for one in tables])
+    placed = [(np.arange(end - one.rows, end), one) for end, one in zip(ends.tolist(), tables, strict=True)]
+    return _packed(table.side_by_side(int(ends[-1]), placed).arrays())
 
 
-def _joined_state(parts: Sequence[State]) -> State:
-    """Rows of several, one after the other; a row has nothing in a slot in which its shard was not decided."""
-    signals = _union(one.signals for one in parts)
-    ordered = [_ordered(one, signals) for one in parts]
-    columns: dict[str, Any] = {
-        **{name: np.concatenate([getattr(one, name) for one in ordered]) for name in BY_ROW},
-        **{name: np.concatenate([getattr(one, name) for one in ordered], axis=1) for name in BY_SIGNAL},
-        "recommendations": _joined_rings([(one.recommendations, one.rows) for one in ordered]),
-    }
-    return replace(ordered[0], **columns)
-
-
-def _ordered(state: State, signals: tuple[str, ...]) -> State:
-    """Return the state with its signals in this order."""
-    whole = state.covering(signals)
-    order = [whole.signals.index(one) for one in signals]
-    columns: dict[str, Any] = {name: getattr(whole, name)[order] for name in BY_SIGNAL}
-    return replace(whole, signals=signals, gone=_moved(state.gone, state.signals, signals), **columns)
-
-
-def _joined_rings(rings: Sequence[tuple[Ring, int]]) -> Ring:
-    """Join rings of given numbers of rows."""
-    times = tuple(sorted(set(chain.from_iterable(one.times for one, _ in rings))))
-    known = [(dict(zip(one.times, one.values, strict=True)), rows) for one, rows in rings]
-    nothing = rings[0][0].nothing
-    values = tuple(np.concatenate([of.get(at, np.full(rows, nothing)) for of, rows in known]) for at in times)
-    return Ring(nothing, times, values)
-
-
-def _moved(positions: NDArray[Any], before: Sequence[str], after: Sequence[str]) -> NDArray[Any]:
-    """Positions of signals in another order; -1 stays."""
-    places: NDArray[Any] = np.array([*(after.index(one) for one in before), -1], positions.dtype)
-    return np.asarray(places[positions])
-
-
-def _union(several: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain.from_iterable(several)))
+def _columns_at(
+    table: type[Table], columns: Mapping[str, PersistedColumn], rows: NDArray[np.int64]
+) -> dict[str, PersistedColumn]:
+    """Some rows of a persisted table."""
+    return _packed(table.of_arrays(_arrays(columns)).take(rows).arrays()) if columns else {}
 
 
 def _chained(parts: Sequence[PersistedObservations], name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,7 +14,9 @@ from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
 from forecaster.domain.policies import Policies
 from forecaster.domain.workload import WorkloadId
+from forecaster.horizontal.columns import Table
 from forecaster.horizontal.quantile import Coverage, Held
+from forecaster.horizontal.standing import Gates
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
@@ -96,6 +98,9 @@ def restored_coverage(persisted: tuple[PersistedCoverage, ...]) -> Coverage:
 
 
 VERSION = 3
+PersistedFleet = tuple[tuple[tuple[str, str, str], float], ...]
+"""Workload of each row, and when it was there last, in epoch seconds."""
+RestoredTable = TypeVar("RestoredTable", bound=Table)
 
 
 class PersistedColumn(msgspec.Struct, frozen=True):
@@ -125,11 +130,11 @@ class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     images: dict[str, PersistedStartUps] = {}
     pools: dict[str, tuple[PersistedStartUps, ...]] = {}
     gates: dict[str, PersistedColumn] = {}
-    gated: tuple[tuple[tuple[str, str, str], float], ...] = ()
+    gated: PersistedFleet = ()
     """The workloads of the gates, in the order of their rows."""
     coverage: tuple[PersistedCoverage, ...] = ()
     capacities: tuple[PersistedCapacity, ...] = ()
-    fleet: tuple[tuple[tuple[str, str, str], float], ...] = ()
+    fleet: PersistedFleet = ()
     state: dict[str, PersistedColumn] = {}
 
 
@@ -191,7 +196,7 @@ class Observed:
             pods=self.lead_times.persisted_pods(),  # type: ignore[arg-type]  # encoded already
             images=self.lead_times.persisted_images(),  # type: ignore[arg-type]  # encoded already
             pools=self.lead_times.persisted_pools(),  # type: ignore[arg-type]  # encoded already
-            gates={name: PersistedColumn.of(column) for name, column in self.gates.arrays().items()},
+            gates={name: PersistedColumn.of(column) for name, column in self.gates.gates.arrays().items()},
             gated=tuple(self.gates.fleet.persisted()),
             coverage=persisted_coverage(self.coverage),
             capacities=self.capacities.kept(),
@@ -209,9 +214,10 @@ class Observed:
         known = _decoded(kept)
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
-        fleet, state = _restored_columns(known)
+        fleet, state = _restored_rows(State, known.state, known.fleet)
+        gates = _restored_rows(Gates, known.gates, known.gated)
         if known.gates:
-            self.gates.restore(*_restored_gates(known))
+            self.gates.restore(*gates)
         self.lead_times.restore(known.lead_times, known.pods, known.images, known.pools)
         self.coverage = restored_coverage(known.coverage)
         self.capacities.restore(known.capacities)
@@ -225,25 +231,17 @@ def _decoded(kept: bytes) -> PersistedObservations:
         raise msgspec.ValidationError(f"it is no text: {error}") from error
 
 
-def _restored_columns(known: PersistedObservations) -> tuple[Fleet, State]:
+def _restored_rows(
+    table: type[RestoredTable], columns: Mapping[str, PersistedColumn], workloads: PersistedFleet
+) -> tuple[Fleet, RestoredTable]:
+    """Restore a table and the workload of each of its rows; without columns there are no rows."""
     try:
-        fleet = Fleet.restored(known.fleet)
-        if not known.state:
-            return Fleet(), State.new(0)
-        state = State.of_arrays({name: column.array() for name, column in known.state.items()})
+        fleet = Fleet.restored(workloads)
+        if not columns:
+            return Fleet(), table.new(0)
+        found = table.of_arrays({name: one.array() for name, one in columns.items()})
     except (KeyError, TypeError, ValueError) as error:
-        raise msgspec.ValidationError(f"its columns do not fit together: {error}") from error
-    if state.rows != len(fleet.row):
-        raise msgspec.ValidationError(f"{state.rows} rows of {len(fleet.row)} workloads")
-    return fleet, state
-
-
-def _restored_gates(known: PersistedObservations) -> tuple[Fleet, dict[str, NDArray[Any]]]:
-    try:
-        fleet, arrays = Fleet.restored(known.gated), {name: one.array() for name, one in known.gates.items()}
-        ForecastGates().restore(fleet, arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise msgspec.ValidationError(f"its gates do not fit together: {error}") from error
-    if any(len(one) != len(fleet.row) for name, one in arrays.items() if name != "signals"):
-        raise msgspec.ValidationError(f"its gates are not those of {len(fleet.row)} workloads")
-    return fleet, arrays
+        raise msgspec.ValidationError(f"its columns of {table.__name__} do not fit together: {error}") from error
+    if found.rows != len(fleet.row):
+        raise msgspec.ValidationError(f"{found.rows} rows of {table.__name__}, and {len(fleet.row)} workloads")
+    return fleet, found

@@ -13,7 +13,7 @@ from forecaster.domain.decision import Hold, LeadTime, Reason, Scale
 from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.record import held, held_words, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence, verdict
-from forecaster.publish.numbers import DECIDED_REASON, TOLD, held_numbers
+from forecaster.publish.numbers import DECIDED_REASON, held_numbers
 from forecaster.publish.record import row_numbers
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation, Resize
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.row import RowNumbers, RowWords
-    from forecaster.publish.numbers import FleetNumbers
+    from forecaster.publish.offer import DecidedColumns
 
 OTHERS = 2**62
 """First free number of a text: the texts of held workloads come from the reasons for holding."""
@@ -47,18 +47,18 @@ class ToldDecisions(DecidedRows):
     """What was decided elsewhere, or about all at once: numbers, and what is said of each row."""
 
     def __init__(
-        self, at: datetime, workloads: Sequence[Workload], numbers: FleetNumbers, told: Sequence[ToldTexts]
+        self, at: datetime, workloads: Sequence[Workload], numbers: DecidedColumns, told: Sequence[ToldTexts]
     ) -> None:
         self.at, self.workloads, self._numbers, self._told = at, workloads, numbers, told
         self.ids = tuple(one.id for one in workloads)
-        self.current, recommended = numbers.columns["current"], numbers.columns["recommended"]
+        self.current, recommended = numbers.current, numbers.recommended
         self.replicas = np.where(recommended < 0, self.current, recommended)
-        self.reason = DECIDED_REASON[numbers.columns["reason"]]
+        self.reason = DECIDED_REASON[numbers.reason]
         self.sized = np.fromiter((one.sized for one in told), np.int64, len(told))
         self._worded = np.fromiter((one.worded for one in told), np.uint64, len(told))
 
     @property
-    def numbers(self) -> FleetNumbers:
+    def numbers(self) -> DecidedColumns:
         """Return the numbers as received."""
         return self._numbers
 
@@ -75,7 +75,7 @@ class ToldDecisions(DecidedRows):
     @cached_property
     def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
         """Return the columns by their names in a table, [plane, row]."""
-        return {name: np.atleast_2d(self._numbers.columns[of]) for name, of in TOLD.items()}  # type: ignore[misc]
+        return self._numbers.planes()  # type: ignore[return-value]  # arrays are sequences here
 
     def texts(self, index: int) -> RowTexts:
         """The texts of one workload."""
@@ -94,14 +94,12 @@ class ToldDecisions(DecidedRows):
         reason = REASONS[self.reason[index]]
         if reason not in SAID_BY_COUNTS:
             return verdict(self._row(index), words)
-        columns = self._numbers.columns
-        counts = int(columns["by_forecast"][index]), int(columns["reactive"][index])
+        counts = int(self._numbers.by_forecast[index]), int(self._numbers.reactive[index])
         return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, words.shut, ()))
 
     def _row(self, index: int) -> RowNumbers:
         found = row_numbers(self, index, self._told[index].words, self.at)
-        columns = self._numbers.columns
-        watched, offered = not bool(columns["acting"][index]), int(columns["count"][index])
+        watched, offered = not bool(self._numbers.acting[index]), int(self._numbers.count[index])
         return found._replace(watched=watched, offered=offered, reason=REASONS[self.reason[index]])
 
     def _record(self, index: int) -> Recommendation:

@@ -1,23 +1,182 @@
-"""Columns of facts that outlive a cycle: rows on the last axis, with what a new row has; fingerprints of rows."""
+"""Tables of columns: a field declares its column once; new rows, moves of rows and plain arrays follow from it.
+
+    @dataclass(frozen=True, eq=False)
+    class State(Table):
+        until: Floats = column("d", 0.0)
+
+Rows lie on the last axis. Another axis comes before it: signals, which the table names, targets or clamps.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Self
 
     from forecaster.horizontal.numbers import Counts
 
-Column = NDArray[Any]
+Array = NDArray[Any]
+ROW: Final = "row"
+SIGNAL: Final = "signal"
+TARGET: Final = "target"
+CLAMP: Final = "clamp"
 _PRIME = np.uint64(0x100000001B3)
 
 
-def taken(column: Column, rows: Counts, nothing: Any) -> Column:
-    """The values of these rows in this order; `nothing` for a negative row, which is new."""
+class Column(NamedTuple):
+    """Declaration of a column."""
+
+    kind: str
+    """Type of the values as `struct` names it, which is also the code in a published table."""
+    empty: Any
+    """Value of a new row."""
+    axis: str
+    """`ROW` for [row]; any other for [axis, row]."""
+    published: bool
+    """Whether the published table has it."""
+    of_signal: bool
+    """Whether values are positions in the signals of the table; negative for none."""
+
+    def new(self, rows: int, planes: int) -> Array:
+        """Return the column of new rows."""
+        return np.full(rows if self.axis == ROW else (planes, rows), self.empty, self.kind)
+
+
+def column(kind: str, empty: Any, axis: str = ROW, *, published: bool = False, of_signal: bool = False) -> Any:
+    """Declare the field of a `Table` as a column."""
+    return field(metadata={"column": Column(kind, empty, axis, published, of_signal)})
+
+
+def schema(table: type[Table]) -> Mapping[str, Column]:
+    """Return the declared columns of a table by name."""
+    return _schema(table)  # type: ignore[arg-type]  # a class is hashable
+
+
+@cache
+def _schema(table: type[Table]) -> Mapping[str, Column]:
+    declared = {one.name: one.metadata["column"] for one in fields(table) if "column" in one.metadata}
+    return MappingProxyType(declared)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Facts about rows: arrays on the axes that their columns declare. Immutable: what changes is made anew."""
+
+    signals: tuple[str, ...]
+    """The axis of columns [signal, row]."""
+
+    @classmethod
+    def new(cls, rows: int, signals: Iterable[str] = (), **planes: int) -> Self:
+        """Return rows of which nothing is known; `planes` are the lengths of axes other than rows and signals."""
+        names = tuple(map(str, signals))
+        lengths = {ROW: 1, SIGNAL: len(names), TARGET: 0, CLAMP: 0, **planes}
+        columns: dict[str, Any] = {name: one.new(rows, lengths[one.axis]) for name, one in schema(cls).items()}
+        return cls(signals=names, **columns)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(getattr(self, next(iter(schema(type(self))))).shape[-1])
+
+    def columns(self) -> dict[str, Array]:
+        """Return the columns by name."""
+        return {name: getattr(self, name) for name in schema(type(self))}
+
+    def planes(self, *, published: bool = False) -> dict[str, Array]:
+        """Return the columns as [plane, row] by name: all, or those that are published."""
+        declared = schema(type(self)).items()
+        return {name: np.atleast_2d(getattr(self, name)) for name, one in declared if one.published or not published}
+
+    def take(self, rows: Counts) -> Self:
+        """Return these rows in this order; a negative row is new. Growth and compaction are one take."""
+        declared = schema(type(self)).items()
+        columns: dict[str, Any] = {name: taken(getattr(self, name), rows, one.empty) for name, one in declared}
+        return replace(self, **columns)
+
+    def put(self, rows: Counts, table: Self) -> Self:
+        """Return a copy with these rows replaced by those of `table`.
+
+        Raises:
+            ValueError: it has other signals.
+        """
+        if table.signals != self.signals:
+            raise ValueError(f"a {type(self).__name__} of {table.signals} does not fit into one of {self.signals}")
+        columns: dict[str, Any] = {name: put(old, rows, getattr(table, name)) for name, old in self.columns().items()}
+        return replace(self, **columns)
+
+    def covering(self, signals: Iterable[str]) -> Self:
+        """Return the table with a place for each of these signals, behind the present ones."""
+        return self.with_signals(tuple(dict.fromkeys((*self.signals, *map(str, signals)))))
+
+    def with_signals(self, signals: tuple[str, ...]) -> Self:
+        """Return the table with these signals, in this order, on their axis; all of its own are among them."""
+        if signals == self.signals:
+            return self
+        places = np.array([signals.index(one) for one in self.signals], np.intp)
+        moved: dict[str, Any] = {}
+        for name, one in schema(type(self)).items():
+            if one.axis == SIGNAL:
+                moved[name] = one.new(self.rows, len(signals))
+                moved[name][places] = getattr(self, name)
+            elif one.of_signal:
+                moved[name] = np.append(places, -1)[np.maximum(getattr(self, name), -1)].astype(one.kind)
+        return replace(self, signals=signals, **moved)
+
+    @classmethod
+    def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, Self]]) -> Self:
+        """Return a table of so many rows, in which each part has its rows at the given positions."""
+        signals = tuple(dict.fromkeys(signal for _, part in parts for signal in part.signals))
+        ordered = [(positions, part.with_signals(signals)) for positions, part in parts]
+        columns: dict[str, Any] = {}
+        for name, one in schema(cls).items():
+            planes = max((len(getattr(part, name)) for _, part in ordered), default=0)
+            columns[name] = one.new(rows, planes)
+            for positions, part in ordered:
+                values = getattr(part, name)
+                columns[name][..., positions] = values if one.axis == ROW else _padded(one, values, planes)
+        return cls(signals=signals, **columns)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return plain arrays by name, to be saved."""
+        return {"signals": np.array(self.signals, np.str_), **self.columns()}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """Return the table that `arrays` gave.
+
+        Raises:
+            KeyError: a column is missing.
+            TypeError: a column is of another kind.
+            ValueError: a column has other rows or signals than the others.
+        """
+        signals = tuple(arrays["signals"].tolist())
+        columns: dict[str, Any] = {}
+        for name, one in schema(cls).items():
+            columns[name] = arrays[name].astype(one.kind, casting="same_kind", copy=False)
+            if one.axis == SIGNAL and arrays[name].shape[:-1] != (len(signals),):
+                raise ValueError(f"column {name} is not of {len(signals)} signals")
+        if len({values.shape[-1:] for values in columns.values()}) > 1:
+            raise ValueError(f"columns of {cls.__name__} have different numbers of rows")
+        return cls(signals=signals, **columns)
+
+
+def _padded(declared: Column, values: Array, planes: int) -> Array:
+    """Return a column [plane, row] with so many planes; those that are new are empty."""
+    if len(values) == planes:
+        return values
+    return np.concatenate([values, declared.new(values.shape[1], planes - len(values))])
+
+
+def taken(column: Array, rows: Counts, nothing: Any) -> Array:
+    """Return the values of these rows in this order; `nothing` for a negative row, which is new."""
     new = rows < 0
     if not new.any():
         return np.asarray(column[..., rows])
@@ -26,14 +185,14 @@ def taken(column: Column, rows: Counts, nothing: Any) -> Column:
     return found
 
 
-def put(column: Column, rows: Counts, values: Column) -> Column:
-    """A copy of the column with the values of these rows."""
+def put(column: Array, rows: Counts, values: Array) -> Array:
+    """Return a copy of the column with the values of these rows."""
     copy = column.copy()
     copy[..., rows] = values
     return copy
 
 
-def mixed(numbers: NDArray[np.uint64], columns: Iterable[Column]) -> NDArray[np.uint64]:
+def mixed(numbers: NDArray[np.uint64], columns: Iterable[Array]) -> NDArray[np.uint64]:
     """Fingerprints [row] with each column [row] mixed into what is there: FNV-1a by whole numbers."""
     for column in columns:
         wide = column.astype(np.float64 if column.dtype.kind == "f" else np.int64)

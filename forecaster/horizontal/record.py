@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import LeadTime, Reason, Resize
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.columns import Column
+    from forecaster.horizontal.columns import Array
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.targets import PodTarget
 
@@ -259,7 +259,7 @@ def _unmeasured(decisions: Decisions, row: int, target: int, outlook: SignalFore
     return "" if note == unseen_sentence(code, outlook.signal, float(age), float(limit)) else note
 
 
-def word_numbers(decisions: Decisions) -> Iterator[Column]:
+def word_numbers(decisions: Decisions) -> Iterator[Array]:
     """Every number [row] on which `row_words` depends, but for what is known of signals, events, sizes and gates."""
     inputs, state, failed = decisions.inputs, decisions.state, decisions.failed
     yield failed

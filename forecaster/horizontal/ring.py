@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.columns import Column, put, taken
+from forecaster.horizontal.columns import Array, put, taken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from forecaster.horizontal.numbers import Counts
@@ -23,16 +25,16 @@ if TYPE_CHECKING:
 class Ring(NamedTuple):
     """Values [slot][row] at `times` [slot], the latest last; a row has `nothing` where it has no value."""
 
-    nothing: Column
+    nothing: Array
     """A single number of the type of the values."""
     times: tuple[float, ...] = ()
-    values: tuple[Column, ...] = ()
+    values: tuple[Array, ...] = ()
 
-    def since(self, begin: float) -> tuple[Column, ...]:
+    def since(self, begin: float) -> tuple[Array, ...]:
         """The values [slot][row] of the instant `begin` and later."""
         return self.values[bisect_left(self.times, begin) :]
 
-    def after(self, begin: float) -> tuple[Column, ...]:
+    def after(self, begin: float) -> tuple[Array, ...]:
         """The values [slot][row] of strictly after `begin`."""
         return self.values[bisect_right(self.times, begin) :]
 
@@ -48,10 +50,10 @@ class Ring(NamedTuple):
         first = max(bisect_left(times, now - keep) - 1, 0)
         return Ring(self.nothing, (*times[first:], now), (*self.values[first:], self._empty(rows)))
 
-    def _empty(self, rows: int) -> Column:
+    def _empty(self, rows: int) -> Array:
         return _empty(self.nothing.item(), rows, self.nothing.dtype.str)
 
-    def marked(self, value: Column) -> Ring:
+    def marked(self, value: Array) -> Ring:
         """Return the ring with `value` [row] in the latest slot, where it is larger than what is there."""
         return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=self.nothing.dtype)))
 
@@ -69,17 +71,26 @@ class Ring(NamedTuple):
         found = {at: put(own, rows, new) for at, (own, new) in different.items()}
         return self._replace(values=tuple(found[id(own), id(new)] for own, new in pairs))
 
-    def arrays(self) -> tuple[NDArray[np.float64], Column]:
+    def side_by_side(self, rows: int, parts: Sequence[tuple[Array, Ring]]) -> Ring:
+        """Return a ring of so many rows, in which each part has its rows at the given positions."""
+        times = tuple(sorted({time for _, part in parts for time in part.times}))
+        values = tuple(np.full(rows, self.nothing) for _ in times)
+        for positions, part in parts:
+            for time, slot in zip(part.times, part.values, strict=True):
+                values[times.index(time)][positions] = slot
+        return self._replace(times=times, values=values)
+
+    def arrays(self) -> tuple[NDArray[np.float64], Array]:
         """The instants [slot] and the values [slot, row], to be saved."""
         return np.array(self.times), np.array(self.values, self.nothing.dtype)
 
-    def of_arrays(self, times: Column, values: Column) -> Ring:
+    def of_arrays(self, times: Array, values: Array) -> Ring:
         """What `arrays` gave."""
         return self._replace(times=tuple(times.tolist()), values=tuple(np.asarray(values, self.nothing.dtype)))
 
 
 @lru_cache(maxsize=64)
-def _empty(nothing: int, rows: int, dtype: str) -> Column:
+def _empty(nothing: int, rows: int, dtype: str) -> Array:
     """A slot [row] in which nothing is marked, the same for all cycles; it is not written to."""
     empty = np.full(rows, nothing, dtype)
     empty.flags.writeable = False

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.columns import put, taken
+from forecaster.horizontal.columns import Table, column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
@@ -64,85 +60,41 @@ def shut_by(policy: HorizontalPolicy, gate: Gate | None) -> str:
     return f"{gate.standing}: {gate.why}"
 
 
-GATE_COLUMNS: Mapping[str, Any] = {
-    "standing": OBSERVE,
-    "forecaster": MODEL,
-    "since": np.float64(np.nan),
-    "verdict": NEW,
-    "fell": np.False_,
-    "signal": np.int64(-1),
-    "days": np.float64(np.nan),
-    "least_days": np.float64(np.nan),
-    "reactive": np.float64(np.nan),
-    "short": np.float64(np.nan),
-    "saving": np.float64(np.nan),
-}
-"""What a new row has."""
+@dataclass(frozen=True, eq=False)
+class Gates(Table):
+    """Gate states of forecasts, [row] each; instants are epoch seconds."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gates:
-    """Gate states of forecasts, [row] each."""
-
-    signals: tuple[str, ...]
-    standing: Codes
+    standing: Codes = column("b", OBSERVE)
     """A position in `STANDINGS`."""
-    forecaster: Codes
+    forecaster: Codes = column("b", MODEL)
     """A position in `FORECASTERS`."""
-    since: Floats
-    """Epoch seconds; NaN for a row that was never judged."""
-    verdict: Codes
+    since: Floats = column("d", np.nan)
+    """NaN for a row that was never judged."""
+    verdict: Codes = column("b", NEW)
     """A position in `VERDICTS`."""
-    fell: Flags
+    fell: Flags = column("?", empty=False)
     """Whether it was demoted because it cannot be judged any more."""
-    signal: Counts
+    signal: Counts = column("q", -1, of_signal=True)
     """The position in `signals` of what the verdict is about; -1 for none in particular."""
-    days: Floats
+    days: Floats = column("d", np.nan)
     """Days of history or of evidence."""
-    least_days: Floats
+    least_days: Floats = column("d", np.nan)
     """Days of history that are needed, or that are looked ahead at most."""
-    reactive: Floats
+    reactive: Floats = column("d", np.nan)
     """What the measured demand alone left short, as a share of the demand."""
-    short: Floats
+    short: Floats = column("d", np.nan)
     """What decisions by the forecast left short; NaN where they cannot be as lean."""
-    saving: Floats
+    saving: Floats = column("d", np.nan)
     """The share of pod-hours that they did without."""
-
-    @classmethod
-    def new(cls, rows: int, signals: Iterable[str] = ()) -> Gates:
-        """Rows that were never judged."""
-        return cls(tuple(signals), **{name: np.full(rows, nothing) for name, nothing in GATE_COLUMNS.items()})
+    judged_at: Floats = column("d", np.nan)
+    """Last judgement; NaN before the first one."""
+    due: Floats = column("d", np.nan)
+    """Instant before which the row is not judged again; NaN at the beginning."""
 
     @property
     def acting(self) -> Flags:
         """[row] whether the forecast has its say."""
         return np.asarray(self.standing == ACTING)
-
-    def covering(self, signals: Iterable[str]) -> Gates:
-        """Return the gates with a place for each of these signals."""
-        more = [one for one in dict.fromkeys(signals) if one not in self.signals]
-        return replace(self, signals=(*self.signals, *map(str, more))) if more else self
-
-    def take(self, rows: Counts) -> Gates:
-        """These rows in this order; a negative row is new."""
-        columns: dict[str, Any] = {
-            name: taken(getattr(self, name), rows, nothing) for name, nothing in GATE_COLUMNS.items()
-        }
-        return replace(self, **columns)
-
-    def put(self, rows: Counts, gates: Gates) -> Gates:
-        """Return the gates with these rows replaced by those of `gates`, which has the same signals."""
-        columns: dict[str, Any] = {name: put(getattr(self, name), rows, getattr(gates, name)) for name in GATE_COLUMNS}
-        return replace(self, **columns)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all columns as plain arrays to save."""
-        return {"signals": np.array(self.signals, np.str_), **{name: getattr(self, name) for name in GATE_COLUMNS}}
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Gates:
-        """What `arrays` gave."""
-        return cls(tuple(arrays["signals"].tolist()), **{name: arrays[name] for name in GATE_COLUMNS})
 
     def gate(self, row: int) -> Gate:
         """Return the gate of one row."""

@@ -6,19 +6,19 @@ are made one by one when asked for. A plain list of recommendations (a source th
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from forecaster.domain.decision import Scale
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.publish.numbers import ROW_COLUMNS, SIGNAL_COLUMNS, STANDING, nothing_decided
-from forecaster.publish.offer import DECIDED, HELD, NO_COUNT, DecidedColumns
+from forecaster.publish.numbers import STANDING, nothing_decided
+from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
 from forecaster.publish.record import ABSTAIN, MODE_CODES, REASON_WORDS, recommended_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Resources, Target, WorkloadId
     from forecaster.horizontal.row import RowWords
-    from forecaster.publish.numbers import FleetNumbers
-    from forecaster.publish.offer import Counts
+    from forecaster.publish.offer import Counts, DecidedColumns
 
 
 class FleetTexts(Protocol):
@@ -89,7 +88,7 @@ class DecidedFleet(Protocol):
         """What was decided about the count of one workload."""
 
     @property
-    def numbers(self) -> FleetNumbers:
+    def numbers(self) -> DecidedColumns:
         """What offers, the table and records are made of."""
 
 
@@ -114,13 +113,8 @@ def decided_columns(
     """
     signals = decided_signals(decided) if signals is None else signals
     numbers = decided.numbers if isinstance(decided, DecidedFleet) else _numbers_of_records(decided, signals)
-    columns, stated = numbers.by_signals(signals), _stated(policies)
-    told = {name: columns[name] for name in (*ROW_COLUMNS, *SIGNAL_COLUMNS) if name in _OFFERED}
-    told["acting"] = told["acting"] & stated["published"]
-    return DecidedColumns(at=at.timestamp(), signals=signals, **told, **stated)
-
-
-_OFFERED = frozenset(field.name for field in fields(DecidedColumns))
+    numbers, stated = numbers.with_signals(signals), _stated(policies)
+    return replace(numbers, at=at.timestamp(), **stated | {"acting": numbers.acting & stated["published"]})
 
 
 def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
@@ -144,7 +138,7 @@ def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
     }
 
 
-def _numbers_of_records(decided: Sequence[Recommendation], signals: tuple[str, ...]) -> FleetNumbers:
+def _numbers_of_records(decided: Sequence[Recommendation], signals: tuple[str, ...]) -> DecidedColumns:
     """The numbers of single recommendations, without those that only their records are made of."""
     numbers = nothing_decided(len(decided), signals)
     for row, one in enumerate(decided):
@@ -152,25 +146,24 @@ def _numbers_of_records(decided: Sequence[Recommendation], signals: tuple[str, .
     return numbers
 
 
-def _put_record(numbers: FleetNumbers, row: int, one: Recommendation) -> None:
+def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
     """Put one recommendation into the columns."""
-    columns = numbers.columns
-    columns["reason"][row] = REASON_WORDS.index(str(one.replicas.reason))
-    columns["current"][row] = one.replicas_now
-    columns["recommended"][row] = recommended_count(one)
-    columns["acting"][row] = not one.watched
+    numbers.reason[row] = REASON_WORDS.index(str(one.replicas.reason))
+    numbers.current[row] = one.replicas_now
+    numbers.recommended[row] = recommended_count(one)
+    numbers.acting[row] = not one.watched
     if isinstance(one.replicas, Scale):
-        columns["standing"][row] = DECIDED
+        numbers.standing[row] = DECIDED
         by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
         first = one.clamps[0] if one.clamps else None
-        columns["reactive"][row] = first.before if first else max(by_measured, default=NO_COUNT)
-        columns["joined"][row] = _joined(one, one.replicas.replicas)
-        columns["count"][row] = one.replicas.replicas if one.offered is None else one.offered
+        numbers.reactive[row] = first.before if first else max(by_measured, default=NO_COUNT)
+        numbers.joined[row] = _joined(one, one.replicas.replicas)
+        numbers.count[row] = one.replicas.replicas if one.offered is None else one.offered
     else:
-        columns["standing"][row] = STANDING.get(one.replicas.reason, HELD)
+        numbers.standing[row] = STANDING.get(one.replicas.reason, HELD)
     for view in one.signals:
         if view.target and view.signal in numbers.signals:
-            _put_view(columns, (numbers.signals.index(view.signal), row), view, one.at)
+            _put_view(numbers, (numbers.signals.index(view.signal), row), view, one.at)
 
 
 def _joined(one: Recommendation, replicas: int) -> int:
@@ -181,7 +174,8 @@ def _joined(one: Recommendation, replicas: int) -> int:
     return first.after if first.rule == "forecast" else first.before
 
 
-def _put_view(columns: Mapping[str, NDArray[Any]], cell: tuple[int, int], view: SignalView, at: datetime) -> None:
+def _put_view(numbers: DecidedColumns, cell: tuple[int, int], view: SignalView, at: datetime) -> None:
+    """Put one signal of a recommendation into its cell [signal, row]."""
     ahead = view.forecast
     known: dict[str, float | None] = {
         "pod": view.pod,
@@ -189,12 +183,13 @@ def _put_view(columns: Mapping[str, NDArray[Any]], cell: tuple[int, int], view: 
         "measured_at": None if view.measured_at is None else view.measured_at.timestamp(),
     }
     if ahead is not None:
-        known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high", "quantile")}
-        columns["lead"][cell[1]] = (ahead.begin - at).total_seconds()
+        known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high")}
+        known["forecast_quantile"] = ahead.quantile
+        numbers.lead[cell[1]] = (ahead.begin - at).total_seconds()
     for name, value in known.items():
         if value is not None:
-            column = columns[name]
+            column = getattr(numbers, name)
             column[cell] = np.fmax(column[cell], value)
     if view.forecast_replicas is not None:
-        columns["replicas"][cell] = max(view.forecast_replicas, int(columns["replicas"][cell]))
-    columns["decides"][cell] = True
+        numbers.replicas[cell] = max(view.forecast_replicas, int(numbers.replicas[cell]))
+    numbers.decides[cell] = True

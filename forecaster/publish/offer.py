@@ -16,11 +16,15 @@ the raised count, or lowered to the restrained one, times the demand of a pod at
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from forecaster.horizontal.codes import KNOWN, UNKNOWN
+from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Table, column
+from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from typing import Any, Self
@@ -39,64 +43,81 @@ DECIDED, BLOCKED, FROZEN, HELD = range(4)
 
 
 @dataclass(frozen=True, eq=False)
-class DecidedColumns:
-    """What offers are made of. Amounts are totals over all pods in the unit of the signal, NaN where unknown."""
+class DecidedColumns(Table):
+    """What was decided about every row of a fleet: offers, the published table and records are made of it.
 
-    at: float
-    """Epoch seconds."""
-    signals: tuple[str, ...]
-    standing: Codes
-    """[row] `DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
-    reason: Codes
-    """[row] why, a position in `record.REASONS`."""
-    current: Counts
-    """[row] `spec.replicas`."""
-    recommended: Counts
-    """[row] with stabilization and bounds; `UNKNOWN` where the count is held."""
-    mode: Codes
-    """[row] of the policy, a position in `record.MODES`."""
-    published: Flags
-    """[row] whether the policy offers anything."""
-    abstain: Codes
-    """[row] what the policy says of not knowing, a position in `record.ABSTAIN`."""
-    acting: Flags
-    """[row] whether the forecast has its say."""
-    lowers: Flags
-    """[row] whether the policy lets a forecast lower the count."""
-    maximum: Counts
-    """[row] that the policy itself states; a bound of the HPA alone is none here."""
-    reactive: Counts
-    """[row] by measured demand, before any clamp."""
-    joined: Counts
-    """[row] by both sides, before any clamp."""
-    count: Counts
-    """[row] after every clamp but those that an HPA applies itself."""
-    pod: Floats
-    """[signal, row] the demand of a pod at its target; NaN where the count is not decided by the signal."""
-    measured: Floats
-    """[signal, row]"""
-    measured_at: Floats
+    A cycle fills it from its groups; what is left empty was not decided. Amounts are totals over all pods in the unit
+    of the signal, NaN where unknown.
+    """
+
+    standing: Codes = column("b", HELD)
+    """`DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
+    reason: Codes = column("b", 0, published=True)
+    """A position in `record.REASON_WORDS`."""
+    current: Counts = column("q", 0, published=True)
+    """`spec.replicas`."""
+    recommended: Counts = column("q", NO_COUNT, published=True)
+    """With stabilization and bounds; `NO_COUNT` where the count is held."""
+    acting: Flags = column("?", empty=False)
+    """Whether the forecast has its say."""
+    reactive: Counts = column("q", 0)
+    """Replicas by measured demand, before any clamp."""
+    joined: Counts = column("q", 0)
+    """Replicas by both sides, before any clamp."""
+    count: Counts = column("q", 0)
+    """Replicas after every clamp but those that an HPA applies itself."""
+    lead: Floats = column("d", 0.0, published=True)
+    """Seconds until the window of the forecast begins; 0 where there is none."""
+    by_forecast: Counts = column("i", UNKNOWN, published=True)
+    """Replicas by the forecast, before any clamp."""
+    outage_until: Floats = column("d", 0.0, published=True)
+    """Epoch seconds until when the floor of an outage holds."""
+    counts: Counts = column("i", UNKNOWN, CLAMP, published=True)
+    """[1 + clamp, row] the reactive count and those after each clamp."""
+    pod: Floats = column("d", np.nan, SIGNAL)
+    """[signal, row] demand of a pod at its target; NaN where the count is not decided by the signal."""
+    measured: Floats = column("d", np.nan, SIGNAL, published=True)
+    """[signal, row] latest demand."""
+    measured_at: Floats = column("d", np.nan, SIGNAL, published=True)
     """[signal, row] epoch seconds."""
-    peak: Floats
+    peak: Floats = column("d", np.nan, SIGNAL, published=True)
     """[signal, row] the coming peak at the policy's quantile."""
-    low: Floats
-    """[signal, row] its 10 % quantile."""
-    median: Floats
-    """[signal, row]"""
-    high: Floats
-    """[signal, row] its 95 % quantile."""
-    quantile: Floats
+    low: Floats = column("d", np.nan, SIGNAL, published=True)
+    """[signal, row] 10 % quantile of the peak."""
+    median: Floats = column("d", np.nan, SIGNAL, published=True)
+    """[signal, row] median of the peak."""
+    high: Floats = column("d", np.nan, SIGNAL, published=True)
+    """[signal, row] 95 % quantile of the peak."""
+    forecast_quantile: Floats = column("d", np.nan, SIGNAL, published=True)
     """[signal, row] which quantile `peak` is."""
-    replicas: Counts
-    """[signal, row] by the forecast of that signal alone; `UNKNOWN` where there is none."""
-    decides: Flags
+    replicas: Counts = column("q", NO_COUNT, SIGNAL)
+    """[signal, row] replicas by the forecast of that signal alone; `NO_COUNT` where there is none."""
+    decides: Flags = column("?", empty=False, axis=SIGNAL)
     """[signal, row] whether the count is decided by the signal."""
-    incomplete: Flags
+    incomplete: Flags = column("?", empty=False, axis=SIGNAL)
     """[signal, row] whether what is measured is a lower bound: it may raise and never lower."""
-    lead: Floats
-    """[row] seconds until the window of the forecast begins; 0 where there is none."""
-    last_for: Floats
-    """[row] seconds for which a last known number may be repeated."""
+    asked: Counts = column("i", UNKNOWN, TARGET, published=True)
+    """[target, row] replicas by what is measured, of each usable target in the order of the row."""
+    foreseen: Counts = column("i", UNKNOWN, TARGET, published=True)
+    """[target, row] replicas by the forecast."""
+    unseen: Codes = column("b", KNOWN, TARGET, published=True)
+    """[target, row] why there is no measurement (`horizontal.codes`)."""
+    age: Floats = column("d", np.nan, TARGET, published=True)
+    """[target, row] seconds since the latest sample."""
+    mode: Codes = column("b", 0, published=True)
+    """Mode of the policy, a position in `record.MODE_CODES`."""
+    published: Flags = column("?", empty=False, published=True)
+    """Whether the policy offers anything."""
+    abstain: Codes = column("b", 0, published=True)
+    """What the policy says of not knowing, a position in `record.ABSTAIN`."""
+    lowers: Flags = column("?", empty=False)
+    """Whether the policy lets a forecast lower the count."""
+    maximum: Counts = column("q", MAX_INT32)
+    """Replicas that the policy itself states as most; a bound of the HPA alone is none here."""
+    last_for: Floats = column("d", 0.0, published=True)
+    """Seconds for which a last known number may be repeated."""
+    at: float = 0.0
+    """Evaluation time in epoch seconds."""
 
 
 class Numbers(NamedTuple):
@@ -116,70 +137,56 @@ class Numbers(NamedTuple):
         """Numbers that are known wherever they are numbers."""
         return cls(value, at, source, ~np.isnan(value))
 
-    def take(self, rows: Counts) -> Numbers:
-        """Return these rows; a negative one is new."""
-        return Numbers(
-            _taken(self.value, rows, np.nan),
-            _taken(self.at, rows, 0.0),
-            _taken(self.source, rows, NOTHING),
-            _taken(self.known, rows, 0),
-        )
+    def columns(self, name: str) -> dict[str, Any]:
+        """Return the columns of a number of that name in `Offers`."""
+        return {f"{name}_{part}": values for part, values in self._asdict().items()}
 
 
 @dataclass(frozen=True, eq=False)
-class Offers:
-    """What is offered, and what the next cycle goes on from. Axes as in `DecidedColumns`."""
+class Offers(Table):
+    """What is offered, and what the next cycle goes on from: `Numbers` of demand, replicas and floor, and more."""
 
-    signals: tuple[str, ...]
-    current: Counts
-    """[row]"""
-    held: Counts
-    """[row] the count to keep while nothing is known."""
-    frozen: Flags
-    """[row] whether that count is kept whatever the policy says of abstaining."""
-    demand: Numbers
-    """[signal, row]"""
-    quantile: Floats
-    """[signal, row] of the demand where it is a forecast peak, else NaN."""
-    decides: Flags
+    held: Counts = column("q", NO_COUNT, published=True)
+    """Count to keep while nothing is known."""
+    frozen: Flags = column("?", empty=False, published=True)
+    """Whether that count is kept whatever the policy says of abstaining."""
+    most: Counts = column("q", 0, published=True)
+    """Replicas that are not idle by the upper quantile of the forecast; never below the replicas."""
+    decides: Flags = column("?", empty=False, axis=SIGNAL, published=True)
     """[signal, row] whether the count is decided by the signal, as far as that was ever known."""
-    replicas: Numbers
-    """[row]"""
-    floor: Numbers
-    """[row]"""
-    most: Counts
-    """[row] replicas that are not idle by the upper quantile of the forecast; never below `replicas`."""
+    demand_value: Floats = column("d", np.nan, SIGNAL, published=True)
+    demand_at: Floats = column("d", 0.0, SIGNAL, published=True)
+    demand_source: Codes = column("b", NOTHING, SIGNAL, published=True)
+    demand_known: Flags = column("?", empty=False, axis=SIGNAL, published=True)
+    demand_quantile: Floats = column("d", np.nan, SIGNAL, published=True)
+    """[signal, row] quantile of the demand where it is a forecast peak, else NaN."""
+    replicas_value: Floats = column("d", np.nan, published=True)
+    replicas_at: Floats = column("d", 0.0, published=True)
+    replicas_source: Codes = column("b", NOTHING, published=True)
+    replicas_known: Flags = column("?", empty=False, published=True)
+    floor_value: Floats = column("d", np.nan, published=True)
+    floor_at: Floats = column("d", 0.0, published=True)
+    floor_source: Codes = column("b", NOTHING, published=True)
+    floor_known: Flags = column("?", empty=False, published=True)
 
-    def take(self, rows: Counts) -> Offers:
-        """Return these rows in this order; a negative one is new."""
-        nothing: dict[str, float] = {"quantile": np.nan, "held": NO_COUNT}
-        changed: dict[str, Any] = {}
-        for field in fields(self):
-            column = getattr(self, field.name)
-            if isinstance(column, Numbers):
-                changed[field.name] = column.take(rows)
-            elif isinstance(column, np.ndarray):
-                changed[field.name] = _taken(column, rows, nothing.get(field.name, 0))
-        return replace(self, **changed)
+    @property
+    def demand(self) -> Numbers:
+        """Demand [signal, row] that makes its reader ask for what was decided."""
+        return self.numbers("demand")
 
-    def covering(self, signals: tuple[str, ...]) -> Offers:
-        """Return the offers with these signals on the axis; the present ones are its beginning."""
-        more = len(signals) - len(self.signals)
-        if more <= 0:
-            return self
-        rows = len(self.current)
-        return replace(
-            self,
-            signals=signals,
-            demand=Numbers(
-                np.vstack([self.demand.value, np.full((more, rows), np.nan)]),
-                np.vstack([self.demand.at, np.zeros((more, rows))]),
-                np.vstack([self.demand.source, np.full((more, rows), NOTHING, np.int8)]),
-                np.vstack([self.demand.known, np.zeros((more, rows), np.bool_)]),
-            ),
-            quantile=np.vstack([self.quantile, np.full((more, rows), np.nan)]),
-            decides=np.vstack([self.decides, np.zeros((more, rows), np.bool_)]),
-        )
+    @property
+    def replicas(self) -> Numbers:
+        """Count [row]."""
+        return self.numbers("replicas")
+
+    @property
+    def floor(self) -> Numbers:
+        """Count [row] that the forecast alone asks for."""
+        return self.numbers("floor")
+
+    def numbers(self, name: str) -> Numbers:
+        """Return the demand, replicas or floor."""
+        return Numbers(*(getattr(self, f"{name}_{part}") for part in Numbers._fields))
 
 
 def offered(decided: DecidedColumns, before: Offers | None = None) -> Offers:
@@ -191,15 +198,14 @@ def offered(decided: DecidedColumns, before: Offers | None = None) -> Offers:
     floor = Numbers.of(_floor(decided, known), sampled, _side(decided))
     fresh = Offers(
         signals=decided.signals,
-        current=decided.current,
         held=decided.current,
         frozen=decided.standing == FROZEN,
-        demand=demand,
-        quantile=quantile,
-        decides=decided.decides,
-        replicas=replicas,
-        floor=floor,
         most=_most(decided, known),
+        decides=decided.decides,
+        demand_quantile=quantile,
+        **demand.columns("demand"),
+        **replicas.columns("replicas"),
+        **floor.columns("floor"),
     )
     return fresh if before is None else _following(fresh, before, decided)
 
@@ -213,7 +219,7 @@ def _demand(decided: DecidedColumns) -> tuple[Numbers, Floats]:
     value = np.where(decided.decides & (decided.standing != FROZEN), value, np.nan)
     at = np.where(np.isnan(decided.measured_at), decided.at, decided.measured_at)
     source = np.where(np.isnan(value), NOTHING, np.where(leads, FORECAST, MEASURED)).astype(np.int8)
-    return Numbers.of(value, at, source), np.where(leads, decided.quantile, np.nan)
+    return Numbers.of(value, at, source), np.where(leads, decided.forecast_quantile, np.nan)
 
 
 def _lifted(demand: Floats, decided: DecidedColumns) -> Floats:
@@ -285,12 +291,12 @@ def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers
     repeats = ~fresh.demand.known & ~np.isnan(demand.value)
     return replace(
         fresh,
-        held=np.where(blind & (fresh.current > 0) & (before.held != NO_COUNT), before.held, fresh.held),
-        demand=demand,
-        quantile=np.where(repeats, before.quantile, fresh.quantile),
+        held=np.where(blind & (decided.current > 0) & (before.held != NO_COUNT), before.held, fresh.held),
+        demand_quantile=np.where(repeats, before.demand_quantile, fresh.demand_quantile),
         decides=np.where(unread, before.decides, fresh.decides),
-        replicas=_repeated(fresh.replicas, before.replicas, least),
-        floor=_repeated(fresh.floor, before.floor, least),
+        **demand.columns("demand"),
+        **_repeated(fresh.replicas, before.replicas, least).columns("replicas"),
+        **_repeated(fresh.floor, before.floor, least).columns("floor"),
     )
 
 
@@ -303,10 +309,3 @@ def _repeated(fresh: Numbers, before: Numbers, least: Floats) -> Numbers:
         np.where(usable, before.source, fresh.source),
         fresh.known,
     )
-
-
-def _taken(column: NDArray[Any], rows: Counts, nothing: float) -> NDArray[Any]:
-    """`rows` of the last axis, `nothing` where one is negative."""
-    if not column.shape[-1]:
-        return np.full((*column.shape[:-1], len(rows)), nothing, column.dtype)
-    return np.where(rows < 0, np.asarray(nothing, column.dtype), column[..., np.maximum(rows, 0)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from forecaster.domain.published import own_metric
 from forecaster.publish.decided import decided_columns, decided_signals, workload_ids
-from forecaster.publish.offer import NO_COUNT, Numbers, Offers, offered
+from forecaster.publish.offer import Numbers, Offers, offered
 from forecaster.publish.record import SOURCE_CODES, workload_offer
 from forecaster.publish.values import MetricTarget
 
@@ -48,21 +48,7 @@ class OfferedCycle:
     @cached_property
     def columns(self) -> Mapping[str, NDArray[Any]]:
         """Return the columns by their names in the table, [plane, row]."""
-        decided, offers = self.decided, self.offers
-        found: dict[str, NDArray[Any]] = {
-            name: getattr(decided, name)
-            for name in (
-                *("reason", "recommended", "mode", "published", "abstain", "last_for", "lead"),
-                *("measured", "measured_at", "peak", "low", "median", "high"),
-            )
-        }
-        found["forecast_quantile"] = decided.quantile
-        found |= {name: getattr(offers, name) for name in ("current", "held", "frozen", "most", "decides")}
-        found["demand_quantile"] = offers.quantile
-        for name in ("demand", "replicas", "floor"):
-            numbers: Numbers = getattr(offers, name)
-            found |= {f"{name}_{part}": column for part, column in numbers._asdict().items()}
-        return {name: np.atleast_2d(column) for name, column in found.items()}
+        return self.decided.planes(published=True) | self.offers.planes(published=True)
 
     def offer(self, row: int, readers: bytes = b"") -> WorkloadOffer | None:
         """What is offered of one workload; None where its policy only observes."""
@@ -103,43 +89,23 @@ def metric_readers(targets: Sequence[Target]) -> tuple[MetricTarget, ...]:
 def offers_of(rows: Sequence[WorkloadOffer | None]) -> Offers:
     """The columns of what was offered before, e.g. by the process before this one; None is a new row."""
     named = (signal for one in rows if one for signal in (*one.signals, *(number.signal for number in one.demands)))
-    empty = _nothing(tuple(dict.fromkeys(named)), len(rows))
+    empty = Offers.new(len(rows), dict.fromkeys(named))
     for row, one in enumerate(rows):
         if one is not None:
             _fill(empty, row, one)
     return empty
 
 
-def _nothing(signals: tuple[str, ...], rows: int) -> Offers:
-    shape = (len(signals), rows)
-    return Offers(
-        signals=signals,
-        current=np.zeros(rows, np.int64),
-        held=np.full(rows, NO_COUNT, np.int64),
-        frozen=np.zeros(rows, np.bool_),
-        demand=_unknown(shape),
-        quantile=np.full(shape, np.nan),
-        decides=np.zeros(shape, np.bool_),
-        replicas=_unknown((rows,)),
-        floor=_unknown((rows,)),
-        most=np.zeros(rows, np.int64),
-    )
-
-
-def _unknown(shape: tuple[int, ...]) -> Numbers:
-    return Numbers(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape, np.int8), np.zeros(shape, np.bool_))
-
-
 def _fill(offers: Offers, row: int, one: WorkloadOffer) -> None:
     """Put one workload's numbers into the columns."""
-    offers.current[row], offers.held[row], offers.most[row] = one.replicas_now, one.replicas_held, one.replicas_most
+    offers.held[row], offers.most[row] = one.replicas_held, one.replicas_most
     for column, number in ((offers.replicas, one.replicas), (offers.floor, one.floor)):
         if number is not None:
             _put(column, row, number)
     for number in one.demands:
         place = (offers.signals.index(number.signal), row)
         _put(offers.demand, place, number)
-        offers.quantile[place] = np.nan if number.quantile is None else number.quantile
+        offers.demand_quantile[place] = np.nan if number.quantile is None else number.quantile
     for signal in one.signals:
         offers.decides[offers.signals.index(signal), row] = True
 

@@ -16,7 +16,6 @@ from forecaster.publish.decided import DecidedFleet
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
-from forecaster.publish.numbers import BY_CLAMP, BY_TARGET
 from forecaster.publish.rows import encoded_readers
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
 from forecaster.publish.views import recommendation_view, resources_view
@@ -138,8 +137,6 @@ class TableFile:
             yield from text_columns("record", [_json.encode(recommendation_view(one)) for one in records])
             yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
             return
-        for name in ("by_forecast", "outage_until", *BY_CLAMP, *BY_TARGET):
-            yield name, column_of(np.atleast_2d(fleet.numbers.columns[name]), self._order.rows)
         self._texts.renew(fleet)
         texts = self._texts.texts
         yield from text_columns("words", [texts[row].words for row in places])

@@ -11,7 +11,8 @@ import numpy as np
 from forecaster.cycle.told_decisions import ToldDecisions, held_texts
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
-from forecaster.publish.numbers import held_numbers, side_by_side
+from forecaster.publish.numbers import held_numbers
+from forecaster.publish.offer import DecidedColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.told_decisions import ToldTexts
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
-    from forecaster.publish.numbers import FleetNumbers
 
 SUMMED = ("series", "incomplete", "standings")
 CHAINED = ("scores", "masked", "gates", "moved")
@@ -42,7 +42,7 @@ def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
 def merged_decisions(
     at: datetime,
     workloads: Sequence[Workload],
-    parts: Sequence[tuple[NDArray[np.intp], FleetNumbers]],
+    parts: Sequence[tuple[NDArray[np.intp], DecidedColumns]],
     texts: Sequence[ToldTexts | None],
     unsaid: Callable[[Workload], str],
 ) -> ToldDecisions:
@@ -56,7 +56,8 @@ def merged_decisions(
     for row in others:
         told[row] = held_texts(workloads[row], Reason.FAILED, unsaid(workloads[row]))
     current = np.array([workloads[row].replicas for row in others], np.int64)
-    numbers = side_by_side(len(workloads), [*parts, (np.array(others, np.intp), held_numbers(current, Reason.FAILED))])
+    rest = (np.array(others, np.intp), held_numbers(current, Reason.FAILED))
+    numbers = DecidedColumns.side_by_side(len(workloads), [*parts, rest])
     return ToldDecisions(at, workloads, numbers, told)
 
 

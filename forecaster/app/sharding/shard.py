@@ -11,6 +11,8 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
+
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.app.sharding.texts import TextTimes
 from forecaster.cycle.gates import NEW_JUDGED
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
-    from forecaster.publish.numbers import FleetNumbers
+    from forecaster.publish.offer import DecidedColumns
     from forecaster.sources.prometheus import PrometheusSource
 
 IDLE = timedelta(minutes=15)
@@ -79,7 +81,7 @@ class ShardResult(NamedTuple):
     """What came of it."""
 
     shard: int
-    numbers: FleetNumbers
+    numbers: DecidedColumns
     """Numbers of its workloads, in the order of the task."""
     texts: ShardTexts
     """Texts that the receiving process does not have yet."""
@@ -147,7 +149,7 @@ class _RunningShard:
         if fleet.ids[:rows] != task.inventory.ids:
             raise ValueError("the workloads of the answer are not those that were asked for")
         texts = self.texts.since(task.told, fleet, rows)
-        return ShardResult(task.shard, fleet.numbers.first(rows), texts, report, learned)
+        return ShardResult(task.shard, fleet.numbers.take(np.arange(rows)), texts, report, learned)
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ def judged(gates: ForecastGates) -> set[str]:
 
 def same(one: ForecastGates, other: ForecastGates) -> bool:
     """Whether both say the same of the same workloads."""
-    columns, others = one.arrays(), other.arrays()
+    columns, others = one.gates.arrays(), other.gates.arrays()
     known = {name: columns[name] == others[name] for name in columns if columns[name].dtype.kind != "f"}
     floats = (name for name in columns if name not in known)
     return (
@@ -164,7 +164,7 @@ def test_none_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatc
         now = NOON + turn * JUDGING_INTERVAL
         renewed(gates, history, *many, at=now)
         if now - NOON >= hours(24):
-            longest = max(longest, now - datetime.fromtimestamp(float(gates.judged_at.min()), UTC))
+            longest = max(longest, now - datetime.fromtimestamp(float(gates.gates.judged_at.min()), UTC))
     assert longest <= hours(24)
     assert hours(24) > ROUND + SOONEST
 
