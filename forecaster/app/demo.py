@@ -27,7 +27,9 @@ from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.engine import NO_FLOOR, SimulatedWorkload, Simulation
+from forecaster.replay.realised import DecidedCount, outcome_of
 from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import measurements_of
@@ -36,7 +38,7 @@ from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.cycle.run import Cycle, Outcome
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.comparison import Comparison
     from forecaster.sources.recorded import RecordedFleet, Recording
 
     Simulated = Mapping[WorkloadId, SimulatedWorkload]
@@ -189,6 +192,27 @@ def runs_of(stage: Stage, setups: Setups) -> list[Run]:
 def floors_of(recommendations: Iterable[Recommendation]) -> dict[WorkloadId, int]:
     """The floors that change; a hold leaves the floor where it is."""
     return {one.id: one.replicas.replicas for one in recommendations if isinstance(one.replicas, Scale)}
+
+
+TARGET_SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
+"""The targets of the plain HPA as shares of its owner's; at 0.65 it spends up to 54 % more."""
+
+
+def compared(stage: Stage, decisions: Mapping[WorkloadId, Sequence[DecidedCount]], until: datetime) -> Comparison:
+    """What the counts of a play were worth as floors, beside the plain HPA at its own and at other targets.
+
+    More pods are always short less often, so the floors are compared with what any owner can do without a forecast:
+    lower the targets until the plain HPA spends the same pod-hours.
+    """
+    return outcome_of(
+        of_recording(stage.recording),
+        decisions,
+        stage.policies,
+        begin=stage.begin,
+        until=until,
+        assumed=Assumptions(shares=TARGET_SWEEP),
+        played=True,
+    )
 
 
 def show_pods(fleet: RecordedFleet, simulated: Simulated, now: datetime) -> None:

@@ -132,7 +132,7 @@ COMMANDS = {
         (f"export week.zip 'shop/*' {AT} --length 7d", "replay --export week.zip"),
     ),
     "outcome": Command(
-        "outcome:outcome", "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
+        "report:outcome", "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
     ),
     "report": Command(
         "report:report",

@@ -56,7 +56,7 @@ def explain(
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import cycle_run, workloads_of
-    from forecaster.cli.replay_outputs import check_writable
+    from forecaster.cli.streams import check_writable
     from forecaster.forecasting.paths import Paths as NewPaths
     from forecaster.report.progress import shown_progress
 
@@ -129,7 +129,7 @@ class Explanations:
 
     def write(self, ids: Sequence[WorkloadId], path: Path, paths: Paths) -> None:
         """All of it as a page."""
-        from forecaster.cli.replay_outputs import write_file
+        from forecaster.cli.streams import write_file
         from forecaster.report.explained_page import Explained, explained_page
 
         decided = {one.id: one for one in self.outcome.recommendations}

@@ -55,7 +55,7 @@ def export(
     """
     from forecaster.app import traces
     from forecaster.app.export import bundle_of
-    from forecaster.cli.replay_outputs import check_writable
+    from forecaster.cli.streams import check_writable
     from forecaster.report.progress import shown_progress
     from forecaster.sources.bundle import write_bundle
 

@@ -52,10 +52,13 @@ def replay(
 
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of, known_models
-    from forecaster.cli.replay_outputs import check_writable, write_outcome
+    from forecaster.cli.streams import check_writable, write_file
     from forecaster.replay.compare import compare
     from forecaster.replay.learned import shipped
     from forecaster.replay.strategies import strategies_with
+    from forecaster.report.comparison_page import page
+    from forecaster.report.comparison_view import comparison_view, print_comparison
+    from forecaster.report.printed import json_text
     from forecaster.report.progress import shown_progress
 
     check_writable(json, html)
@@ -77,7 +80,11 @@ def replay(
             seconds=time.perf_counter,
             watch=shown,
         )
-    write_outcome(outcome, inputs.assumed, inputs.traces.origin, output, json, html)
+    if json is not None:
+        write_file(json, json_text(comparison_view(outcome)))
+    if html is not None:
+        write_file(html, page(outcome))
+    print_comparison(outcome, output)
     finished(shown)
     if not outcome.workloads:
         raise typer.Exit(1)

@@ -1,27 +1,29 @@
-"""`forecaster report`: what a week was worth."""
+"""`forecaster report`: what a week was worth. `forecaster outcome`: what last week's recorded decisions were worth."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forecaster.cli.options import OutputForm, finished, grouped
-from forecaster.cli.replay_options import Every, Length, PricedOptions
+from forecaster.cli.replay_options import Every, Length, PricedOptions, ReplayOptions, SpanOptions
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from forecaster.cli.replay_inputs import ReplayInputs
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison
-    from forecaster.replay.realised import RealisedOutcome
+    from forecaster.replay.realised import DecidedCount
     from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.progress import ShownProgress
+    from forecaster.store.settings import StateSettings
 
 Week = Annotated[bool, typer.Option("--week", help="Seven days up to the end; as without --from and --length.")]
 From = Annotated[
@@ -60,19 +62,18 @@ def report(
     forecast when it began to act, and what came. With --from-prometheus and a ledger also the decisions as they were
     made. Without --export and --from-prometheus the load that comes with the package is looked back on.
     """
-    from forecaster.cli.replay_outputs import check_writable, write_file, write_view
+    from forecaster.cli.streams import check_writable, write_file
+    from forecaster.report.printed import json_text
     from forecaster.report.progress import shown_progress
-    from forecaster.report.week_page import week_page
-    from forecaster.report.week_table import print_week
-    from forecaster.report.week_view import week_view
+    from forecaster.report.week import print_week, week_page, week_view
 
     check_writable(html)
     with shown_progress("report") as shown:
         shown.began("history", 0.0)
-        inputs, outcome = _looked_back(*_spanning(given, begin, end, week=week), shown)
+        outcome = _looked_back(*_spanning(given, begin, end, week=week), shown)
     if html is not None:
-        write_file(html, week_page(outcome, inputs.assumed, inputs.traces.origin))
-        write_view(html.with_suffix(".json"), week_view(outcome))
+        write_file(html, week_page(outcome))
+        write_file(html.with_suffix(".json"), json_text(week_view(outcome)))
     print_week(outcome, output)
     finished(shown)
     if not outcome.comparison.workloads:
@@ -100,9 +101,7 @@ def _spanning(
     return replace(given, until=last.isoformat(), length=length), first
 
 
-def _looked_back(
-    options: ReportOptions, begin: datetime | None, shown: ShownProgress
-) -> tuple[ReplayInputs, WeekOutcome]:
+def _looked_back(options: ReportOptions, begin: datetime | None, shown: ShownProgress) -> WeekOutcome:
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of
     from forecaster.replay.compare import compare
@@ -127,7 +126,7 @@ def _looked_back(
     shown.began("decisions", 0.95)
     measured = options.from_prometheus
     losses, decided = (_losses(inputs), _decided(inputs)) if measured else (None, None)
-    return inputs, WeekOutcome(compared, adoptions_of(compared), sizes, losses, decided, inputs.assumed.prices)
+    return WeekOutcome(compared, adoptions_of(compared), sizes, losses, decided)
 
 
 def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None:
@@ -147,18 +146,12 @@ def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None
     return {one.id: found[one.id] for one in inputs.traces.workloads if one.id in found} or None
 
 
-def _decided(inputs: ReplayInputs) -> RealisedOutcome | None:
+def _decided(inputs: ReplayInputs) -> Comparison | None:
     """The decisions of the ledger on the load that came; None where there is no ledger, or nothing in it."""
-    from forecaster.cli.outcome import decisions_of
-    from forecaster.replay.realised import outcome_of
-
     state = inputs.settings.state
     if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
         return None
-    decisions = decisions_of(state, [one.id for one in inputs.traces.workloads], inputs.begin)
-    found = outcome_of(
-        inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
-    )
+    found = _realised(inputs)
     return found if found.workloads else None
 
 
@@ -168,10 +161,68 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
     Raises:
         typer.Exit: so it is.
     """
+    from forecaster.report.comparison import sentences
     from forecaster.report.printed import print_text
-    from forecaster.report.replay_table import sentences
-    from forecaster.report.week_table import NAMES
+    from forecaster.report.week import NAMES
 
     if shown.interrupted_in and any(name not in one.curves for one in compared.workloads for name in NAMES):
         print_text(*sentences(compared))
         finished(shown)
+
+
+# What recorded decisions were worth.
+
+
+HISTORY_BEFORE = timedelta(days=30)
+"""A count that has not changed for long was decided long ago."""
+
+
+@grouped
+def outcome(given: SpanOptions, output: OutputForm = Output.TABLE) -> None:
+    """Compare the decisions of the ledger with the HPA alone on the load that came: pod-hours, shortage, losses.
+
+    The history is asked of Prometheus, the decisions are read from the database of --config.
+    """
+    from forecaster.cli.decisions import recorded_ledger
+    from forecaster.cli.options import settings_of
+    from forecaster.cli.replay_inputs import inputs_of
+    from forecaster.report.comparison_view import print_comparison
+    from forecaster.report.progress import shown_progress
+
+    with shown_progress("outcome") as shown:
+        shown.began("history", 0.1)
+        recorded_ledger(settings_of(given.config, given.prometheus, None).state).close()  # before the work
+        inputs = inputs_of(ReplayOptions(**asdict(given), from_prometheus=True, no_cache=True))
+        shown.began("replay", 0.5)
+        found = _realised(inputs)
+    print_comparison(found, output, each=True)
+    if not found.workloads:
+        raise typer.Exit(1)
+
+
+def _realised(inputs: ReplayInputs) -> Comparison:
+    from forecaster.replay.realised import outcome_of
+
+    decisions = decisions_of(inputs.settings.state, [one.id for one in inputs.traces.workloads], inputs.begin)
+    return outcome_of(
+        inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
+    )
+
+
+def decisions_of(
+    settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
+) -> dict[WorkloadId, list[DecidedCount]]:
+    """Every change of a decision since `begin`, and the one that was in force then.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    from forecaster.cli.decisions import recorded_ledger
+    from forecaster.replay.realised import DecidedCount
+
+    ledger = recorded_ledger(settings)
+    try:
+        kept = {id_: ledger.decisions_of(id_, begin - HISTORY_BEFORE) for id_ in workloads}
+    finally:
+        ledger.close()
+    return {id_: [DecidedCount(one.at, one.decided.replicas) for one in some] for id_, some in kept.items()}

@@ -1,4 +1,4 @@
-"""Standard output and error as they are: any encoding, a full disk, a reader that leaves."""
+"""Standard output and error as they are: any encoding, a full disk, a reader that leaves; files that are written."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import textwrap
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,3 +87,38 @@ def _drop_output() -> None:
     """What is still to be written goes nowhere: the interpreter would try again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+# Files.
+
+
+OUTPUT_REMEDY = "name a file in a directory that may be written"
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse a file that could not be written, before the work.
+
+    Raises:
+        StoreError: its folder is missing, or it may not be written.
+    """
+    for path in filter(None, paths):
+        if str(path) == "-":
+            raise StoreError("-: standard output is printed with -o json; --json and --html name files")
+        folder = path.parent
+        if not folder.is_dir():
+            raise StoreError(f"{path}: there is no folder {folder}; {OUTPUT_REMEDY}")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise StoreError(f"{path}: may not be written; {OUTPUT_REMEDY}")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that was checked before, and say so on standard error.
+
+    Raises:
+        StoreError: it cannot be written after all.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); {OUTPUT_REMEDY}") from error
+    tell(f"{path}: written, {len(text.encode()) / 2**10:.0f} KiB")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ class Account:
     missing: float = 0.0
     changes: int = 0
     """How often the number of pods asked for became another one."""
+    money: float = 0.0
+    """Price of the pod-hours, in the currency of the prices; 0 where none are stated."""
 
     def __add__(self, other: Account) -> Account:
         return Account(
@@ -34,7 +36,17 @@ class Account:
             self.demand + other.demand,
             self.missing + other.missing,
             self.changes + other.changes,
+            self.money + other.money,
         )
+
+    def priced(self, pod_hour: float) -> Account:
+        """Return the account with its pod-hours at this price of one."""
+        return replace(self, money=self.pod_hours * pod_hour)
+
+    @property
+    def short_minutes(self) -> float:
+        """Minutes with any shortage, summed over the workloads."""
+        return self.short.total_seconds() / 60
 
     @property
     def short_share(self) -> float | None:
@@ -91,4 +103,5 @@ def _between(low: Account, high: Account, spent: float) -> Account:
         low.demand,
         low.missing + weight * (high.missing - low.missing),
         round(low.changes + weight * (high.changes - low.changes)),
+        low.money + weight * (high.money - low.money),
     )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
+    from forecaster.replay.assumptions import Prices
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.gated import GateSince
     from forecaster.replay.runs import RunResult
@@ -94,9 +95,11 @@ def compare(
         watch.began("decisions", 0.5)
     with durations.of("decisions"):
         results = replay_runs(list(runs.values()), scope.measurements, tracks=True)
-    compared = _compared(scope, dict(zip(runs, results, strict=True)))
+    compared = compared_workloads(scope, dict(zip(runs, results, strict=True)), assumed.prices)
     gates = {traces.workloads[series].id: stood for series, stood in forecasts.stood.items()}
-    return Comparison(begin, until, strategies, compared, scope.left_out, durations.steps, gates)
+    return Comparison(
+        begin, until, strategies, compared, scope.left_out, durations.steps, gates, assumed, traces.origin
+    )
 
 
 def _runs_until_interrupted(
@@ -137,13 +140,21 @@ class Durations:
             self.steps[step] = self.steps.get(step, 0.0) + self._seconds() - began
 
 
-def scope_of(traces: Traces, policies: Policies, begin: datetime, until: datetime, assumed: Assumptions) -> ReplayScope:
-    """What can be replayed and what cannot."""
+def scope_of(
+    traces: Traces,
+    policies: Policies,
+    begin: datetime,
+    until: datetime,
+    assumed: Assumptions,
+    *,
+    forecasts: bool = True,
+) -> ReplayScope:
+    """What can be replayed and what cannot; without `forecasts` a span need not be longer than what is forecast."""
     measurements = measurements_of(traces, begin, max(0, (until - begin) // MINUTE))
     setups, chosen, left_out = {}, {}, {}
     for series, workload in enumerate(traces.workloads):
         chosen[series] = policies.of(workload.id)
-        found = setup_or_reason(series, workload, chosen[series], measurements, assumed)
+        found = setup_or_reason(series, workload, chosen[series], measurements, assumed, forecasts=forecasts)
         if isinstance(found, Setup):
             setups[series] = found
         else:
@@ -246,20 +257,29 @@ def with_setup_at(scope: ReplayScope, series: int, share: float) -> tuple[Worklo
     return workload, found
 
 
-def _compared(scope: ReplayScope, results: Mapping[Point, RunResult]) -> list[WorkloadComparison]:
+def compared_workloads(
+    scope: ReplayScope, results: Mapping[Point, RunResult], prices: Prices | None
+) -> list[WorkloadComparison]:
+    """The curves of every workload, each account with its price."""
     points: dict[int, dict[str, dict[float, RunResult]]] = defaultdict(lambda: defaultdict(dict))
     for point, result in results.items():
         points[point.series][point.strategy][point.share] = result
-    return [
-        WorkloadComparison(
-            workload=scope.measurements.traces.workloads[series],
-            setup=scope.setups[series],
-            curves={name: _curve(shares) for name, shares in points[series].items()},
-            bound=bound(scope.setups[series], scope.measurements, series),
-            demand=demand_of(scope, series),
-        )
-        for series in points
-    ]
+    return [_compared(scope, series, by_name, prices) for series, by_name in points.items()]
+
+
+def _compared(
+    scope: ReplayScope, series: int, by_name: Mapping[str, Mapping[float, RunResult]], prices: Prices | None
+) -> WorkloadComparison:
+    workload = scope.measurements.traces.workloads[series]
+    pod_hour = prices.of_pod(workload.resources) if prices else 0.0
+    needs = bound(scope.setups[series], scope.measurements, series)
+    return WorkloadComparison(
+        workload=workload,
+        setup=scope.setups[series],
+        curves={name: _curve(shares, pod_hour) for name, shares in by_name.items()},
+        bound=needs.priced(pod_hour),
+        demand=demand_of(scope, series),
+    )
 
 
 def demand_of(scope: ReplayScope, series: int) -> NDArray[np.float64]:
@@ -268,5 +288,6 @@ def demand_of(scope: ReplayScope, series: int) -> NDArray[np.float64]:
     return measured[:, series]
 
 
-def _curve(shares: Mapping[float, RunResult]) -> Curve:
-    return Curve({share: shares[share].account for share in sorted(shares, reverse=True)}, shares[1.0].track)
+def _curve(shares: Mapping[float, RunResult], pod_hour: float) -> Curve:
+    points = {share: shares[share].account.priced(pod_hour) for share in sorted(shares, reverse=True)}
+    return Curve(points, shares[1.0].track)

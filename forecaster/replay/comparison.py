@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.window import MINUTE
 from forecaster.replay.account import at_missing, at_pod_hours, total
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.benefit import Benefit, benefit, short
-from forecaster.replay.strategies import HPA
+from forecaster.replay.strategies import HPA, ours_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.account import Account
+    from forecaster.replay.assumptions import Prices
     from forecaster.replay.gated import GateSince
     from forecaster.replay.runs import Track
     from forecaster.replay.setup import Setup
@@ -68,6 +70,11 @@ class WorkloadComparison:
         """What this strategy is worth here, beside the HPA alone."""
         return benefit(self.curves[HPA.name].own, self.curves[name].own, self.equal(name))
 
+    def loss(self, name: str) -> float:
+        """Demand left short beyond what the HPA alone leaves at this strategy's pod-hours, as a share of the demand."""
+        ours = self.curves[name].own
+        return (ours.missing - (self.equal(name) or self.curves[HPA.name].own).missing) / (ours.demand or 1.0)
+
     def saved(self, name: str) -> float | None:
         """Share of the HPA's pod-hours that this strategy saves at the HPA's own shortage; None if it cannot."""
         plain = self.curves[HPA.name].own
@@ -88,6 +95,32 @@ class Comparison:
     """What it took: each model's forecasts, and the decisions of all."""
     gates: Mapping[WorkloadId, Sequence[GateSince]] = field(default_factory=dict)
     """Gates of each workload, day by day, if a strategy is gated."""
+    assumed: Assumptions = USUAL_ASSUMPTIONS
+    origin: str = ""
+    """Origin of the demand, in a sentence."""
+    note: str = ""
+    """What is particular about the span, in a few words."""
+
+    @property
+    def prices(self) -> Prices | None:
+        """Return the prices of the pod-hours; without them accounts have no money."""
+        return self.assumed.prices
+
+    @property
+    def ours(self) -> str:
+        """Name of the strategy that stands for forecaster."""
+        return ours_of(one.name for one in self.strategies)
+
+    def worse(self, name: str) -> list[WorkloadComparison]:
+        """Workloads on which the HPA alone does better than a strategy, the largest loss of demand first."""
+        found = [one for one in self.workloads if name in one.curves and one.benefit(name) is Benefit.WORSE]
+        return sorted(found, key=lambda one: -one.loss(name))
+
+    def ordered(self) -> list[WorkloadComparison]:
+        """Workloads on which forecaster was worse first, then by the shortage of the HPA alone."""
+        worse = self.worse(self.ours)
+        others = [one for one in self.workloads if one not in worse]
+        return [*worse, *sorted(others, key=lambda one: -one.curves[HPA.name].own.missing)]
 
     def own(self, name: str) -> Account:
         """The sum over the workloads, with the targets that their owners set."""

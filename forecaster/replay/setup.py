@@ -5,7 +5,7 @@ Or why it cannot be replayed, in a sentence; nothing is made up in its place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from forecaster.domain.signal import CPU, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Target, TargetType
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.targets import Unusable, UtilizationTarget, stated_pod, targets_of
+from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
@@ -96,21 +96,16 @@ def setup_of(
     )
 
 
-def at_share(setup: Setup, share: float) -> Setup:
-    """Return the setup with every target at this share; a utilization is a whole percent, and at least one."""
-    return replace(setup, targets=tuple(_target_at(target, share) for target in setup.targets))
-
-
-def _target_at(target: PodTarget, share: float) -> PodTarget:
-    if isinstance(target, UtilizationTarget):
-        return replace(target, percent=max(1, round(target.percent * share)))
-    return replace(target, amount=target.amount * share)
-
-
 def setup_or_reason(
-    series: int, workload: Workload, policy: Policy, measurements: Measurements, assumed: Assumptions
+    series: int,
+    workload: Workload,
+    policy: Policy,
+    measurements: Measurements,
+    assumed: Assumptions,
+    *,
+    forecasts: bool = True,
 ) -> Setup | str:
-    """The replay of this workload on what was measured, or why there is none."""
+    """The replay of this workload on what was measured, or why there is none; shorter spans do without `forecasts`."""
     setup = setup_of(
         workload,
         policy.horizontal,
@@ -124,7 +119,7 @@ def setup_or_reason(
         return setup
     return (
         _contradiction(workload, policy)
-        or _too_short(policy, measurements, assumed)
+        or (_too_short(policy, measurements, assumed) if forecasts else "")
         or _unfit(series, setup, measurements)
         or setup
     )

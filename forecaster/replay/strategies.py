@@ -39,6 +39,8 @@ class ForecastSource(StrEnum):
     NOTHING = "nothing"
     MODEL = "model"
     TRUTH = "truth"
+    RECORD = "record"
+    """None is made: the counts were decided, or measured, before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,26 @@ def at_share(policy: Policy, share: float) -> Policy:
 
 HPA = Strategy("hpa", "the HPA alone", ForecastSource.NOTHING)
 PERFECT = Strategy("perfect", "perfect foresight", ForecastSource.TRUTH)
+DECIDED = Strategy("decided", "forecaster, as decided", ForecastSource.RECORD)
+MEASURED = Strategy("measured", "the pods that there were", ForecastSource.RECORD)
+OURS = (DECIDED.name, "gated", "policy")
+"""Names of the strategies that stand for forecaster; where there are several, the first is the one that counts."""
+
+
+def ours_of(names: Iterable[str]) -> str:
+    """Name of the strategy that is compared with the HPA alone: what forecaster decided, or would decide."""
+    there = set(names)
+    return next((name for name in OURS if name in there), OURS[-1])
 
 
 def policy_with(model: str) -> Strategy:
     """Our policy with the model that the service uses."""
-    return Strategy("policy", f"our policy ({model})", ForecastSource.MODEL, model)
+    return Strategy("policy", "forecaster, ungated", ForecastSource.MODEL, model)
 
 
 def gated_with(model: str) -> Strategy:
     """Our policy behind its gate."""
-    return Strategy("gated", "our policy, behind its gate", ForecastSource.MODEL, model, gated=True)
+    return Strategy("gated", "forecaster (gated)", ForecastSource.MODEL, model, gated=True)
 
 
 def learned_with(kind: str, model: str, advisor: Advisor) -> Strategy:

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import ContainerLosses, WorkloadId
-    from forecaster.replay.assumptions import Prices
     from forecaster.replay.comparison import Comparison, WorkloadComparison
     from forecaster.replay.gated import GateSince
-    from forecaster.replay.realised import RealisedOutcome
     from forecaster.replay.size_replay import Resource, SizeAccount
     from forecaster.replay.traces import Traces
 
@@ -92,16 +90,8 @@ class WeekOutcome:
     sizes: Sequence[SizedWorkload]
     losses: Mapping[WorkloadId, ContainerLosses] | None = None
     """OOM kills and throttling as they happened; None where the source does not tell."""
-    decided: RealisedOutcome | None = None
-    """The decisions of the ledger, where there is one."""
-    prices: Prices | None = None
-
-    def money(self, name: str, one: WorkloadComparison | None = None) -> float | None:
-        """What the pods of a strategy cost, on one workload or on all; None without prices."""
-        prices, some = self.prices, self.comparison.workloads if one is None else [one]
-        if prices is None:
-            return None
-        return sum(each.curves[name].own.pod_hours * prices.of_pod(each.workload.resources) for each in some)
+    decided: Comparison | None = None
+    """The decisions of the ledger as they were made, where there is one."""
 
 
 def adoptions_of(comparison: Comparison) -> list[Adoption]:

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from rich.console import Console
 
-from forecaster.app.demo import on_dashboard, play, setups_of, staged
-from forecaster.app.demo_comparison import compare, curves
+from forecaster.app.demo import compared, floors_of, on_dashboard, play, setups_of, staged
+from forecaster.domain.window import HOUR, MINUTE
+from forecaster.publish.views import RecommendationView, recommendation_view
+from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.realised import DecidedCount
+from forecaster.report.comparison import EACH, left_out_lines, sentences, workload_columns
+from forecaster.report.comparison_view import ComparisonView, comparison_view
 from forecaster.report.demo_screen import interruptible, watch
-from forecaster.report.demo_summary import print_summary
-from forecaster.report.demo_view import demo_view
 from forecaster.report.formats import Output
-from forecaster.report.printed import print_json, print_yaml
+from forecaster.report.printed import print_json, print_table, print_text, print_yaml
 from forecaster.report.recommendations import print_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
-    from forecaster.app.demo import Moment, Setups, Stage
-    from forecaster.app.demo_comparison import FloorComparison
+    from forecaster.app.demo import Moment, Stage
     from forecaster.cycle.run import Outcome
     from forecaster.domain.workload import WorkloadId
+    from forecaster.replay.comparison import Comparison
     from forecaster.report.demo_screen import Interrupt
+
+    Decisions = dict[WorkloadId, list[DecidedCount]]
 
 PLAYED = timedelta(hours=12)
 """720 cycles: a night and a morning, and short enough to wait for."""
+
+
+class DemoView(msgspec.Struct, frozen=True):
+    """The last recommendations in the form of `once`, and the outcome; null of one cycle alone (`--once`)."""
+
+    recommendations: list[RecommendationView]
+    outcome: ComparisonView | None = None
 
 
 def show_one_cycle(output: Output = Output.TABLE) -> None:
@@ -42,14 +56,13 @@ def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> N
     people = output in {Output.TABLE, Output.WIDE}
     console = Console(stderr=not people)
     with interruptible() as interrupt, staged() as stage:
-        last, setups, left_out, compared = _played(stage, console, interrupt, length)
+        played = _played(stage, console, interrupt, length)
     if output in {Output.JSON, Output.YAML}:
-        view = demo_view(stage.begin, last, setups, compared, left_out)
-        (print_json if output is Output.JSON else print_yaml)(view)
+        (print_json if output is Output.JSON else print_yaml)(demo_view(*played))
         return
-    _print_recommendations(last.outcome, output)
+    _print_recommendations(played.last.outcome, output)
     if people:
-        print_summary(console, compared, left_out, length)
+        print_played(played.compared)
         console.print("These hours as pictures in a browser: [bold]./dev demo --serve[/bold]", highlight=False)
 
 
@@ -64,8 +77,7 @@ def show_dashboard(
     console = Console()
     with interruptible() as interrupt, staged() as stage, on_dashboard(stage, port) as address:
         console.print(f"The dashboard of these hours: [bold]{address}[/bold]", highlight=False)
-        played = _played(stage, console, interrupt, length)
-        print_summary(console, played.compared, played.left_out, length)
+        print_played(_played(stage, console, interrupt, length).compared)
         console.print(f"Played. It stays at [bold]{address}[/bold] until Ctrl-C.", highlight=False)
         stay()
 
@@ -74,17 +86,52 @@ class _Played(NamedTuple):
     """What the play ended with, and the comparison with the plain HPA."""
 
     last: Moment
-    setups: Setups
-    left_out: Mapping[WorkloadId, str]
-    compared: Mapping[WorkloadId, FloorComparison]
+    compared: Comparison
 
 
 def _played(stage: Stage, console: Console, interrupt: Interrupt, length: timedelta) -> _Played:
-    setups, left_out = setups_of(stage)
-    last = watch(interrupt.between(play(stage, setups, length)), stage.begin, length, console)
+    setups, _ = setups_of(stage)
+    decisions: Decisions = defaultdict(list)
+    moments = noted(interrupt.between(play(stage, setups, length)), decisions)
+    last = watch(moments, stage.begin, length, console)
     console.print("Now the plain HPA with other targets, for a comparison at equal cost.", style="dim")
-    return _Played(last, setups, left_out, compare(last, interrupt.between(curves(stage, setups, length))))
+    return _Played(last, compared(stage, decisions, last.now))
+
+
+def noted(moments: Iterable[Moment], decisions: Decisions) -> Iterator[Moment]:
+    """Note down each count that is decided, on its way to the screen."""
+    for moment in moments:
+        for id_, replicas in floors_of(moment.outcome.recommendations).items():
+            decisions[id_].append(DecidedCount(moment.now - MINUTE, replicas))
+        yield moment
+
+
+def demo_view(last: Moment, whole: Comparison) -> DemoView:
+    """Return the result of the demo as one document."""
+    recommendations = sorted(last.outcome.recommendations, key=lambda one: one.id)
+    return DemoView([recommendation_view(one) for one in recommendations], comparison_view(whole, tracks=False))
 
 
 def _print_recommendations(outcome: Outcome, output: Output) -> None:
     print_outcome(outcome, {one.id for one in outcome.recommendations}, output)
+
+
+ORIGIN = "The load is real (Crane, NASA-HTTP, Numenta NAB, Bitbrains), the cluster around it is made up: docs/demo.md."
+
+
+def print_played(whole: Comparison) -> None:
+    """Print the outcome after the play: the table, the sentences, what they leave out, and what to do next."""
+    start_up = f"{whole.assumed.start_ups[0] / MINUTE:.0f} min"
+    print_text("", f"Outcome of {(whole.until - whole.begin) / HOUR:g} h", style="bold")
+    print_text(EACH)
+    print_table(workload_columns(whole))
+    print_text("", *sentences(whole), "")
+    print_text(
+        f"Unserved demand is above what the ready pods carry, minutes short are those with any. A pod carries its CPU "
+        f"request, serves {start_up} after it is asked for and is paid for from then on. With forecaster: the "
+        "recommended count as the HPA's floor.",
+        BENEFIT_MEANS,
+        *left_out_lines(whole.left_out),
+        ORIGIN,
+    )
+    print_text("", "On your own cluster: forecaster once --prometheus http://ADDRESS:9090", style="bold")

@@ -17,7 +17,6 @@ from forecaster.app.demo import DEMO_HISTORY
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import total
-from forecaster.report.demo_summary import minutes
 from forecaster.report.recommendations import table_of
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _so_far(moment: Moment) -> tuple[str, str]:
 
 def _spent(simulated: Simulated) -> str:
     account = total(one.account for one in simulated.values())
-    return f"{account.pod_hours:.0f} pod-hours, {minutes(account)} min short"
+    return f"{account.pod_hours:.0f} pod-hours, {account.short_minutes:.0f} min short"
 
 
 # Ctrl-C: the first one stops the demo at once, the others must not disturb its cleaning up.

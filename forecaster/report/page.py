@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from forecaster.report.printed import PrintedColumn
 
 HERE = Path(__file__).parent
 
@@ -44,20 +46,23 @@ def document(title: str, parts: Iterable[str]) -> str:
     return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def table(rows: Iterable[Sequence[str]], heads: Sequence[str], *, bold: Collection[int] = (), texts: int = 1) -> str:
-    """Rows under their heads; a table that is too wide scrolls by itself.
-
-    `bold` are rows that sum up others; so many first columns are `texts`, the others numbers.
-    """
-    kinds = [' class="text"' if i < texts else "" for i in range(len(heads))]
-    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for kind, name in zip(kinds, heads, strict=True))
+def table(columns: Sequence[PrintedColumn], *, total: bool = False) -> str:
+    """Columns under their heads; a table that is too wide scrolls by itself. With `total` the last row is a sum."""
+    kinds = ["" if one.right else ' class="text"' for one in columns]
+    head = "".join(f'<th scope="col"{kind}>{escape(one.head)}</th>' for kind, one in zip(kinds, columns, strict=True))
+    rows = list(zip(*(one.cells for one in columns), strict=True))
     body = "".join(
-        f"<tr{' class=all' if i in bold else ''}>"
+        f"<tr{' class=all' if total and i == len(rows) - 1 else ''}>"
         + "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
         + "</tr>"
         for i, row in enumerate(rows)
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def section(title: str, note: str, columns: Sequence[PrintedColumn], *, total: bool = True) -> list[str]:
+    """A heading, what the table under it says, and the table."""
+    return [f"<h2>{escape(title)}</h2>", *([paragraph(note, "soft")] if note else []), table(columns, total=total)]
 
 
 def items(lines: Iterable[str]) -> str:

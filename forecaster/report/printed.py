@@ -57,6 +57,25 @@ class PrintedColumn:
         return min(self.width, max(SENTENCE, longest))
 
 
+def columns_from(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequence[int], texts: int = 1
+) -> list[PrintedColumn]:
+    """Return rows of cells as columns, numbers but for the first `texts` and those of words; without a head, left out.
+
+    `ranks` say which columns go first where the terminal is narrow.
+    """
+    cells = zip(*rows, strict=True)
+    return [
+        PrintedColumn(head, each, rank=rank, right=i >= texts and head != BENEFIT_HEAD)
+        for i, (head, each, rank) in enumerate(zip(heads, cells, ranks, strict=True))
+        if head
+    ]
+
+
+BENEFIT_HEAD = "benefit"
+"""Head of the column with better, same or worse, which is no number."""
+
+
 class _Output(Console):
     """Standard output without wrapped lines; a closed pipe raises an error as everywhere."""
 
@@ -98,7 +117,7 @@ def table_rows(columns: Sequence[PrintedColumn], width: int | None) -> list[list
     room = UNBOUNDED if width is None else width
     spare = room - _taken(one.least for one in columns)
     widths = [min(one.width, one.least + max(spare, 0)) for one in columns]
-    heads = [one.head for one in columns]
+    heads = [one.head.upper() for one in columns]
     rows = zip(*(one.cells for one in columns), strict=True)
     return [_lines(cells, columns, widths) for cells in (heads, *rows)]
 
@@ -156,7 +175,12 @@ def wrapped(line: str, width: int, hang: int | None = None) -> str:
 
 def print_json(view: object) -> None:
     """One JSON document; `view` is anything that msgspec encodes."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(view), indent=2).decode() + "\n")
+    sys.stdout.write(json_text(view) + "\n")
+
+
+def json_text(view: object) -> str:
+    """Return the document as JSON that people can read, too."""
+    return msgspec.json.format(msgspec.json.encode(view), indent=2).decode()
 
 
 def print_yaml(view: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY, HOUR, MINUTE
-from forecaster.replay.strategies import HPA, NAIVE, PERFECT
+from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, ours_of
 from forecaster.report.plot import Area, Axis, Line, Mark, Plot, Tick, linear, logarithmic
 
 if TYPE_CHECKING:
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from forecaster.replay.comparison import WorkloadComparison
     from forecaster.replay.strategies import Strategy
 
-STRATEGY_STYLES = {HPA.name: "hpa", NAIVE: "naive", "policy": "other", "gated": "ours", PERFECT.name: "perfect"}
+STRATEGY_STYLES = {
+    HPA.name: "hpa",
+    NAIVE: "naive",
+    "policy": "other",
+    "gated": "ours",
+    DECIDED.name: "ours",
+    PERFECT.name: "perfect",
+}
 OWN_STYLE = "ours"
 """The class of our policy in plots that have but one."""
 PLACES = 480
@@ -126,11 +133,6 @@ def trajectory(one: WorkloadComparison, begin: datetime, titles: Mapping[str, st
     ).html()
 
 
-def ours_of(names: Iterable[str]) -> str:
-    """Our policy as the service follows it: behind its gate, where that was replayed."""
-    return "gated" if "gated" in set(names) else "policy"
-
-
 def _line(values: Sequence[float], up: Axis) -> list[tuple[float, float]]:
     last = max(1, len(values) - 1)
     return [(i / last, up.place(value)) for i, value in enumerate(values)]
@@ -162,4 +164,4 @@ def _tick(at: datetime, number: int, begin: datetime, length: timedelta) -> Tick
 def swatch(strategies: Sequence[tuple[str, str]]) -> str:
     """What the colours of a plot over time mean."""
     lines = "".join(f'<li><i class="{style}"></i>{title}</li>' for style, title in strategies)
-    return f'<ul class="key">{lines}<li><i class="shortage"></i>short under our policy</li></ul>'
+    return f'<ul class="key">{lines}<li><i class="shortage"></i>short with forecaster</li></ul>'

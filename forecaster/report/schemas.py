@@ -10,16 +10,15 @@ from forecaster.cycle.node_document import NodesView
 from forecaster.report.advice_document import AdvicesDocument
 from forecaster.report.catalogue import ModelsView, SettingsView
 from forecaster.report.checks import ChecksView
+from forecaster.report.comparison_view import ComparisonView
 from forecaster.report.decided import DiffView, HistoryView
-from forecaster.report.demo_view import DemoView
+from forecaster.report.demo import DemoView
 from forecaster.report.moved import MovedView
 from forecaster.report.passes import SimulationView
-from forecaster.report.realised import OutcomeView
 from forecaster.report.recommendations import ExplanationsDocument, RecommendationsDocument
-from forecaster.report.replay_view import ComparisonView
 from forecaster.report.sizes_backtest import SizesBacktestView
 from forecaster.report.tuned import TuningView
-from forecaster.report.week_view import WeekView
+from forecaster.report.week import WeekView
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -35,7 +34,7 @@ DOCUMENTS: dict[str, type] = {
     "models": ModelsView,
     "nodes": NodesView,
     "once": RecommendationsDocument,
-    "outcome": OutcomeView,
+    "outcome": ComparisonView,
     "recommend": AdvicesDocument,
     "replay": ComparisonView,
     "report": WeekView,

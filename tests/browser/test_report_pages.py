@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.weekly import NO_FIGURES, SizedWorkload, WeekOutcome, adoptions_of
-from forecaster.report.replay_page import page as replay_page
-from forecaster.report.week_page import week_page
+from forecaster.report.comparison_page import page as replay_page
+from forecaster.report.week import week_page
 from tests.browser.conftest import opened
 from tests.support.replays import looked_back
 
@@ -25,7 +24,7 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     file: Path = tmp_path_factory.mktemp("pages") / "page.html"
     one = looked_back()
     week = WeekOutcome(one, adoptions_of(one), [SizedWorkload(one.workloads[0].workload.id, NO_FIGURES, NO_FIGURES)])
-    text = week_page(week, Assumptions(), "") if request.param == "week" else replay_page(one, Assumptions(), "made up")
+    text = week_page(week) if request.param == "week" else replay_page(one)
     file.write_text(text, encoding="utf-8")
     return file.as_uri()
 

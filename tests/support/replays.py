@@ -10,6 +10,7 @@ import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.horizontal.standing import Gate, Standing
+from forecaster.replay.assumptions import Assumptions, Prices
 from forecaster.replay.compare import compare
 from forecaster.replay.comparison import Curve
 from forecaster.replay.gated import GateEvidence, GateSince
@@ -26,16 +27,25 @@ PAST = 200
 @cache
 def small_comparison() -> Comparison:
     """An hour from noon on."""
+    return _small(Assumptions())
+
+
+def _small(assumed: Assumptions) -> Comparison:
     jumps = np.r_[np.full(PAST, 2.0), np.tile(np.repeat([2.0, 6.0], 15), 2)]
     demand = np.array([jumps, np.ones(len(jumps))])
     workloads = (workload("web"), workload("batch", autoscaler=None))
     traces = Traces(workloads, NOON - minutes(PAST - 1), {CPU: demand})
-    return compare(traces, strategies=(HPA, PERFECT), begin=NOON, until=traces.end)
+    return compare(traces, strategies=(HPA, PERFECT), begin=NOON, until=traces.end, assumed=assumed)
 
 
-def looked_back(*, missing: float = 0.5) -> Comparison:
+def priced_comparison() -> Comparison:
+    """The small comparison at two euros for a core and hour."""
+    return _small(Assumptions(prices=Prices(core_hour=2.0, currency="EUR")))
+
+
+def looked_back(*, missing: float = 0.5, priced: bool = False) -> Comparison:
     """The same with the strategies of a look back: our policy leaves so many times the HPA's shortage."""
-    one = small_comparison()
+    one = priced_comparison() if priced else small_comparison()
 
     def scaled(curve: Curve, by: float) -> Curve:
         return Curve({s: replace(a, missing=a.missing * by) for s, a in curve.points.items()}, curve.track)

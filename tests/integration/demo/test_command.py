@@ -89,10 +89,10 @@ def test_the_play_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(answer["recommendations"]) == 11
     outcome = answer["outcome"]
     assert len(outcome["workloads"]) + len(outcome["left_out"]) == 11
-    for way in ("plain_hpa", "recommended_floor"):
-        spent = sum(one["compared"][way]["pod_hours"] for one in outcome["workloads"])
-        assert outcome["total"][way]["pod_hours"] == pytest.approx(spent)
-        assert 0 <= outcome["total"][way]["short_share"] <= 1
+    for way in ("hpa", "decided"):
+        spent = sum(one["strategies"][way]["own"]["pod_hours"] for one in outcome["workloads"])
+        assert outcome["total"][way]["own"]["pod_hours"] == pytest.approx(spent)
+        assert 0 <= outcome["total"][way]["own"]["short_share"] <= 1
 
 
 def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next(
@@ -100,7 +100,14 @@ def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next
 ) -> None:
     show_play(Output.TABLE, length=HALF_AN_HOUR)
     text = capsys.readouterr().out
-    for part in ("0.5 h of recorded load", "shop/search", "PLAIN HPA", "RECOMMENDED FLOOR", "data/reports, no HPA"):
+    for part in (
+        "0.5 h of recorded load",
+        "shop/search",
+        "UNSERVED DEMAND",
+        "MINUTES SHORT",
+        "With the HPA alone",
+        "data/reports",
+    ):
         assert part in text
     assert "forecaster once --prometheus" in "".join(text.splitlines()[-2:])
 
@@ -108,7 +115,9 @@ def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next
 def test_the_play_in_a_browser_prints_the_outcome_too(capsys: pytest.CaptureFixture[str]) -> None:
     show_dashboard(0, length=HALF_AN_HOUR, stay=lambda: None)
     text = capsys.readouterr().out
-    assert [part in text for part in ("PLAIN HPA", "RECOMMENDED FLOOR", "It stays at http://127.0.0.1:")] == [True] * 3
+    assert [part in text for part in ("UNSERVED DEMAND", "With the HPA alone", "It stays at http://127.0.0.1:")] == [
+        True
+    ] * 3
 
 
 def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:

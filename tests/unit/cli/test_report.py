@@ -31,7 +31,9 @@ def test_a_span_of_the_bundled_load_as_json_and_as_a_page(tmp_path: Path) -> Non
     found = json.loads(done.stdout)
     assert (found["begin"], found["until"]) == ("2021-10-20T18:00:00Z", "2021-10-21T00:00:00Z")
     assert [one["name"] for one in found["workloads"]] == ["search"]
-    assert found["summary"][0].startswith("Our policy was worse than the HPA alone")
+    assert found["summary"][0].startswith(
+        ("Forecaster was worse than the HPA alone", "No benefit: forecaster was worse")
+    )
     assert found["decided"] is None
     assert "What forecaster was worth" in page.read_text()
 

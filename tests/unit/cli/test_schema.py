@@ -7,24 +7,27 @@ import re
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from forecaster.cli import app
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import CPU
 from forecaster.errors import UnknownName
-from forecaster.replay.assumptions import Assumptions
-from forecaster.replay.realised import RealisedOutcome
+from forecaster.replay.realised import outcome_of
+from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import WeekOutcome, adoptions_of
-from forecaster.report.realised import outcome_view
-from forecaster.report.replay_view import comparison_view
+from forecaster.report.comparison_view import comparison_view
 from forecaster.report.schemas import DOCUMENTS, schema_of
-from forecaster.report.week_view import week_view
+from forecaster.report.week import week_view
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
-from tests.support.recommendations import NOON, workload_id
+from tests.support.builders import NOON, workload
 from tests.support.replays import looked_back, small_comparison
 
 if TYPE_CHECKING:
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 
     from click import Command
 
-WEB = workload_id("web")
 WIDTH = 80
 
 
@@ -94,10 +96,10 @@ def test_what_doctor_and_diff_print_is_of_their_schemas(measured: list[str], tmp
 
 
 def test_what_looks_back_is_of_its_schema() -> None:
-    one = looked_back()
+    one, nothing = looked_back(), Traces((workload("web"),), NOON, {CPU: np.ones((1, 5))})
     views = {
-        "outcome": outcome_view(RealisedOutcome(NOON, NOON, [], {WEB: "no decision"})),
-        "replay": comparison_view(small_comparison(), Assumptions(), ""),
+        "outcome": comparison_view(outcome_of(nothing, {}, Policies(Policy()), begin=NOON, until=NOON), tracks=False),
+        "replay": comparison_view(small_comparison()),
         "report": week_view(WeekOutcome(one, adoptions_of(one), [])),
     }
     for command, view in views.items():

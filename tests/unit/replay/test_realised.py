@@ -13,22 +13,25 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
 from forecaster.replay.benefit import Benefit
-from forecaster.replay.realised import DecidedCount, RealisedOutcome, floors_of, outcome_of
+from forecaster.replay.realised import DecidedCount, floors_of, outcome_of
 from forecaster.replay.traces import Traces
+from forecaster.report.comparison import left_out_lines, sentences
+from forecaster.report.comparison_view import comparison_view, print_comparison
 from forecaster.report.formats import Output
-from forecaster.report.realised import left_out_lines, outcome_view, print_realised, said
 from tests.support.builders import NOON, after, hpa, minutes, workload
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from forecaster.replay.comparison import Comparison
+
 WEB, CART = workload("web", autoscaler=hpa(highest=200)), workload("cart", autoscaler=hpa(highest=200))
 PAST, LENGTH = 200, 240
 JUMPS = np.r_[np.full(PAST, 2.0), np.tile(np.repeat([2.0, 8.0, 2.0], [50, 10, 60]), 2)]
 
 
-def outcome(*decisions: DecidedCount, pods: Sequence[float] | None = None) -> RealisedOutcome:
+def outcome(*decisions: DecidedCount, pods: Sequence[float] | None = None) -> Comparison:
     values = {CPU: np.array([JUMPS, np.full(len(JUMPS), 2.0)])}
     if pods is not None:
         values[PODS] = np.array([pods, pods], float)
@@ -59,37 +62,38 @@ def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
         DecidedCount(after(165), 16),
     )
     (one,) = found.workloads
-    assert one.plain.missing > 0
-    assert one.decided.missing == 0
-    assert one.benefit is Benefit.BETTER
+    assert one.curves["hpa"].own.missing > 0
+    assert one.curves["decided"].own.missing == 0
+    assert one.benefit("decided") is Benefit.BETTER
     assert found.left_out == {CART.id: "no decision about it was kept for that time"}
 
 
 def test_decisions_after_every_jump_are_named_as_a_loss() -> None:
     found = outcome(DecidedCount(after(-1), 1), DecidedCount(after(60), 30), DecidedCount(after(150), 1))
-    (one,) = found.worse
+    (one,) = found.worse("decided")
     assert one.workload is WEB
-    assert any("does better on shop/web" in sentence for sentence in said(found))
+    assert "worse than the HPA alone on 1 of 1 workload: shop/web" in sentences(found)[0]
 
 
 def test_what_the_pods_that_were_there_carried_stands_beside() -> None:
     pods = np.full(len(JUMPS), 4.0)
     (one,) = outcome(DecidedCount(NOON, 1), pods=pods).workloads
-    assert one.measured is not None
-    assert one.measured.pod_hours == pytest.approx(4.0 * LENGTH / 60)
-    assert one.measured.missing == pytest.approx(20 * 4.0 / 60)
+    measured = one.curves["measured"].own
+    assert measured.pod_hours == pytest.approx(4.0 * LENGTH / 60)
+    assert measured.missing == pytest.approx(20 * 4.0 / 60)
 
 
 def test_machines_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     found = outcome(DecidedCount(NOON, 6))
-    print_realised(found, Output.JSON)
-    assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(outcome_view(found)))
-    print_realised(found, Output.TABLE)
+    view = comparison_view(found, tracks=False)
+    print_comparison(found, Output.JSON, each=True)
+    assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(view))
+    print_comparison(found, Output.TABLE, each=True)
     assert "shop/web" in capsys.readouterr().out
 
 
 def test_nothing_kept_is_nothing_compared() -> None:
-    assert said(replace(outcome(), workloads=[]))[0].endswith("nothing to compare.")
+    assert sentences(replace(outcome(), workloads=[]))[0].endswith("nothing could be compared.")
 
 
 def test_what_is_left_out_is_grouped_by_its_reason() -> None:
@@ -104,7 +108,7 @@ def test_time_before_the_first_decision_is_not_judged() -> None:
     """The service was installed within the week: the days before are none of its own."""
     found = outcome(DecidedCount(after(45.5), 16), DecidedCount(after(62), 1))
     assert found.begin == after(46)
-    assert "12:46 to " in said(found)[0]
-    assert "no decision was recorded before" in said(found)[0]
-    assert found.plain.measured == minutes(LENGTH - 46)
-    assert found.decided.missing < found.plain.missing
+    assert "12:46 to " in sentences(found)[1]
+    assert "no decision was recorded before" in sentences(found)[1]
+    assert found.own("hpa").measured == minutes(LENGTH - 46)
+    assert found.own("decided").missing < found.own("hpa").missing

@@ -8,7 +8,8 @@ from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.replay.setup import Setup, at_share, setup_of
+from forecaster.replay.runs import with_targets_at
+from forecaster.replay.setup import Setup, setup_of
 
 CPU = Target("cpu", TargetType.UTILIZATION, 0.7)
 RATE = Target("http_requests_per_second", TargetType.AVERAGE_VALUE, 60.0)
@@ -44,6 +45,6 @@ def test_a_metric_that_is_not_read_is_named() -> None:
 
 
 def test_a_lower_target_is_a_whole_percent() -> None:
-    replayed = setup(workload(CPU))
+    replayed = setup(with_targets_at(workload(CPU), 0.855))
     assert isinstance(replayed, Setup)
-    assert at_share(replayed, 0.855).targets == (UtilizationTarget(CPU_SIGNAL, 60, 0.5),)
+    assert replayed.targets == (UtilizationTarget(CPU_SIGNAL, 60, 0.5),)

@@ -13,13 +13,11 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.domain.workload import ContainerLosses, Resources
-from forecaster.replay.assumptions import Assumptions, Prices
 from forecaster.replay.benefit import BENEFIT_MEANS
 from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
-from forecaster.report.week_page import week_page
-from forecaster.report.week_table import adopted_rows, rows_of, size_rows, told
-from forecaster.report.week_view import week_view
+from forecaster.report.comparison import sentences, workload_columns
+from forecaster.report.week import week_page, week_sections, week_view
 from tests.support.builders import GIB, NOON, minutes, workload
 from tests.support.replays import looked_back, small_comparison
 
@@ -64,9 +62,15 @@ def test_the_total_is_the_sum() -> None:
     assert total_figures([some, some]) == NO_FIGURES._replace(oom_kills=4, idle_core_hours=3.0)
 
 
-def outcome(*, missing: float = 0.5) -> WeekOutcome:
-    one = looked_back(missing=missing)
-    return WeekOutcome(one, adoptions_of(one), sizes().sizes, prices=Prices(core_hour=2.0))
+def outcome(*, missing: float = 0.5, priced: bool = False) -> WeekOutcome:
+    one = looked_back(missing=missing, priced=priced)
+    return WeekOutcome(one, adoptions_of(one), sizes().sizes)
+
+
+def cells(one: WeekOutcome, title: str) -> list[tuple[str, ...]]:
+    """The rows of a table of the week."""
+    (found,) = [each for each in week_sections(one) if each.title == title]
+    return list(zip(*(column.cells for column in found.columns), strict=True))
 
 
 def test_what_was_expected_stands_beside_what_came() -> None:
@@ -74,7 +78,7 @@ def test_what_was_expected_stands_beside_what_came() -> None:
     assert one.at == NOON + minutes(30)
     assert (one.expected_reactive, one.expected) == (0.04, 0.01)
     assert one.realised == pytest.approx(one.reactive / 2)
-    ((_, at, *shares),) = adopted_rows(outcome())
+    ((_, at, *shares),) = cells(outcome(), "Expected and realised")
     assert at == "2026-03-01 12:30"
     assert shares[:2] == ["4.000%", "1.000%"]
 
@@ -85,29 +89,35 @@ def test_a_forecast_that_never_acted_was_not_adopted() -> None:
 
 def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
     worse = outcome(missing=1.5)
-    first = "No benefit: our policy was worse than the HPA alone on 1 of 1 workload"
-    assert told(worse)[0].startswith(first)
+    first = "No benefit: forecaster was worse than the HPA alone on 1 of 1 workload"
+    assert sentences(worse.comparison)[0].startswith(first)
     assert week_view(worse).summary[0].startswith(first)
-    text = week_page(worse, Assumptions(), "made up")
+    text = week_page(worse)
     assert text.index(first) < text.index("<table")
     assert BENEFIT_MEANS in text
-    assert [rows_of(one)[0][-1] for one in (worse, outcome())] == ["worse", "better"]
-    assert told(outcome())[0].startswith("Our policy was worse than the HPA alone on none of 1 workload; better on 1,")
+    verdicts = [workload_columns(one.comparison)[-1].cells[0] for one in (worse, outcome())]
+    assert verdicts == ["worse", "better"]
+    first = "Forecaster was worse than the HPA alone on none of 1 workload; better on 1,"
+    assert sentences(outcome().comparison)[0].startswith(first)
 
 
 def test_a_week_without_any_benefit_says_so_and_what_to_do() -> None:
-    said = told(outcome(missing=1.0))[0]
-    assert said.startswith("No benefit: our policy was worse than the HPA alone on none of 1 workload; better on none,")
+    said = sentences(outcome(missing=1.0).comparison)[0]
+    assert said.startswith("No benefit: forecaster was worse than the HPA alone on none of 1 workload; better on none,")
     assert said.endswith("`forecaster tune` looks for a policy that would have been better.")
 
 
+def test_the_week_names_the_same_four_numbers_for_the_hpa_alone_and_for_forecaster() -> None:
+    said = sentences(outcome(priced=True).comparison)
+    for line in (next(one for one in said if "HPA alone: " in one), next(one for one in said if "(gated): " in one)):
+        assert [name in line for name in ("unserved demand", "minutes short", "pod-hours", "money")] == [True] * 4
+
+
 def test_money_is_that_of_the_pods_and_absent_without_prices() -> None:
-    one = outcome()
-    assert one.money("gated") == pytest.approx(2.0 * one.comparison.own("gated").pod_hours)
-    assert "HPA money" in week_page(one, Assumptions(), "")
-    free = WeekOutcome(one.comparison, one.adoptions, one.sizes)
-    assert free.money("gated") is None
-    assert "HPA money" not in week_page(free, Assumptions(), "")
+    one = outcome(priced=True).comparison
+    assert one.own("gated").money == pytest.approx(2.0 * one.own("gated").pod_hours)
+    assert "money, EUR" in week_page(outcome(priced=True))
+    assert "money" not in week_page(outcome())
 
 
 def test_machines_get_all_of_it() -> None:
@@ -120,17 +130,16 @@ def test_machines_get_all_of_it() -> None:
 
 
 def test_the_last_row_of_sizes_is_the_sum() -> None:
-    (one, total) = size_rows(outcome())
+    (one, total) = cells(outcome(), "Requests and limits")
     assert one[1:] == total[1:]
     assert total[0] == "all"
 
 
-def test_losses_and_money_are_told_with_their_units() -> None:
+def test_losses_are_told_as_they_happened() -> None:
     one = outcome()
     id_ = one.comparison.workloads[0].workload.id
-    lossy = replace(one, losses={id_: ContainerLosses(3, None)}, prices=Prices(core_hour=2.0, currency="EUR"))
-    page = week_page(lossy, Assumptions(), "made up")
-    assert "our EUR" in page
+    lossy = replace(one, losses={id_: ContainerLosses(3, None)})
+    page = week_page(lossy)
     assert "OOM kills and throttling as they happened" in page
     told = week_view(lossy).workloads[0].losses
     assert told is not None

@@ -1,4 +1,7 @@
-"""The outcome for machines: hours, minutes, ratios 0-1, amounts in the signal's unit; null where there is no figure."""
+"""A comparison of strategies on standard output: tables and sentences for people, a document for machines.
+
+The document has hours, minutes, ratios 0-1, amounts in the signal's unit, and null where there is no figure.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.report.replay_table import limits_of
+from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.report.comparison import (
+    COMPARISON_LEGEND,
+    EACH,
+    left_out_lines,
+    limits_of,
+    sentences,
+    strategy_columns,
+    workload_columns,
+)
+from forecaster.report.printed import Printable, flat, print_as, print_table, print_text
 
 if TYPE_CHECKING:
     from forecaster.replay.account import Account
-    from forecaster.replay.assumptions import Assumptions, Prices
+    from forecaster.replay.assumptions import Assumptions
     from forecaster.replay.comparison import Comparison, WorkloadComparison
+    from forecaster.report.formats import Output
 
 
 class AccountView(msgspec.Struct, frozen=True, gc=False):
@@ -63,6 +77,8 @@ class WorkloadView(msgspec.Struct, frozen=True):
     pod_capacity: float
     needs: AccountView
     strategies: dict[str, CurveView]
+    benefit: str | None = None
+    """`better`, `same` or `worse` than the HPA alone with forecaster; null where it is not compared."""
 
 
 class LeftOutView(msgspec.Struct, frozen=True, gc=False):
@@ -115,23 +131,26 @@ class ComparisonView(msgspec.Struct, frozen=True):
     limits: tuple[str, ...]
     gates: list[GateView] = []
     """Gates of every workload, day by day."""
+    summary: list[str] = []
+    """The outcome in sentences, where forecaster was worse first."""
 
 
-def comparison_view(one: Comparison, assumed: Assumptions, origin: str, *, tracks: bool = True) -> ComparisonView:
-    """Return the result of the replay as one document."""
-    prices = assumed.prices
+def comparison_view(one: Comparison, *, tracks: bool = True) -> ComparisonView:
+    """Return the comparison as one document."""
+    priced = one.prices is not None
     return ComparisonView(
         begin=one.begin,
         until=one.until,
-        origin=origin,
-        assumed=_assumptions(assumed),
+        origin=one.origin,
+        assumed=_assumptions(one.assumed),
         titles={strategy.name: strategy.title for strategy in one.strategies},
         total={strategy.name: _total(one, strategy.name) for strategy in one.strategies},
-        needs=account_view(one.bound()),
-        workloads=[_workload(each, prices, tracks=tracks) for each in one.workloads],
+        needs=account_view(one.bound(), priced=priced),
+        workloads=[_workload(each, one, tracks=tracks) for each in one.workloads],
         left_out=[LeftOutView(*id_, reason) for id_, reason in one.left_out.items()],
         seconds=dict(one.seconds),
-        limits=limits_of(assumed.feedback),
+        limits=limits_of(one.assumed.feedback),
+        summary=sentences(one),
         gates=[
             GateView(*id_, one.begin + at.minute * MINUTE, at.gate.standing, at.gate.forecaster, at.gate.why)
             for id_, stood in one.gates.items()
@@ -140,15 +159,15 @@ def comparison_view(one: Comparison, assumed: Assumptions, origin: str, *, track
     )
 
 
-def account_view(account: Account, pod_hour: float | None = None) -> AccountView:
+def account_view(account: Account, *, priced: bool) -> AccountView:
     """An account in plain numbers."""
     return AccountView(
         pod_hours=account.pod_hours,
-        short_minutes=account.short.total_seconds() / 60,
+        short_minutes=account.short_minutes,
         short_share=account.short_share,
         missing_share=account.missing_share,
         changes=account.changes,
-        money=None if pod_hour is None else account.pod_hours * pod_hour,
+        money=account.money if priced else None,
     )
 
 
@@ -166,31 +185,67 @@ def _assumptions(assumed: Assumptions) -> AssumptionsView:
 
 
 def _total(one: Comparison, name: str) -> CurveView:
-    """The sum over workloads; pods of different sizes have no common price, so money stays with the workloads."""
-    points = [PointView(share, account_view(account)) for share, account in one.curve(name).items()]
-    return CurveView(account_view(one.own(name)), one.ratio(name), one.saved(name), points)
+    """The sum over workloads."""
+    priced = one.prices is not None
+    points = [PointView(share, account_view(account, priced=priced)) for share, account in one.curve(name).items()]
+    return CurveView(account_view(one.own(name), priced=priced), one.ratio(name), one.saved(name), points)
 
 
-def _workload(one: WorkloadComparison, prices: Prices | None, *, tracks: bool) -> WorkloadView:
-    pod_hour = None if prices is None else prices.of_pod(one.workload.resources)
+def _workload(one: WorkloadComparison, whole: Comparison, *, tracks: bool) -> WorkloadView:
+    priced = whole.prices is not None
     return WorkloadView(
         *one.workload.id,
         fills=str(one.setup.capacity.signal),
         pod_capacity=one.setup.capacity.amount,
-        needs=account_view(one.bound, pod_hour),
-        strategies={name: _curve(one, name, pod_hour, tracks=tracks) for name in one.curves},
+        needs=account_view(one.bound, priced=priced),
+        strategies={name: _curve(one, name, priced=priced, tracks=tracks) for name in one.curves},
+        benefit=str(one.benefit(whole.ours)) if whole.ours in one.curves else None,
     )
 
 
-def _curve(one: WorkloadComparison, name: str, pod_hour: float | None, *, tracks: bool) -> CurveView:
+def _curve(one: WorkloadComparison, name: str, *, priced: bool, tracks: bool) -> CurveView:
     curve = one.curves[name]
     track = curve.track
     return CurveView(
-        own=account_view(curve.own, pod_hour),
+        own=account_view(curve.own, priced=priced),
         missing_at_equal_cost=one.ratio(name),
         pod_hours_saved_at_equal_shortage=one.saved(name),
-        frontier=[PointView(share, account_view(account, pod_hour)) for share, account in curve.points.items()],
+        frontier=[PointView(share, account_view(account, priced=priced)) for share, account in curve.points.items()],
         track=TrackView(track.asked.tolist(), track.ready.tolist(), track.floor.tolist(), track.missing.tolist())
         if tracks
         else None,
     )
+
+
+def print_comparison(whole: Comparison, output: Output, *, each: bool = False) -> None:
+    """Print a comparison, with `each` workload by workload; a row of CSV is a strategy on a workload."""
+    view = comparison_view(whole, tracks=not each)
+    result = Printable(
+        table=lambda wide: _print(whole, wide=wide, each=each),
+        document=lambda: view,
+        rows=lambda: [
+            {"namespace": one.namespace, "kind": one.kind, "name": one.name, "strategy": name}
+            | flat(msgspec.to_builtins(msgspec.structs.replace(curve, track=None)))
+            for one in view.workloads
+            for name, curve in one.strategies.items()
+        ],
+        ids=lambda: (one.workload.id for one in whole.workloads),
+    )
+    print_as(output, result)
+
+
+def _print(whole: Comparison, *, wide: bool, each: bool) -> None:
+    print_text(*sentences(whole))
+    if whole.workloads:
+        print_table(strategy_columns(whole), wide=wide)
+        print_text(COMPARISON_LEGEND, style="dim")
+    if whole.workloads and each:
+        print_text("", EACH)
+        print_table(workload_columns(whole), wide=wide)
+        print_text(BENEFIT_MEANS, style="dim")
+    print_text(*left_out_lines(whole.left_out))
+    if whole.workloads and wide and whole.seconds:
+        took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in whole.seconds.items())
+        print_text(f"It took: {took}.", style="dim")
+    if whole.workloads:
+        print_text(f"Beware: {limits_of(whole.assumed.feedback)[0]}", style="dim")

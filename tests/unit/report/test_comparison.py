@@ -8,16 +8,23 @@ from html.parser import HTMLParser
 import msgspec
 
 from forecaster.horizontal.standing import Gate, Standing
-from forecaster.replay.assumptions import Assumptions, Prices
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.comparison import Comparison, Curve
 from forecaster.replay.gated import GateSince
 from forecaster.replay.strategies import policy_with
+from forecaster.report.comparison import (
+    REPLAY_LIMITS,
+    lead_sentence,
+    sentences,
+    strategy_columns,
+    workload_columns,
+    worst_hours,
+)
+from forecaster.report.comparison_page import page
+from forecaster.report.comparison_view import comparison_view
 from forecaster.report.plot import Line, Plot
-from forecaster.report.replay_page import page
-from forecaster.report.replay_table import REPLAY_LIMITS, lead_sentence, rows_of, sentences, worse_of, worst_hours
-from forecaster.report.replay_view import comparison_view
 from tests.support.builders import NOON, minutes
-from tests.support.replays import small_comparison
+from tests.support.replays import priced_comparison, small_comparison
 
 VOID = {"meta"}
 PRICE_OF_A_POD = 2.0
@@ -45,7 +52,7 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_whole_and_loads_nothing() -> None:
-    text = page(small_comparison(), Assumptions(), "two <made up> series")
+    text = page(replace(small_comparison(), origin="two <made up> series"))
     tags = Tags()
     tags.feed(text)
     assert not tags.open
@@ -57,13 +64,13 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
 
 
 def test_the_page_states_its_limits_and_what_was_left_out() -> None:
-    text = page(small_comparison(), Assumptions(), "")
+    text = page(small_comparison())
     assert all(limit[:40] in text for limit in REPLAY_LIMITS)
     assert "no HPA scales it" in text
 
 
-def test_the_page_names_the_worst_hours_and_the_money() -> None:
-    text = page(small_comparison(), Assumptions(prices=Prices(core_hour=2.0)), "")
+def test_the_page_names_the_worst_hours() -> None:
+    text = page(small_comparison())
     (hour,) = worst_hours(small_comparison())
     assert hour.at == NOON
     assert hour.missing["hpa"] > hour.missing["perfect"] == 0.0
@@ -71,9 +78,20 @@ def test_the_page_names_the_worst_hours_and_the_money() -> None:
         f'<td class="text">2026-03-01 12:00</td><td class="text">{hour.workload}</td>'
         f"<td>{hour.missing['hpa']:.2f}</td><td>0.00</td>"
     ) in text
-    spent = small_comparison().own("hpa").pod_hours * PRICE_OF_A_POD
-    assert f'<td class="text">all</td><td>{spent:.2f}</td>' in text
-    assert "<h2>Money</h2>" not in page(small_comparison(), Assumptions(), "")
+
+
+def test_money_stands_beside_pod_hours_in_the_currency_of_the_prices_and_nowhere_without_them() -> None:
+    one = with_ours(priced_comparison(), missing=0.5)
+    spent = f"{small_comparison().own('hpa').pod_hours * PRICE_OF_A_POD:.2f}"
+    assert f"money {spent} EUR" in " ".join(sentences(one))
+    assert [column.head for column in workload_columns(one)][1:5] == [
+        "unserved demand",
+        "minutes short",
+        "pod-hours",
+        "money, EUR",
+    ]
+    assert f"<td>{spent}</td>" in page(one)
+    assert "money" not in page(with_ours(small_comparison(), missing=0.5))
 
 
 def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
@@ -83,18 +101,17 @@ def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
     gated = replace(one, gates={id_: stood})
     assert "the gate lets the forecast act on 1 of 1 workload, 25% of the time" in " ".join(sentences(gated))
     said = "the forecast acts 25% of the time; in the end acting, promoted: it was better."
-    assert said in page(gated, Assumptions(), "")
-    seen = comparison_view(gated, Assumptions(), "").gates
+    assert said in page(gated)
+    seen = comparison_view(gated).gates
     assert [(view.standing, view.at) for view in seen] == [("observe", NOON), ("acting", NOON + minutes(45))]
 
 
 def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -> None:
-    view = msgspec.to_builtins(
-        comparison_view(small_comparison(), Assumptions(prices=Prices(core_hour=2.0)), "made up")
-    )
+    view = msgspec.to_builtins(comparison_view(priced_comparison()))
     workload = view["workloads"][0]
     curve = workload["strategies"]["hpa"]
     assert curve["own"]["money"] == 2.0 * curve["own"]["pod_hours"]
+    assert view["total"]["hpa"]["own"]["money"] == curve["own"]["money"]
     assert len(curve["frontier"]) == len(Assumptions().shares)
     assert len(curve["track"]["asked"]) == 60
     assert view["left_out"][0]["reason"].startswith("no HPA")
@@ -102,9 +119,9 @@ def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -
 
 
 def test_there_is_a_row_for_everybody_and_one_for_the_bound() -> None:
-    rows = rows_of(small_comparison())
-    assert [row[0] for row in rows] == ["the HPA alone", "perfect foresight", "theoretical minimum"]
-    assert len({len(row) for row in rows}) == 1
+    names, *others = strategy_columns(small_comparison())
+    assert list(names.cells) == ["the HPA alone", "perfect foresight", "theoretical minimum"]
+    assert {len(column.cells) for column in others} == {3}
 
 
 def test_sentences_name_both_sides() -> None:
@@ -131,33 +148,33 @@ def with_ours(one: Comparison, *, missing: float, pod_hours: float = 1.0) -> Com
 def test_where_we_were_worse_comes_first() -> None:
     worse = with_ours(small_comparison(), missing=1.5)
     (named,) = worse.workloads
-    first = f"No benefit: our policy was worse than the HPA alone on 1 of 1 workload: {named.workload.id};"
+    first = f"No benefit: forecaster was worse than the HPA alone on 1 of 1 workload: {named.workload.id};"
     assert lead_sentence(worse).startswith(first)
-    text = page(worse, Assumptions(), "")
+    text = page(worse)
     assert 0 < text.index(first) < min(text.index("With the HPA alone"), text.index("<table"))
     assert "worse than the HPA</span>" in text
 
 
 def test_where_we_were_worse_nowhere_the_first_sentence_says_so() -> None:
     better = with_ours(small_comparison(), missing=0.5)
-    assert lead_sentence(better).startswith("Our policy was worse than the HPA alone on none of 1 workload")
-    assert "worse than the HPA</span>" not in page(better, Assumptions(), "")
+    assert lead_sentence(better).startswith("Forecaster was worse than the HPA alone on none of 1 workload")
+    assert "worse than the HPA</span>" not in page(better)
 
 
 def test_more_pods_than_at_any_target_for_no_less_shortage_are_worse() -> None:
-    assert worse_of(with_ours(small_comparison(), missing=1.2, pod_hours=9.0), "policy")
-    assert not worse_of(with_ours(small_comparison(), missing=0.2, pod_hours=9.0), "policy")
+    assert with_ours(small_comparison(), missing=1.2, pod_hours=9.0).worse("policy")
+    assert not with_ours(small_comparison(), missing=0.2, pod_hours=9.0).worse("policy")
 
 
 def test_strategies_that_coincide_are_drawn_once_and_said_to_be_the_same() -> None:
     same = with_ours(small_comparison(), missing=1.0)
-    text = page(same, Assumptions(), "")
-    assert "our policy (adaptive): the same as the HPA alone" in text
-    assert text.count("our policy (adaptive), targets") == 0
+    text = page(same)
+    assert "forecaster, ungated: the same as the HPA alone" in text
+    assert text.count("forecaster, ungated, targets") == 0
 
 
 def test_the_owners_own_point_is_marked_and_every_point_says_its_figures() -> None:
-    text = page(small_comparison(), Assumptions(), "")
+    text = page(small_comparison())
     assert text.count("the targets that the owners set</span>") == 2  # all workloads, and the only one
     own = small_comparison().own("hpa")
     assert f"the HPA alone, targets as the owner set them: {own.pod_hours:.1f} pod-hours" in text

@@ -1,0 +1,287 @@
+"""A look back on a week: figures of sizes, losses and adoptions beside the comparison of strategies.
+
+The document for machines has hours, ratios 0-1, money in the currency of the prices, and null without a figure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from forecaster.domain.amounts import UNKNOWN_AMOUNT
+from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.strategies import HPA, NAIVE
+from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, total_figures
+from forecaster.report.comparison import (
+    ALL,
+    EACH,
+    REPLAY_LIMITS,
+    left_out_lines,
+    sentences,
+    workload_columns,
+)
+from forecaster.report.comparison_page import page
+from forecaster.report.comparison_view import AccountView, ComparisonView, LeftOutView, account_view, comparison_view
+from forecaster.report.page import items, paragraph, section
+from forecaster.report.printed import (
+    Printable,
+    PrintedColumn,
+    columns_from,
+    flat,
+    percent,
+    print_as,
+    print_table,
+    print_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.replay.comparison import WorkloadComparison
+    from forecaster.replay.weekly import WeekOutcome
+    from forecaster.report.formats import Output
+
+NAMES = (HPA.name, NAIVE, SERVICE_STRATEGY)
+DECIDED_NOTE = "The decisions of the ledger as they were made, as floors of the HPAs, on the load that came."
+
+
+class WeekSection(NamedTuple):
+    """A table of the week: its heading on the page, what it says there, and how a terminal introduces it."""
+
+    title: str
+    note: str
+    spoken: str
+    columns: list[PrintedColumn]
+    total: bool = True
+    """Whether the last row is a sum."""
+
+
+def week_sections(one: WeekOutcome) -> Iterator[WeekSection]:
+    """What stands beside the comparison, where there is any: sizes, losses, adoptions."""
+    if one.sizes:
+        yield WeekSection("Requests and limits", SIZED, SIZES_SPOKEN, _size_columns(one))
+    if one.losses:
+        yield WeekSection("OOM kills and throttling as they happened", LOST, LOSSES_SPOKEN, _loss_columns(one))
+    if one.adoptions:
+        yield WeekSection("Expected and realised", ADOPTED, ADOPTIONS_SPOKEN, _adoption_columns(one), total=False)
+
+
+SIZED = (
+    "Of one pod, over the same time: with the requests and limits that the owners state, and with ours. A kill is five "
+    "minutes in which more memory was wanted than the limit. What limits cut off then is in no history."
+)
+SIZES_SPOKEN = "Requests and limits of one pod, as their owners state them and ours:"
+SIZE_HEADS = (
+    "workload",
+    *("OOM kills", "with ours"),
+    *("throttled core-h", "throttled with ours"),
+    *("idle core-h", "idle core-h with ours"),
+    *("idle GiB-h", "idle GiB-h with ours"),
+)
+
+
+def _size_columns(one: WeekOutcome) -> list[PrintedColumn]:
+    """Requests and limits of each workload as stated and ours, and of all."""
+    rows = [(str(each.workload), each.stated, each.ours) for each in one.sizes]
+    rows.append((ALL, total_figures(each.stated for each in one.sizes), total_figures(each.ours for each in one.sizes)))
+    cells = [
+        (name, *(_amount(figure) for pair in zip(before, after, strict=True) for figure in pair))
+        for name, before, after in rows
+    ]
+    return columns_from(SIZE_HEADS, cells, (0, 0, 0, 1, 1, 2, 2, 3, 3))
+
+
+LOST = (
+    "As Prometheus tells it of the limits that were in force: kills by the restarts that followed them, and the time "
+    "for which CPU limits held containers back. Workloads without either are left out."
+)
+LOSSES_SPOKEN = "OOM kills and time held back by CPU limits, as they happened:"
+
+
+def _loss_columns(one: WeekOutcome) -> list[PrintedColumn]:
+    """OOM kills and throttling as they happened, of each workload that had any, and of all."""
+    losses = one.losses or {}
+    rows = [(str(id_), _amount(of.oom_kills), _amount(of.throttled_hours)) for id_, of in losses.items() if any(of)]
+    kills = [of.oom_kills for of in losses.values() if of.oom_kills is not None]
+    hours = [of.throttled_hours for of in losses.values() if of.throttled_hours is not None]
+    total = (ALL, _amount(sum(kills) if kills else None), _amount(sum(hours) if hours else None))
+    return columns_from(("workload", "OOM kills", "throttled container-h"), [*sorted(rows), total], (0, 0, 0))
+
+
+ADOPTED = (
+    "Demand short for the pod-hours that the HPA alone spends: as the gate expected when it let a forecast act, judged "
+    "on the days before by the signal of the HPA's target, and as it came over the whole time, by what fills a pod."
+)
+ADOPTIONS_SPOKEN = "Unserved demand for the HPA's pod-hours, expected when the gate let a forecast act, and as it came:"
+ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA realised", "ours realised")
+
+
+def _adoption_columns(one: WeekOutcome) -> list[PrintedColumn]:
+    """What was expected of each forecast when its gate let it act, and what came, for the HPA's pod-hours."""
+    rows = [
+        (
+            str(each.workload),
+            f"{each.at:%Y-%m-%d %H:%M}",
+            *map(percent, (each.expected_reactive, each.expected, each.reactive, each.realised)),
+        )
+        for each in one.adoptions
+    ]
+    return columns_from(ADOPTED_HEADS, rows, (0, 2, 1, 0, 1, 0), texts=2)
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN_AMOUNT
+    return str(value) if isinstance(value, int) else f"{value:.1f}"
+
+
+# On a terminal, and as a page.
+
+
+def print_week(one: WeekOutcome, output: Output) -> None:
+    """Print it; a row of CSV is a workload."""
+    result = Printable(
+        table=lambda wide: _print(one, wide=wide),
+        document=lambda: week_view(one),
+        rows=lambda: [flat(msgspec.to_builtins(each)) for each in week_view(one).workloads],
+        ids=lambda: (each.workload.id for each in one.comparison.ordered()),
+    )
+    print_as(output, result)
+
+
+def _print(one: WeekOutcome, *, wide: bool) -> None:
+    print_text(*sentences(one.comparison))
+    if one.decided:
+        print_text("", DECIDED_NOTE, *sentences(one.decided))
+    if one.comparison.workloads:
+        print_text("", EACH)
+        print_table(workload_columns(one.comparison), wide=wide)
+        print_text(BENEFIT_MEANS, style="dim")
+    for each in week_sections(one):
+        print_text("", each.spoken)
+        print_table(each.columns, wide=wide)
+    print_text(*left_out_lines(one.comparison.left_out))
+    print_text(f"Beware: {REPLAY_LIMITS[0]} (--html and -o json say more.)", style="dim")
+
+
+def week_page(one: WeekOutcome) -> str:
+    """The whole page."""
+    further = [part for each in week_sections(one) for part in section(*each[:2], each.columns, total=each.total)]
+    if one.decided:
+        decided = [paragraph(DECIDED_NOTE, "soft"), items(sentences(one.decided))]
+        further = ["<h2>As it was decided</h2>", *decided, *further]
+    return page(one.comparison, title="What forecaster was worth", further=further)
+
+
+# For machines.
+
+
+STRATEGIES = {"hpa": HPA.name, "seasonal_naive": NAIVE, "ours": SERVICE_STRATEGY}
+"""Strategies by name in the document."""
+
+
+class SizesView(msgspec.Struct, frozen=True, gc=False):
+    """What came of the requests and limits of one pod."""
+
+    oom_kills: int
+    throttled_core_hours: float
+    idle_core_hours: float
+    idle_gib_hours: float
+
+
+class BothSizes(msgspec.Struct, frozen=True):
+    """Sizes as the owner states them, and ours."""
+
+    stated: SizesView
+    ours: SizesView
+
+
+class LossesView(msgspec.Struct, frozen=True, gc=False):
+    """OOM kills and container-hours held back by CPU limits, as they happened; null is not known."""
+
+    oom_kills: int | None
+    throttled_container_hours: float | None
+
+
+class AdoptionView(msgspec.Struct, frozen=True, gc=False):
+    """Shares of the demand short for the HPA's pod-hours, as expected when it began to act, and as it came."""
+
+    at: datetime
+    expected_reactive_missing_share: float
+    expected_missing_share: float
+    reactive_missing_share: float
+    realised_missing_share: float | None
+
+
+class WeekWorkload(msgspec.Struct, frozen=True):
+    """One workload; `benefit` is better, same or worse than the HPA alone for the same pod-hours."""
+
+    namespace: str
+    kind: str
+    name: str
+    benefit: str
+    strategies: dict[str, AccountView]
+    missing_at_equal_cost: float | None
+    sizes: BothSizes | None
+    losses: LossesView | None
+    adoption: AdoptionView | None
+
+
+class WeekView(msgspec.Struct, frozen=True):
+    """All of it, the workloads on which we were worse first."""
+
+    begin: datetime
+    until: datetime
+    summary: list[str]
+    worse: list[str]
+    total: dict[str, AccountView]
+    missing_at_equal_cost: float | None
+    sizes: BothSizes | None
+    workloads: list[WeekWorkload]
+    decided: ComparisonView | None
+    """The decisions of the ledger as they were made."""
+    left_out: list[LeftOutView]
+    limits: tuple[str, ...]
+
+
+def week_view(one: WeekOutcome) -> WeekView:
+    """The look back in plain numbers."""
+    whole = one.comparison
+    stated, ours = (total_figures(getattr(each, name) for each in one.sizes) for name in ("stated", "ours"))
+    accounts = {
+        said: account_view(whole.own(name), priced=whole.prices is not None) for said, name in STRATEGIES.items()
+    }
+    return WeekView(
+        begin=whole.begin,
+        until=whole.until,
+        summary=sentences(whole),
+        worse=[str(each.workload.id) for each in whole.worse(SERVICE_STRATEGY)],
+        total=accounts if whole.workloads else {},
+        missing_at_equal_cost=whole.ratio(SERVICE_STRATEGY) if whole.workloads else None,
+        sizes=_both(stated, ours) if one.sizes else None,
+        workloads=[_workload(one, each) for each in whole.ordered()],
+        decided=comparison_view(one.decided, tracks=False) if one.decided else None,
+        left_out=[LeftOutView(*id_, reason) for id_, reason in whole.left_out.items()],
+        limits=REPLAY_LIMITS,
+    )
+
+
+def _workload(one: WeekOutcome, each: WorkloadComparison) -> WeekWorkload:
+    sized = next((some for some in one.sizes if some.workload == each.workload.id), None)
+    adopted = next((some for some in one.adoptions if some.workload == each.workload.id), None)
+    priced = one.comparison.prices is not None
+    return WeekWorkload(
+        *each.workload.id,
+        benefit=each.benefit(SERVICE_STRATEGY),
+        strategies={said: account_view(each.curves[name].own, priced=priced) for said, name in STRATEGIES.items()},
+        missing_at_equal_cost=each.ratio(SERVICE_STRATEGY),
+        sizes=_both(sized.stated, sized.ours) if sized else None,
+        losses=LossesView(*one.losses[each.workload.id]) if one.losses and each.workload.id in one.losses else None,
+        adoption=AdoptionView(*adopted[1:]) if adopted else None,
+    )
+
+
+def _both(stated: SizeFigures, ours: SizeFigures) -> BothSizes:
+    return BothSizes(SizesView(*stated), SizesView(*ours))
