@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from deploy.generate import chart, roles, trait
+from deploy.generate import chart, grafana, roles, trait
 from deploy.generate.kustomized import DEPLOY
 from forecaster.resources.definitions import definitions_text
 
@@ -18,9 +18,8 @@ DEFINITIONS = DEPLOY / "components" / "resources" / "definitions.yaml"
 def main(arguments: list[str]) -> int:
     """The exit code."""
     checked = "--check" in arguments
-    found = changed(
-        roles.files() | {DEFINITIONS: definitions_text()}, checked=checked
-    )  # first: the chart has them, too
+    first = roles.files() | grafana.files() | {DEFINITIONS: definitions_text()}  # the chart has them, too
+    found = changed(first, checked=checked)
     made = chart.files() | trait.files()
     found += changed(made, checked=checked)
     left = [file for file in (chart.CHART / "templates").glob("*.yaml") if file not in made]

@@ -13,10 +13,10 @@ import pytest
 import yaml
 from requests import get
 
+from deploy.generate.grafana import BOARDS
 from forecaster.app.child import ServingProcess
 from forecaster.app.serve import table_path
 from forecaster.domain.window import MINUTE
-from forecaster.report.grafana.dashboards import BOARDS
 from forecaster.serving.options import Address, ServingOptions
 from tests.support.builders import NOON, hpa, workload
 from tests.support.composed import composed, recorded_cluster, tick
@@ -112,9 +112,9 @@ def test_every_panel_shows_numbers(scraped: RealPrometheus) -> None:
 
 
 def test_every_choice_of_a_reader_has_values(scraped: RealPrometheus) -> None:
-    for one in (variable for board in BOARDS for variable in board.variables):
-        selector, label = re.fullmatch(r"label_values\((.+), (\w+)\)", filled_in(one.query)).groups()  # type: ignore[union-attr]
-        assert CHOSEN[one.name] in asked(scraped, f"label/{label}/values", **{"match[]": selector})
+    for name, query in (variable for board in BOARDS for variable in board.variables.items()):
+        selector, label = re.fullmatch(r"label_values\((.+), (\w+)\)", filled_in(query)).groups()  # type: ignore[union-attr]
+        assert CHOSEN[name] in asked(scraped, f"label/{label}/values", **{"match[]": selector})
 
 
 def test_no_metric_is_unknown(scraped: RealPrometheus) -> None:

@@ -1,9 +1,19 @@
-"""A dashboard as Grafana's classic JSON model has it (schema version 39, Grafana 10.4 and later, which migrate it)."""
+"""Dashboards as Grafana's classic JSON model has them (schema version 39, Grafana 10.4 and later, which migrate it).
+
+Panels, units and queries are data: `dashboards.yaml`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import json
+from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from deploy.generate.kustomized import DEPLOY
+
+DASHBOARDS = DEPLOY / "components" / "monitoring" / "dashboards"
 SCHEMA_VERSION = 39
 GRID_COLUMNS = 24
 """Columns of Grafana's grid."""
@@ -15,7 +25,7 @@ COLOURS = {"measured": "blue", "forecast": "orange", "ready": "blue", "recommend
 """Colour of each legend: one meaning, one colour, as in our own dashboard."""
 
 
-class GrafanaPanel(NamedTuple):
+class GrafanaPanel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One panel: expressions by legend, in one unit of Grafana's; `about` says how to read it."""
 
     title: str
@@ -27,20 +37,26 @@ class GrafanaPanel(NamedTuple):
     stacked: bool = False
 
 
-class Variable(NamedTuple):
-    """A choice of the reader: the values of a label."""
-
-    name: str
-    query: str
-
-
-class Board(NamedTuple):
-    """One dashboard."""
+class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One dashboard; `variables` are choices of the reader, each the values of a label."""
 
     uid: str
     title: str
     panels: tuple[GrafanaPanel, ...]
-    variables: tuple[Variable, ...] = ()
+    variables: dict[str, str] = {}
+
+
+BOARDS = msgspec.yaml.decode((Path(__file__).parent / "dashboards.yaml").read_bytes(), type=tuple[Board, ...])
+
+
+def files() -> dict[Path, str]:
+    """Return the shipped files and their texts."""
+    return {DASHBOARDS / f"{board.uid}.json": text_of(board) for board in BOARDS}
+
+
+def text_of(board: Board) -> str:
+    """A dashboard as the file that ships."""
+    return json.dumps(document(board), indent=1) + "\n"
 
 
 def document(board: Board) -> dict[str, Any]:
@@ -56,7 +72,7 @@ def document(board: Board) -> dict[str, Any]:
         "refresh": "1m",
         "timezone": "utc",
         "links": [{"type": "dashboards", "title": TAG, "tags": [TAG], "keepTime": True, "asDropdown": False}],
-        "templating": {"list": [DATASOURCE, *map(_variable, board.variables)]},
+        "templating": {"list": [DATASOURCE, *(_variable(*one) for one in board.variables.items())]},
         "annotations": {"list": []},
         "panels": [
             _panel(number, panel, place)
@@ -65,12 +81,12 @@ def document(board: Board) -> dict[str, Any]:
     }
 
 
-def _variable(one: Variable) -> dict[str, Any]:
+def _variable(name: str, query: str) -> dict[str, Any]:
     return {
-        "name": one.name,
+        "name": name,
         "type": "query",
         "datasource": DATA_SOURCE,
-        "query": {"query": one.query, "refId": one.name},
+        "query": {"query": query, "refId": name},
         "refresh": 2,
         "sort": 1,
         "hide": 0,
