@@ -23,6 +23,17 @@ PAGES = sorted(
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+PROSE = [page for page in PAGES if page.parent != ROOT / "benchmarks" / "results" and page.name != "CHANGELOG.md"]
+NAMED_PATH = re.compile(r"`((?:forecaster|models|tests|deploy|benchmarks|notebooks|docs)/[\w/.-]*\w/?)`")
+SHOWN = "forecaster/sources/still.py"
+"""The file that CONTRIBUTING shows as an example and tests write for themselves."""
+FOUND_BY_README = {
+    "where a query is built": "\ndef ",
+    "where demand becomes a count": "\ndef decide(",
+    "where an HPA's answer comes from": "external.metrics.k8s.io",
+    "a cycle on one screen": "\n    def run(",
+}
+"""Rows of the table "Where to find", and what the file that each one names has to hold."""
 METRIC = re.compile(r"[\"'](forecaster_[a-z_]+)[\"']")
 EVENT = re.compile(r"(?:log\.(?:info|warning|error|exception|debug)|\.note)\(\s*\"([a-z_]+)\"")
 
@@ -91,15 +102,24 @@ def test_every_setting_that_is_named_exists(page: str) -> None:
     assert {path for path in named if path.split(".")[0] in sections} - known == set()
 
 
-def test_every_module_that_architecture_names_exists() -> None:
-    named = set(re.findall(r"`((?:forecaster|models)/[\w/]+\.py)`", text_of("docs", "architecture.md")))
-    assert {path for path in named if not (ROOT / path).exists()} == set()
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_is_named_exists(page: Path) -> None:
+    named = set(NAMED_PATH.findall(page.read_text(encoding="utf-8")))
+    assert {path for path in named if not (ROOT / path).exists()} - {SHOWN} == set()
 
 
-def test_every_clamp_is_found_from_the_readme() -> None:
-    files = {file.name for file in (ROOT / "forecaster" / "horizontal" / "clamps").glob("*.py")} - {"__init__.py"}
-    readme = text_of("README.md")
-    assert {name for name in files - {"clamp.py"} if f"(forecaster/horizontal/clamps/{name})" not in readme} == set()
+def test_every_clamp_is_found_from_the_readme_with_its_sentence() -> None:
+    files = set((ROOT / "forecaster" / "horizontal" / "clamps").glob("*.py"))
+    clamps = {file for file in files if file.name not in {"__init__.py", "clamp.py"}}
+    linked = set(re.findall(r"\(forecaster/horizontal/clamps/(\w+\.py)\)", text_of("README.md")))
+    assert linked == {file.name for file in clamps}
+    assert [file.name for file in clamps if "\ndef sentence(" not in file.read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.parametrize(("row", "defines"), FOUND_BY_README.items(), ids=FOUND_BY_README)
+def test_the_readme_leads_a_stranger_to(row: str, defines: str) -> None:
+    (path,) = re.findall(rf"^\| {row} \| \[[^]]+\]\(([^)]+)\)", text_of("README.md"), re.MULTILINE)
+    assert defines in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_every_metric_is_explained() -> None:
