@@ -1,4 +1,4 @@
-"""How long one core needs to decide about 10,000 workloads: `python -m benchmarks.decisions --cycle`.
+"""How long one core needs to decide about 10,000 workloads: `python -m benchmarks.decision_speed`.
 
 Measures `Decider.decide` alone, as a cycle runs it: columns of inputs, replicas, state. The first round meets every
 workload for the first time; the steady state has a full stabilization window.
@@ -6,6 +6,7 @@ workload for the first time; the steady state has a full stabilization window.
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from datetime import UTC, datetime, timedelta
@@ -94,3 +95,7 @@ def speed(count: int = 10_000, cycles: int = 12) -> dict[str, float]:
     seconds = measure(count, cycles)
     steady = statistics.median(seconds[6:] or seconds)
     return {"workloads": count, "first_s": round(seconds[0], 3), "steady_s": round(steady, 3)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(speed()))

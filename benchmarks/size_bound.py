@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from benchmarks.bench.sizes import recorded
 from benchmarks.made_up_memory import synthetic_memory
-from benchmarks.vertical import recorded
 from forecaster.replay.size_replay import STEPS_A_DAY, Load
 
 if TYPE_CHECKING:

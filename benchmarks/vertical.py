@@ -2,34 +2,28 @@
 
 Prints the frontier of the VPA at several margins, KRR and ours, writes it into a dated file of benchmarks/results/ and
 draws the picture beside it. `--speed` measures how long one core sizes 10,000 workloads of two containers instead.
-Recorded series are read from ../shared/traces; where that folder is absent, only the made-up containers are replayed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
+from benchmarks.bench.sizes import recorded
 from benchmarks.made_up_memory import synthetic_memory, weekly_peak
 from benchmarks.record import record, result_path
 from benchmarks.size_frontier import size_frontier
 from benchmarks.vertical_picture import drawn
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_compare import SizeOutcome, size_outcomes
-from forecaster.replay.size_replay import STEPS_A_DAY, Load, Resource
+from forecaster.replay.size_replay import STEPS_A_DAY
 from forecaster.vertical.recommenders.vpa import VpaPanel
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.memory import memory_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel
 
-TRACES = Path(__file__).parents[2] / "shared" / "traces"
-LEAST_DAYS = 12
-WARM = 8 * STEPS_A_DAY
 HEAD = (
     "| recommender | setting | slack | of total | over limit | time over request | changes |",
     "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
@@ -47,7 +41,7 @@ def main() -> None:
         "Memory, made up": [synthetic_memory()],
         "CPU, recorded": recorded("cpu"),
     }
-    found = {name: size_outcomes(loads, size_frontier(loads[0].resource)) for name, loads in groups.items() if loads}
+    found = {name: size_outcomes(loads, size_frontier(loads[0].resource)) for name, loads in groups.items()}
     found["Memory, a peak on Mondays"] = size_outcomes([weekly_peak()], size_frontier("memory"))
     text = "\n\n".join(f"### {name}\n\n{table(rows)}" for name, rows in found.items())
     print(text)
@@ -71,34 +65,6 @@ def _row(one: SizeOutcome) -> str:
         s.changes,
     )
     return f"| {one.family} | {one.setting} | {' | '.join(map(str, cells))} |"
-
-
-def recorded(resource: Resource) -> list[Load]:
-    """Series of one metric, those of equal length together."""
-    if not TRACES.is_dir():
-        return []
-    by_length: dict[int, dict[str, np.ndarray]] = {}
-    for name, values in _series(resource).items():
-        by_length.setdefault(len(values) // STEPS_A_DAY, {})[name] = values
-    return [_load(resource, of) for days, of in sorted(by_length.items()) if days >= LEAST_DAYS]
-
-
-def _load(resource: Resource, series: dict[str, np.ndarray]) -> Load:
-    points = min(map(len, series.values()))
-    return Load(resource, tuple(series), np.array([values[:points] for values in series.values()]), WARM)
-
-
-def _series(metric: str) -> dict[str, np.ndarray]:
-    """Five-minute means of CPU, maxima of memory; gaps are NaN."""
-    chosen = [one for one in json.loads((TRACES / "catalogue.json").read_text()) if one["metric"] == metric]
-    found: dict[str, np.ndarray] = {}
-    for file in sorted({one["file"] for one in chosen}):
-        frame = pd.read_parquet(TRACES / file)
-        for name in (one["series_id"] for one in chosen if one["file"] == file):
-            values = frame[frame.series_id == name].set_index("timestamp").value.sort_index()
-            points = values[~values.index.duplicated()].resample("5min")
-            found[name] = (points.max() if metric == "memory" else points.mean()).to_numpy(float)
-    return found
 
 
 def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:

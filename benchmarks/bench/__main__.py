@@ -1,0 +1,87 @@
+"""`./dev bench`: the tables that README and docs quote, on the recorded load of this repository.
+
+./dev bench                  everything, about half an hour on two cores
+./dev bench --quick          the same tables on a few series, two minutes
+./dev bench accuracy sizes   some of the tables
+./dev bench --write          also write a dated file of benchmarks/results/
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from benchmarks.bench.accuracy import MODELS, TASKS, accuracy, accuracy_table
+from benchmarks.bench.decisions import START_UPS, decision_tables
+from benchmarks.bench.sizes import size_tables
+from benchmarks.bench.tables import Table
+from benchmarks.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+QUICK_SERIES = 10
+QUICK_MODELS = ("seasonal-naive-day", "last-value", "ridge", "adaptive")
+
+
+def accuracy_part(*, quick: bool) -> Iterator[Table]:
+    """Forecasts by horizon."""
+    for task in TASKS[:2] if quick else TASKS:
+        rows = accuracy(task, QUICK_MODELS if quick else MODELS, QUICK_SERIES if quick else None)
+        yield accuracy_table(rows, task)
+
+
+def decisions_part(*, quick: bool) -> Iterator[Table]:
+    """Scaling decisions by start-up time."""
+    for start_up in START_UPS[:1] if quick else START_UPS:
+        yield from decision_tables(start_up, QUICK_SERIES // 2 if quick else None)
+
+
+def sizes_part(*, quick: bool) -> Iterator[Table]:
+    """Requests and limits beside the VPA and KRR."""
+    yield from size_tables(quick=quick)
+
+
+def demo_part(*, quick: bool) -> Iterator[Table]:  # noqa: ARG001  the demo has one length
+    """What `./dev demo` ends with."""
+    command = [sys.executable, "-m", "forecaster", "demo", "-o", "json"]
+    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    table = Table("The demo: half a day of recorded load", ("outcome", "value"))
+    for name, value in answer["outcome"].items():
+        table.add(str(name), str(value))
+    yield table
+
+
+PARTS: Mapping[str, Callable[..., Iterator[Table]]] = {
+    "accuracy": accuracy_part,
+    "decisions": decisions_part,
+    "sizes": sizes_part,
+    "demo": demo_part,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables that the arguments ask for."""
+    parser = argparse.ArgumentParser(
+        prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="a few series, two minutes")
+    parser.add_argument("--write", action="store_true", help="write a dated file of benchmarks/results/")
+    given = parser.parse_args(arguments)
+    if unknown := sorted(set(given.parts) - set(PARTS)):
+        parser.error(f"there is no part {', '.join(unknown)}; choose from {', '.join(PARTS)}")
+    tables = []
+    for part in given.parts or PARTS:
+        for table in PARTS[part](quick=given.quick):
+            print(f"{table}\n", flush=True)
+            tables.append(str(table))
+    if given.write:
+        record("bench", "The bench", " ".join(["./dev bench", *sys.argv[1:]]), "\n\n".join(tables))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Our decisions on recorded load: every series and setting is a row of one cycle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.bench.replay import MOST_PODS, TICK, Counts, account, counts_of
+from benchmarks.bench_policy import BenchPolicy, Forecasts, judge
+from benchmarks.bench_together import Sweep
+from forecaster.forecasting.peaks import LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from benchmarks.bench.replay import Account, Replay
+    from benchmarks.bench_policy import Known, Series
+
+    Floats = NDArray[np.float64]
+
+
+def our_accounts(replays: Sequence[Replay], start_up: int) -> dict[str, Account]:
+    """What our decisions came to on each series, one setting for each target of the sweep."""
+    by_length: dict[int, list[Replay]] = {}
+    for replay in replays:
+        by_length.setdefault(len(replay.demand), []).append(replay)
+    accounts: dict[str, Account] = {}
+    for group in by_length.values():
+        played = [Played(replay, start_up) for replay in group]
+        asked = np.split(replayed(played, start_up), len(played))
+        accounts |= {
+            replay.name: account(replay, counts_of_asked(rows, start_up))
+            for replay, rows in zip(group, asked, strict=True)
+        }
+    return accounts
+
+
+def counts_of_asked(asked: Floats, start_up: int) -> Counts:
+    """Counts [setting, tick] of the replay, without the ticks before it that `asked` begins with."""
+    counts = counts_of(asked, start_up)
+    return Counts(counts.asked[:, start_up:], counts.ready[:, start_up:])
+
+
+class Played:
+    """One series with the settings of our sweep; what is visible of it grows by a tick at a time."""
+
+    def __init__(self, replay: Replay, start_up: int) -> None:
+        self.replay, self.known, cache = replay, replay.known, dict[str, Any]()
+        self.points = [BenchPolicy() for _ in BenchPolicy.targets]
+        for point, target in zip(self.points, BenchPolicy.targets, strict=True):
+            point.start(world(replay, target, start_up, cache))
+        self.series: Series = cache["series"]
+
+    def history(self, tick: int) -> Floats:
+        """What was measured before `tick`."""
+        return self.known[: len(self.replay.past) + tick]
+
+    def now(self, tick: int) -> int:
+        """Epoch second of `tick`."""
+        return self.replay.start + tick * TICK
+
+    def kind(self) -> tuple[int, int, int]:
+        """Width of a bin, length of the past, and phase of a bin: series alike in them are forecast together."""
+        width = self.series.width
+        return width, len(self.replay.past), self.now(0) // TICK % width
+
+
+def world(replay: Replay, target: float, start_up: int, cache: dict[str, Any]) -> dict[str, Any]:
+    """What a policy is given before a replay, as the plug-in protocol names it."""
+    return {
+        "tick_seconds": TICK,
+        "sync_seconds": TICK,
+        "startup_seconds": start_up * TICK,
+        "native_seconds": replay.recorded_step,
+        "pod_capacity": replay.pod,
+        "target": target,
+        "min_replicas": replay.least,
+        "max_replicas": MOST_PODS,
+        "cache": cache,
+    }
+
+
+class Group:
+    """Series of one kind with the model that forecasts them."""
+
+    def __init__(self, played: Sequence[Played]) -> None:
+        self.played, self.forecasts = played, Forecasts()
+
+    def forecast(self, tick: int) -> None:
+        """Hand each series the quantiles of its coming peak, once a window."""
+        first = self.played[0].series
+        window = first.window(self.played[0].now(tick))
+        if window.steps < 1 or window in first.said:
+            return
+        bins = np.stack([each.series.bins(each.history(tick), each.now(tick)) for each in self.played])
+        for each, peaks in zip(self.played, self.forecasts.peaks(bins, window, first.width), strict=True):
+            each.series.said[each.series.window(each.now(tick))] = peaks
+
+
+def replayed(played: Sequence[Played], start_up: int) -> Floats:
+    """Pods asked for [row, tick], series by series; `start_up` ticks before the replay come first."""
+    kinds: dict[tuple[int, int, int], list[Played]] = {}
+    for each in played:
+        kinds.setdefault(each.kind(), []).append(each)
+    groups = [Group(some) for some in kinds.values()]
+    sweep = Sweep(played[0].points[0].world)
+    for point in (point for each in played for point in each.points):
+        sweep.join(point)
+    asked: list[NDArray[np.int64]] = []
+    for tick in range(len(played[0].replay.demand)):
+        judge_due(played, tick)
+        for group in groups:
+            group.forecast(tick)
+        known = [each.series.known_at(each.history(tick), each.now(tick)) for each in played]
+        histories = [each.history(tick) for each in played for _ in each.points]
+        sweep.decide(tick * TICK, histories, *rows_of(known))
+        asked += [sweep.current] * start_up if not tick else []
+        asked.append(sweep.replicas)
+    return np.array(asked, np.float64).T
+
+
+def judge_due(played: Sequence[Played], tick: int) -> None:
+    """Judge the gates that are due, those with as many past days together."""
+    by_days: dict[int, list[tuple[Played, Any]]] = {}
+    for each in played:
+        now = each.now(tick)
+        if each.series.due(now) and (days := each.series.days(each.history(tick), now)) is not None:
+            by_days.setdefault(days.demand.shape[1], []).append((each, days))
+    for some in by_days.values():
+        judge([each.series for each, _ in some], [days for _, days in some], some[0][0].now(tick))
+
+
+def rows_of(known: Sequence[Known]) -> tuple[Floats, Floats]:
+    """Demand [row] and quantiles of its peak [level, row], a row for every setting of each series."""
+    settings = len(BenchPolicy.targets)
+    measured = np.array([each.measured for each in known])
+    peaks = np.array([each.peaks for each in known]).reshape(len(known), len(LEVELS)).T
+    return np.repeat(measured, settings), np.repeat(peaks, settings, axis=1)
