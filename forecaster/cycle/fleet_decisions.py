@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.decided_rows import SAID_BY_COUNTS, DecidedRows, RowTexts
-from forecaster.domain.decision import Hold, Reason, Scale
+from forecaster.domain.decision import Hold, Reason
 from forecaster.errors import unexpected
-from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.columns import mixed
 from forecaster.horizontal.decide import DOWN, FAILED
-from forecaster.horizontal.record import (
-    Subject,
-    held,
-    held_words,
-    recommendation,
-    record,
-    row_words,
-    word_numbers,
-)
-from forecaster.horizontal.sentences import scale_sentence
+from forecaster.horizontal.record import Subject, held_words, row_words, word_numbers
 from forecaster.horizontal.standing import GateForecaster, shut_by
+from forecaster.publish.decided import DecidedRows, RowTexts
 from forecaster.publish.numbers import numbers_of
 
 if TYPE_CHECKING:
@@ -35,14 +25,13 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.forecasts import Forecasts
     from forecaster.cycle.rows import Rows
-    from forecaster.domain.decision import LeadTime, Recommendation, Resize
+    from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
     from forecaster.horizontal.standing import Gate
-    from forecaster.publish.offer import DecidedColumns
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache
 
@@ -76,26 +65,22 @@ class FleetDecisions(DecidedRows):
     """What this process decided: the arrays of each group, and the objects that texts and records are made of."""
 
     def __init__(self, at: datetime, groups: Sequence[tuple[NDArray[np.intp], Decisions]], context: Context) -> None:
-        self.at, self.workloads, self.ids = at, context.rows.workloads, context.rows.ids
-        self.groups = groups
-        self._context = context
-        count = len(self.workloads)
-        self.current = np.fromiter((one.replicas for one in self.workloads), np.int64, count)
-        self.replicas = self.current.copy()
-        self.reason = np.full(count, DOWN, np.int8)
-        self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
-        # The same number while it is the same choice of a size, which is kept alive here.
-        self.sized = np.fromiter(map(id, self._sizings), np.int64, count)
-        self._verdicts: dict[int, Scale | Hold] = {}
+        workloads = context.rows.workloads
+        count = len(workloads)
+        current = np.fromiter((workload.replicas for workload in workloads), np.int64, count)
+        replicas, reason = current.copy(), np.full(count, DOWN, np.int8)
         self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
         for number, (positions, decided) in enumerate(groups):
-            self.replicas[positions], self.reason[positions] = decided.replicas, decided.reason
+            replicas[positions], reason[positions] = decided.replicas, decided.reason
             self._group[positions], self._row[positions] = number, np.arange(len(positions))
+        super().__init__(at, workloads, numbers_of(current, replicas, reason, groups))
+        self.groups, self._context = groups, context
+        self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
 
     @cached_property
-    def numbers(self) -> DecidedColumns:
-        """What offers, the table and records are made of."""
-        return numbers_of(self.current, self.replicas, self.reason, self.groups)
+    def sized(self) -> NDArray[np.int64]:
+        """[row] the same number while it is the same choice of a size, which is kept alive here."""
+        return np.fromiter(map(id, self._sizings), np.int64, len(self))
 
     def place(self, index: int) -> Place:
         """Return the group and row of a workload."""
@@ -123,8 +108,8 @@ class FleetDecisions(DecidedRows):
             group, position = self.place(index)
             lead = self._context.lead_time(workload.id)
             words = row_words(self.groups[group][1], position, self._subject(index), lead)
-            return RowTexts.of(workload, words, self._resources(index))
-        except Exception as error:  # noqa: BLE001  the boundary of a record, as in `_record`
+            return RowTexts(words, self._resources(index))
+        except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
             return _held_texts(workload, Reason.FAILED, unexpected(error))
 
     def resources(self, index: int) -> Resize | Hold | None:
@@ -134,20 +119,9 @@ class FleetDecisions(DecidedRows):
         except Exception:  # noqa: BLE001  the boundary of a record: `texts` says what is wrong
             return None
 
-    def verdict(self, index: int) -> Scale | Hold:
-        """What was decided about the count of one workload."""
-        if index not in self._verdicts:
-            self._verdicts[index] = self._verdict(index)
-        return self._verdicts[index]
-
-    def _verdict(self, index: int) -> Scale | Hold:
-        reason = REASONS[self.reason[index]]
-        if reason not in SAID_BY_COUNTS:
-            return self._record(index).replicas
-        (group, position), row = self.place(index), self._context.rows.rows[index]
-        decisions, shut = self.groups[group][1], shut_by(row.policy.horizontal, self._context.gates[index])
-        counts = int(decisions.forecast[position]), int(decisions.reactive[position])
-        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut, ()))
+    def shut(self, index: int) -> str:
+        """Return why the gate keeps the forecast of one workload from having its say."""
+        return shut_by(self._context.rows.rows[index].policy.horizontal, self._context.gates[index])
 
     def _resources(self, index: int) -> Resize | Hold:
         """What was decided about the resources of one workload."""
@@ -165,24 +139,7 @@ class FleetDecisions(DecidedRows):
     def failures(self) -> list[str]:
         """One sentence for each workload about which nothing could be computed."""
         failed = np.flatnonzero(self.reason == FAILED).tolist()
-        return [f"{one.id}: {one.replicas.message}" for one in map(self._record, failed)]
-
-    def _record(self, index: int) -> Recommendation:
-        """The record of one workload; held with the reason where it cannot be made."""
-        try:
-            return self._made(index)
-        except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
-            workload = self._context.rows.workloads[index]
-            return held(workload, Reason.FAILED, unexpected(error), self.at)
-
-    def _made(self, index: int) -> Recommendation:
-        row = self._context.rows.rows[index]
-        if row.lost:
-            return held(self._context.rows.workloads[index], Reason.SOURCE_DOWN, row.lost, self.at)
-        group, position = self.place(index)
-        subject, lead = self._subject(index), self._context.lead_time(self.ids[index])
-        decided = record(self.groups[group][1], position, subject)
-        return recommendation(decided, subject.workload, self._resources(index), self.at, lead)
+        return [f"{self.ids[row]}: {self[row].replicas.message}" for row in failed]
 
     def _subject(self, index: int) -> Subject:
         context, gate = self._context, self._context.gates[index]
@@ -190,8 +147,8 @@ class FleetDecisions(DecidedRows):
         known: Mapping[str, SignalForecast] = context.forecasts.of(
             workload.id, row, gate.forecaster if gate else GateForecaster.MODEL
         )
-        return Subject(workload, row.policy.horizontal, known, shut_by(row.policy.horizontal, gate), row.failure)
+        return Subject(workload, row.policy.horizontal, known, self.shut(index), row.failure)
 
 
 def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:
-    return RowTexts.of(workload, held_words(workload, reason, message), Hold(reason, message))
+    return RowTexts(held_words(workload, reason, message), Hold(reason, message))

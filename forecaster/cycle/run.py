@@ -18,7 +18,6 @@ from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider
-from forecaster.cycle.decided_rows import DecidedRows
 from forecaster.cycle.fleet_decisions import FleetDecisions
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
@@ -34,6 +33,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.errors import StoreError
 from forecaster.ports import Changes
+from forecaster.publish.decided import DecidedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.decision import Hold, Recommendation
-from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
+from forecaster.domain.outlook import Measured, SignalForecast, Unknown
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
 from forecaster.horizontal.codes import (
     CHECKED,
@@ -19,15 +19,13 @@ from forecaster.horizontal.codes import (
     KNOWN,
     NONE,
     READY,
-    REASONS,
     REPLICAS,
     SILENCE,
     STALE,
     TARGET,
 )
 from forecaster.horizontal.events import floor_at, freeze_at
-from forecaster.horizontal.row import RowNumbers, RowWords, RuleNumbers, TargetNumbers, TargetWords
-from forecaster.horizontal.sentences import ReplicaRecord, replica_record
+from forecaster.horizontal.row import RowWords, RuleNumbers, TargetWords
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
 
 if TYPE_CHECKING:
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.columns import Array
     from forecaster.horizontal.decide import Decisions
+    from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.targets import PodTarget
 
 NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, nan)
@@ -55,11 +54,6 @@ class Subject(NamedTuple):
     """Why the gate keeps the forecast from having its say."""
     failure: str = ""
     """Why the row could not be read."""
-
-
-def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
-    """What was decided about one row, with every step on the way."""
-    return replica_record(row_numbers(decisions, row, subject), row_words(decisions, row, subject))
 
 
 def recommendation(
@@ -112,37 +106,6 @@ def outlook_of(subject: Subject, signal: str) -> SignalForecast:
         return found
     unknown = Unknown(f"{signal} is not among the signals read")
     return SignalForecast(signal, unknown, unknown)
-
-
-def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
-    """The numbers of one row, with its forecasts."""
-    return RowNumbers(
-        at=datetime.fromtimestamp(decisions.now, UTC),
-        current=int(decisions.inputs.current[row]),
-        replicas=int(decisions.replicas[row]),
-        offered=int(decisions.offered[row]),
-        reason=REASONS[int(decisions.reason[row])],
-        watched=not bool(decisions.inputs.acting[row]),
-        reactive=int(decisions.reactive[row]),
-        forecast=int(decisions.forecast[row]),
-        counts=tuple(int(count[row]) for count in decisions.counts),
-        outage_until=float(decisions.state.until[row]),
-        targets=tuple(_target_numbers(decisions, row, subject)),
-    )
-
-
-def _target_numbers(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetNumbers]:
-    """Yield the numbers of each usable target."""
-    for target, kind in enumerate(decisions.inputs.rules.kinds):
-        ahead = outlook_of(subject, kind.signal).ahead
-        yield TargetNumbers(
-            unseen=int(decisions.unseen[target, row]),
-            measured=float(decisions.inputs.measured[target, row]),
-            age=float(decisions.inputs.age[target, row]),
-            reactive=int(decisions.proposals.reactive[target][row]),
-            forecast=int(decisions.proposals.forecast[target][row]),
-            ahead=ahead if isinstance(ahead, PeakForecast) else None,
-        )
 
 
 def row_words(decisions: Decisions, row: int, subject: Subject, lead: LeadTime | None = None) -> RowWords:

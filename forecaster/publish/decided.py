@@ -1,105 +1,180 @@
-"""From what a cycle decides to the columns that offers are made of: the one place that knows how decisions come.
+"""What a cycle decided: numbers as columns, and records that are made of them when asked for.
 
-A cycle hands over a fleet: a sequence of recommendations with their numbers as columns already, and with records that
-are made one by one when asked for. A plain list of recommendations (a source that is down, a test) is read row by row.
+A plain list of recommendations (a test, a recorded cycle) is read row by row into the same columns.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from forecaster.domain.decision import Scale
+from forecaster.domain.decision import LeadTime, Reason, Recommendation, Scale
+from forecaster.errors import unexpected
+from forecaster.horizontal.codes import REASONS, SCALED
+from forecaster.horizontal.record import held, recommendation
+from forecaster.horizontal.sentences import replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.publish.numbers import STANDING, nothing_decided
+from forecaster.publish.numbers import DECIDED_REASON, STANDING, nothing_decided
 from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
-from forecaster.publish.record import ABSTAIN, MODE_CODES, REASON_WORDS, recommended_count
+from forecaster.publish.record import ABSTAIN, MODE_CODES, REASON_WORDS, recommended_count, row_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Hold, Recommendation, Resize, SignalView
+    from forecaster.domain.decision import Hold, Resize, SignalView
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Resources, Target, WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.row import RowWords
-    from forecaster.publish.offer import Counts, DecidedColumns
+    from forecaster.publish.offer import DecidedColumns
 
 
-class FleetTexts(Protocol):
-    """The texts of one workload."""
-
-    @property
-    def words(self) -> RowWords:
-        """Words of the count."""
-
-    @property
-    def current(self) -> Resources:
-        """The resources of a pod."""
-
-    @property
-    def resources(self) -> Resize | Hold:
-        """What was decided about them."""
-
-    @property
-    def targets(self) -> Sequence[Target]:
-        """What its HPA scales by."""
+SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
+"""Reasons whose sentence needs no signal."""
 
 
-@runtime_checkable
-class DecidedFleet(Protocol):
-    """Recommendations as columns."""
+class RowTexts(NamedTuple):
+    """What is said of one workload beside its numbers."""
 
-    @property
-    def ids(self) -> tuple[WorkloadId, ...]:
-        """The workloads in the order of the rows."""
+    words: RowWords
+    resources: Resize | Hold
 
-    @property
-    def current(self) -> Counts:
-        """[row] `spec.replicas`."""
 
-    @property
-    def replicas(self) -> Counts:
-        """[row] the recommended count."""
+class DecidedRows(Sequence["Recommendation"]):
+    """What was decided about every workload of a cycle, in the order of the inventory.
 
-    @property
-    def reason(self) -> NDArray[np.int8]:
+    Numbers are columns; the record of a workload is made of them and of its texts when it is asked for, within the
+    cycle.
+    """
+
+    def __init__(self, at: datetime, workloads: Sequence[Workload], numbers: DecidedColumns) -> None:
+        self.at, self.workloads, self.numbers = at, workloads, numbers
+        self.ids = tuple(workload.id for workload in workloads)
+        self.current = numbers.current
+        self.replicas = np.where(numbers.recommended == NO_COUNT, numbers.current, numbers.recommended)
+        """[row] the recommended count; the current one where it is held."""
+        self.reason = DECIDED_REASON[numbers.reason]
         """[row] a position in `horizontal.codes.REASONS`."""
+        self._verdicts: dict[int, Scale | Hold] = {}
 
     @property
+    @abstractmethod
     def worded(self) -> NDArray[np.uint64]:
         """[row] a number that changes when the texts of a row do, but for what was decided about its resources."""
 
     @property
+    @abstractmethod
     def sized(self) -> NDArray[np.int64]:
         """[row] a number that changes when what was decided about its resources does."""
 
-    def texts(self, index: int) -> FleetTexts:
-        """What is said of one workload beside its numbers, and what was decided about its resources."""
+    @abstractmethod
+    def texts(self, index: int) -> RowTexts:
+        """Return the texts of one workload; held with the reason where they cannot be made."""
 
+    @abstractmethod
+    def shut(self, index: int) -> str:
+        """Return why the gate keeps the forecast of one workload from having its say."""
+
+    @abstractmethod
     def resources(self, index: int) -> Resize | Hold | None:
-        """What was decided about the resources of one workload; None where that cannot be told."""
-
-    def verdict(self, index: int) -> Scale | Hold:
-        """What was decided about the count of one workload."""
+        """Return what was decided about the resources of one workload; None where that cannot be told."""
 
     @property
-    def numbers(self) -> DecidedColumns:
-        """What offers, the table and records are made of."""
+    def signals(self) -> tuple[str, ...]:
+        """The axis of columns by signal."""
+        return self.numbers.signals
+
+    @cached_property
+    def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
+        """Return the columns by their names in a table, [plane][row]."""
+        return self.numbers.planes()  # type: ignore[return-value]  # arrays are sequences here
+
+    def verdict(self, index: int) -> Scale | Hold:
+        """Return what was decided about the count of one workload."""
+        if index not in self._verdicts:
+            self._verdicts[index] = self._verdict(index)
+        return self._verdicts[index]
+
+    def _verdict(self, index: int) -> Scale | Hold:
+        reason = REASONS[self.reason[index]]
+        if reason not in SAID_BY_COUNTS:
+            return self._record(index).replicas
+        counts = int(self.numbers.by_forecast[index]), int(self.numbers.reactive[index])
+        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, self.shut(index), ()))
+
+    def _record(self, index: int) -> Recommendation:
+        """Return the record of one workload; held with the reason where it cannot be made."""
+        workload = self.workloads[index]
+        try:
+            return self._made(workload, index, *self.texts(index))
+        except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
+            return held(workload, Reason.FAILED, unexpected(error), self.at)
+
+    def _made(self, workload: Workload, index: int, words: RowWords, resources: Resize | Hold) -> Recommendation:
+        if words.nothing_decided:
+            return held(workload, Reason(words.nothing_decided), words.hold, self.at)
+        seconds, columns = words.lead_seconds, self.numbers
+        lead = None if seconds is None else LeadTime(timedelta(seconds=seconds), words.lead_origin)
+        numbers = row_numbers(self, index, words, self.at)._replace(
+            watched=not bool(columns.acting[index]), offered=int(columns.count[index])
+        )
+        return recommendation(replica_record(numbers, words), workload, resources, self.at, lead)
+
+    def __len__(self) -> int:
+        return len(self.replicas)
+
+    @overload
+    def __getitem__(self, index: int) -> Recommendation: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Recommendation]: ...
+
+    def __getitem__(self, index: int | slice) -> Recommendation | list[Recommendation]:
+        if isinstance(index, slice):
+            return [self._record(i) for i in range(*index.indices(len(self)))]
+        return self._record(range(len(self))[index])
+
+    def summary(self, index: int) -> Recommendation:
+        """Return the record of one workload without its signals and clamps."""
+        workload, resources = self.workloads[index], self.resources(index)
+        try:
+            decided = self.verdict(index)
+        except Exception:  # noqa: BLE001  the boundary of a record says what is wrong
+            return self._record(index)
+        if resources is None:
+            return self._record(index)
+        return Recommendation(workload.id, self.at, workload.replicas, decided, workload.resources, resources)
+
+    def changed_since(self, before: DecidedRows | None) -> list[int]:
+        """Return the rows decided otherwise than before, with another size, or of workloads in another order."""
+        if before is None or before.ids != self.ids:
+            return list(range(len(self)))
+        same = (self.replicas == before.replicas) & (self.reason == before.reason)
+        return np.flatnonzero(~(same & (self.current == before.current) & (self.sized == before.sized))).tolist()
+
+    def verdicts(self) -> Counter[tuple[str, str]]:
+        """Count workloads by verdict and reason."""
+        counts = zip(REASONS, np.bincount(self.reason, minlength=len(REASONS)).tolist(), strict=True)
+        return Counter({("scale" if reason in SCALED else "hold", reason.value): n for reason, n in counts if n})
 
 
 def workload_ids(decided: Sequence[Recommendation]) -> tuple[WorkloadId, ...]:
     """The workloads in the order of the rows."""
-    return decided.ids if isinstance(decided, DecidedFleet) else tuple(one.id for one in decided)
+    return decided.ids if isinstance(decided, DecidedRows) else tuple(one.id for one in decided)
 
 
 def decided_signals(decided: Sequence[Recommendation]) -> tuple[str, ...]:
     """The signals that any count is decided by, in the order in which they are met."""
-    if isinstance(decided, DecidedFleet):
+    if isinstance(decided, DecidedRows):
         return decided.numbers.signals
     return tuple(dict.fromkeys(str(view.signal) for one in decided for view in one.signals if view.target))
 
@@ -112,7 +187,7 @@ def decided_columns(
     `signals` are those of the axis; by default the ones that any count is decided by.
     """
     signals = decided_signals(decided) if signals is None else signals
-    numbers = decided.numbers if isinstance(decided, DecidedFleet) else _numbers_of_records(decided, signals)
+    numbers = decided.numbers if isinstance(decided, DecidedRows) else _numbers_of_records(decided, signals)
     numbers, stated = numbers.with_signals(signals), _stated(policies)
     return replace(numbers, at=at.timestamp(), **stated | {"acting": numbers.acting & stated["published"]})
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.publish.decided import DecidedFleet
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.publish.decided import FleetTexts
     from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table import PriceList
 
@@ -132,7 +131,7 @@ class TableFile:
     def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
         """Records as numbers and words; as a whole where a cycle hands over single ones."""
         fleet = cycle.recommendations
-        if not isinstance(fleet, DecidedFleet):
+        if not isinstance(fleet, DecidedRows):
             records = [fleet[row] for row in places]
             yield from text_columns("record", [_json.encode(recommendation_view(one)) for one in records])
             yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
@@ -181,10 +180,12 @@ class WrittenTexts(NamedTuple):
     """The resources of a pod; None where nothing was decided, so that other sizes are no reason to say less."""
 
     @classmethod
-    def of(cls, texts: FleetTexts) -> WrittenTexts:
-        """Return the written texts of a fleet."""
-        readers, current = encoded_readers(texts.targets), None if texts.words.nothing_decided else texts.current
-        return cls(_words.encode(texts.words), _sizes(texts.current, texts.resources), readers, current)
+    def of(cls, fleet: DecidedRows, row: int) -> WrittenTexts:
+        """Return the texts of a row as they are written."""
+        workload, texts = fleet.workloads[row], fleet.texts(row)
+        readers = encoded_readers(workload.autoscaler.targets if workload.autoscaler else ())
+        current = None if texts.words.nothing_decided else workload.resources
+        return cls(_words.encode(texts.words), _sizes(workload.resources, texts.resources), readers, current)
 
 
 NOTHING_WRITTEN = WrittenTexts(b"", b"", b"")
@@ -200,7 +201,7 @@ class TextBook:
         self._keys = np.zeros((2, 0), np.uint64)
         """[row] of words and of sizes."""
 
-    def renew(self, fleet: DecidedFleet) -> None:
+    def renew(self, fleet: DecidedRows) -> None:
         """Take a cycle over."""
         if fleet.ids != self._ids:
             self._move(fleet.ids)
@@ -208,15 +209,15 @@ class TextBook:
         new = np.array([text is NOTHING_WRITTEN for text in self.texts], np.bool_)
         worded, sized = keys != self._keys
         for row in np.flatnonzero(new | worded | sized).tolist():
-            self.texts[row] = self._resized(fleet, row) if not worded[row] else WrittenTexts.of(fleet.texts(row))
+            self.texts[row] = self._resized(fleet, row) if not worded[row] else WrittenTexts.of(fleet, row)
         self._keys = keys
 
-    def _resized(self, fleet: DecidedFleet, row: int) -> WrittenTexts:
+    def _resized(self, fleet: DecidedRows, row: int) -> WrittenTexts:
         """The texts of a row of which nothing but the sizes may have changed."""
         before = self.texts[row]
         resources = fleet.resources(row) if before.current is not None else None
         if before.current is None or resources is None:
-            return WrittenTexts.of(fleet.texts(row))
+            return WrittenTexts.of(fleet, row)
         return before._replace(sizes=_sizes(before.current, resources))
 
     def _move(self, ids: tuple[WorkloadId, ...]) -> None:
@@ -251,7 +252,7 @@ class CountBook:
 def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[WorkloadId, DecisionChange]]:
     """What was decided about the counts of these rows."""
     decided = cycle.recommendations
-    of = decided.verdict if isinstance(decided, DecidedFleet) else lambda row: decided[row].replicas
+    of = decided.verdict if isinstance(decided, DecidedRows) else lambda row: decided[row].replicas
     for row in rows:
         yield cycle.ids[row], DecisionChange.of(cycle.at, of(row))
 

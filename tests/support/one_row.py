@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.outlook import Measured, PeakForecast, Unknown
-from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, STALE
+from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.record import Subject, outlook_of, record
+from forecaster.horizontal.record import Subject, outlook_of, row_words
+from forecaster.horizontal.row import RowNumbers, TargetNumbers
+from forecaster.horizontal.sentences import replica_record
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
+    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.numbers import Floats
     from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.standing import Gate
@@ -113,3 +116,39 @@ def _quantiles(outlook: SignalForecast, levels: tuple[float, ...]) -> Floats:
     if isinstance(outlook.ahead, PeakForecast) and outlook.ahead.levels:
         return _column(outlook.ahead.peaks)
     return _column([np.nan] * len(levels))
+
+
+def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
+    """What was decided about one row, with every step on the way."""
+    return replica_record(row_numbers(decisions, row, subject), row_words(decisions, row, subject))
+
+
+def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
+    """The numbers of one row, with its forecasts."""
+    return RowNumbers(
+        at=datetime.fromtimestamp(decisions.now, UTC),
+        current=int(decisions.inputs.current[row]),
+        replicas=int(decisions.replicas[row]),
+        offered=int(decisions.offered[row]),
+        reason=REASONS[int(decisions.reason[row])],
+        watched=not bool(decisions.inputs.acting[row]),
+        reactive=int(decisions.reactive[row]),
+        forecast=int(decisions.forecast[row]),
+        counts=tuple(int(count[row]) for count in decisions.counts),
+        outage_until=float(decisions.state.until[row]),
+        targets=tuple(_target_numbers(decisions, row, subject)),
+    )
+
+
+def _target_numbers(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetNumbers]:
+    """Yield the numbers of each usable target."""
+    for target, kind in enumerate(decisions.inputs.rules.kinds):
+        ahead = outlook_of(subject, kind.signal).ahead
+        yield TargetNumbers(
+            unseen=int(decisions.unseen[target, row]),
+            measured=float(decisions.inputs.measured[target, row]),
+            age=float(decisions.inputs.age[target, row]),
+            reactive=int(decisions.proposals.reactive[target][row]),
+            forecast=int(decisions.proposals.forecast[target][row]),
+            ahead=ahead if isinstance(ahead, PeakForecast) else None,
+        )

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.cycle.decided_rows import RowTexts
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.record import Subject, row_words
 from forecaster.horizontal.state import State
+from forecaster.publish.decided import DecidedRows, RowTexts
 from forecaster.publish.numbers import numbers_of
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
@@ -59,37 +59,37 @@ def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable
     return table
 
 
-class FleetOfOne(list["Recommendation"]):
-    """A recommendation whose numbers are there as columns, too, as a cycle hands them over; counts what is asked."""
+class FleetOfOne(DecidedRows):
+    """A decided workload as a cycle hands it over, with a given record of it; counts what is asked."""
+
+    worded, sized = np.ones(1, np.uint64), np.zeros(1, np.int64)
 
     def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject, worded: int = 1) -> None:
-        super().__init__([one])
-        self._decisions, self._subject = decisions, subject
-        self.ids = (one.id,)
-        self.current, self.replicas, self.reason = decisions.inputs.current, decisions.replicas, decisions.reason
         groups = [(np.zeros(1, np.intp), decisions)]
-        self.numbers = numbers_of(self.current, self.replicas, self.reason, groups)
-        self.worded = np.array([worded], np.uint64)
-        self.sized = np.zeros(1, np.int64)
+        numbers = numbers_of(decisions.inputs.current, decisions.replicas, decisions.reason, groups)
+        super().__init__(one.at, [subject.workload], numbers)
+        self._one, self._decisions, self._subject = one, decisions, subject
+        self.worded = self.worded * np.uint64(worded)
         self.asked: list[str] = []
 
-    def __getitem__(self, index: object) -> Recommendation:  # type: ignore[override]
+    def _record(self, _: int) -> Recommendation:
         self.asked.append("record")
-        return super().__getitem__(0)
+        return self._one
 
     def texts(self, index: int) -> RowTexts:
         self.asked.append("texts")
-        one = super().__getitem__(index)
-        words = row_words(self._decisions, index, self._subject, one.lead_time)
-        return RowTexts(words, one.resources_now, one.resources, one.targets)
+        return RowTexts(row_words(self._decisions, index, self._subject, self._one.lead_time), self._one.resources)
 
-    def resources(self, index: int) -> Resize | Hold:
+    def shut(self, _: int) -> str:
+        return self._subject.shut
+
+    def resources(self, _: int) -> Resize | Hold:
         self.asked.append("resources")
-        return super().__getitem__(index).resources
+        return self._one.resources
 
-    def verdict(self, index: int) -> Scale | Hold:
+    def verdict(self, _: int) -> Scale | Hold:
         self.asked.append("verdict")
-        return super().__getitem__(index).replicas
+        return self._one.replicas
 
 
 def fleet_of_one(cpu: float, ahead: float, name: str = "web", worded: int = 1, **rules: Any) -> FleetOfOne:

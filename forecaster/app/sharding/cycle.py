@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from forecaster.app.sharding.learned import LearnedShards
     from forecaster.app.sharding.shard import ShardResult
     from forecaster.config.settings import Settings
-    from forecaster.cycle.decided_rows import DecidedRows
     from forecaster.cycle.run import Effects
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.window import Inventory, StartedPod
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
+    from forecaster.publish.decided import DecidedRows
 
 
 class ShardAnswers(NamedTuple):

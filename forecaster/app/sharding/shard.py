@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from forecaster.app.sharding.texts import ShardTexts
     from forecaster.config.settings import Settings
-    from forecaster.cycle.decided_rows import DecidedRows
     from forecaster.cycle.run import Cycle
     from forecaster.domain.policy import Policy, PolicySelector
     from forecaster.domain.report import CycleReport
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.decided import DecidedRows
     from forecaster.publish.offer import DecidedColumns
     from forecaster.sources.prometheus import PrometheusSource
 

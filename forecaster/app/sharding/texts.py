@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.decided_rows import DecidedRows
     from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.workload import WorkloadId
     from forecaster.horizontal.row import RowWords
+    from forecaster.publish.decided import DecidedRows
 
 NEVER_TOLD = -np.inf
 

@@ -70,7 +70,7 @@ def test_other_words_are_written_anew(publisher: OfferPublisher) -> None:
 def test_another_size_is_written_without_the_words(publisher: OfferPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     other = fleet_of_one(2.1, 2.9)
-    other.sized += 1
+    other.sized = other.sized + 1
     publisher.publish(NOON + timedelta(minutes=1), other)
     assert other.asked == ["resources"]
 
