@@ -1,4 +1,4 @@
-"""The learned policies behind the policy protocol of ../shared/bench: same forecasts, clamps and series as ours.
+"""The learned policies behind the policy protocol of benches that load plug-ins: forecasts, clamps and series as ours.
 
 The sweep is the target of the HPA: a learned policy sees pods of that size, and the HPA's formula at it is its floor.
 It is not gated: what it does by itself is to be seen.

@@ -1,4 +1,4 @@
-"""Our decisions behind the policy protocol of ../shared/bench: the service's own `decide`, gate and models.
+"""Our decisions behind the policy protocol of benches that load plug-ins: the service's own `decide`, gate and models.
 
 A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
 pods are taken for smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's formula

@@ -1,6 +1,6 @@
 """Servers of large models that start for ten minutes: ours, the HPA and a queue-length rule on recorded arrival rates.
 
-    python -m benchmarks.model_servers [../shared/traces] [--start-up MINUTES] [--days DAYS] [--kept FILE] [--write]
+    python -m benchmarks.model_servers [benchmarks/traces] [--start-up MINUTES] [--days DAYS] [--kept FILE] [--write]
 
 A closed loop: requests that find every pod full wait in one queue, and what waits is seen as demand by whatever scales.
 A pod runs 16 requests at a time, each for 20 s; each series is scaled so that its 99.5th percentile fills 20 pods. The
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
+from benchmarks.bench.loads import TRACES
 from benchmarks.bench_policy import BenchPolicy
 from benchmarks.record import record
 
@@ -265,7 +266,7 @@ def table(found: dict[str, Rows], names: Iterable[str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("traces", nargs="?", type=Path, default=Path("../shared/traces"))
+    parser.add_argument("traces", nargs="?", type=Path, default=TRACES)
     parser.add_argument("--start-up", type=int, default=10, help="minutes until a pod serves")
     parser.add_argument("--days", type=int, default=PLAYED_DAYS, help="how many of the last are played")
     parser.add_argument("--kept", type=Path, help="series that are done, so that another run goes on behind them")

@@ -1,6 +1,6 @@
 """What cleaning usage into demand costs, and what it does to recorded load in which nothing was held down.
 
-    python -m benchmarks.open_loop [../shared/traces] [--write]
+    python -m benchmarks.open_loop [benchmarks/traces] [--write]
 
 Recorded load is free demand, but for outages of its own: what is masked or taken for a warm-up there is mostly false.
 Accuracy is compared where something is masked; elsewhere the forecasts are the same. Costs are CPU seconds of one
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from benchmarks.bench.loads import TRACES
 from benchmarks.fleet import NOON, Fleet
 from benchmarks.record import record
 from forecaster.app import traces
@@ -178,7 +179,7 @@ def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> Fresh
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("traces", type=Path, nargs="?", default=Path("../shared/traces"))
+    arguments.add_argument("traces", type=Path, nargs="?", default=TRACES)
     arguments.add_argument("--workloads", type=int, default=WORKLOADS)
     arguments.add_argument("--write", action="store_true", help="write a dated file of benchmarks/results/")
     given = arguments.parse_args()

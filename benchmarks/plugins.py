@@ -1,8 +1,7 @@
-"""What ../shared/bench loads from here: `benchmarks.plugins:forecaster` and `benchmarks.plugins:policy`.
+"""Plug-ins for benches that ask one series at a time: `benchmarks.plugins:forecaster`, `:policy` and `:learned`.
 
-python ../shared/bench accuracy --plugin benchmarks.plugins:forecaster
-python ../shared/bench scaling --plugin benchmarks.plugins:policy
-python ../shared/bench scaling --plugin benchmarks.plugins:learned
+A forecaster answers for many histories at once, a policy at every sync with the pods it wants. Our own bench
+(`./dev bench`) decides all series together instead.
 """
 
 from __future__ import annotations
@@ -62,11 +61,6 @@ class BenchForecaster:
 def forecaster() -> BenchForecaster:
     """The model named by FORECASTER_MODEL, otherwise the one the service uses."""
     return BenchForecaster(create(os.environ.get("FORECASTER_MODEL", "adaptive")))
-
-
-def experts() -> list[BenchForecaster]:
-    """What the default model is mixed of, as far as it can speak for itself."""
-    return [BenchForecaster(create(name)) for name in ("prior", "ridge")]
 
 
 def policy() -> BenchPolicy:

@@ -1,7 +1,8 @@
-"""Makes models/prior.npz: `python -m benchmarks.train_prior ../shared/traces --more ../shared/traces-train`.
+"""Makes models/prior.npz: `python -m benchmarks.train_prior --more FOLDER`.
 
-Of the first folder, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
-for training only and are read whole. Half an hour on one core; the same file to the last digit for the same libraries
+Of benchmarks/traces, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
+for training only and are read whole (what ships has seen the four that `prior.json` names; they are too large for this
+repository). Half an hour on one core; the same file to the last digit for the same libraries
 and processor. `prior.json` beside it says what was read, under which licence.
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from benchmarks.bench.loads import TRACES
 from benchmarks.prior_training import Examples, Recipe, examples, joined, train
 from models.forecast import StepWindow
 from models.prior import Network
@@ -59,7 +61,7 @@ class Recorded(NamedTuple):
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("traces", type=Path)
+    arguments.add_argument("--traces", type=Path, default=TRACES)
     arguments.add_argument("--more", type=Path, nargs="*", default=[], help="folders of series for training only")
     arguments.add_argument("--out", type=Path, default=Path("models/prior.npz"))
     arguments.add_argument("--without", nargs="*", default=[], help="families left out, to see what they would get")

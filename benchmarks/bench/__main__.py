@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.bench.accuracy import MODELS, TASKS, accuracy, accuracy_table
 from benchmarks.bench.decisions import START_UPS, decision_tables
+from benchmarks.bench.peaks import peak_table
 from benchmarks.bench.sizes import size_tables
 from benchmarks.bench.tables import Table
 from benchmarks.record import record
@@ -28,10 +29,11 @@ QUICK_MODELS = ("seasonal-naive-day", "last-value", "ridge", "adaptive")
 
 
 def accuracy_part(*, quick: bool) -> Iterator[Table]:
-    """Forecasts by horizon."""
+    """Forecasts by horizon, and of the coming peak."""
     for task in TASKS[:2] if quick else TASKS:
         rows = accuracy(task, QUICK_MODELS if quick else MODELS, QUICK_SERIES if quick else None)
         yield accuracy_table(rows, task)
+    yield peak_table(QUICK_SERIES // 2 if quick else None)
 
 
 def decisions_part(*, quick: bool) -> Iterator[Table]:

@@ -65,9 +65,11 @@ class Question(NamedTuple):
     """Epoch second at which the history ends."""
 
 
-def accuracy(task: Task, models: Sequence[str] = MODELS, series: int | None = None) -> pd.DataFrame:
+def accuracy(
+    task: Task, models: Sequence[str] = MODELS, series: int | None = None, families: Sequence[str] = ()
+) -> pd.DataFrame:
     """Losses and hits of each series and model: columns model, family, series, loss, and one `p50` … for each level."""
-    chosen = sample(load(task.step), series)
+    chosen = sample([item for item in load(task.step) if not families or item.family in families], series)
     rows = [
         row
         for group in by_step(chosen).values()
@@ -147,15 +149,20 @@ def _round(questions: Sequence[Question], models: Sequence[str]) -> Iterator[dic
 
 def forecast(model: Model, questions: Sequence[Question]) -> Floats:
     """Quantiles [question, level, step] by one model fitted on all histories of a round."""
-    length, steps = max(len(asked.history) for asked in questions), len(questions[0].actual)
-    values = np.full((len(questions), length), np.nan)
-    for row, asked in zip(values, questions, strict=True):
-        row[length - len(asked.history) :] = asked.history
-    step = timedelta(seconds=questions[0].series.step)
-    start = datetime.fromtimestamp(max(asked.end for asked in questions), UTC) - length * step
-    panel = Panel.cleaned(values, start, step, [asked.series.name for asked in questions])
+    panel, steps = panel_of(questions), len(questions[0].actual)
     answer = model.fit(panel).forecast(steps, LEVELS)
     out = np.zeros((len(questions), len(LEVELS), steps))
     rows = answer.provenance.rows(panel.keys)
     out[rows >= 0] = answer.values[rows[rows >= 0]]
     return out
+
+
+def panel_of(questions: Sequence[Question]) -> Panel:
+    """The histories of a round as one panel, which ends where the last of them does."""
+    length = max(len(asked.history) for asked in questions)
+    values = np.full((len(questions), length), np.nan)
+    for row, asked in zip(values, questions, strict=True):
+        row[length - len(asked.history) :] = asked.history
+    step = timedelta(seconds=questions[0].series.step)
+    start = datetime.fromtimestamp(max(asked.end for asked in questions), UTC) - length * step
+    return Panel.cleaned(values, start, step, [asked.series.name for asked in questions])

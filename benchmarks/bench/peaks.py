@@ -1,0 +1,54 @@
+"""Coverage of the coming peak: the largest minute of a window, which is what a decision asks for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.bench.accuracy import TASKS, Task, panel_of, rounds
+from benchmarks.bench.loads import load, sample
+from benchmarks.bench.replay import TICK
+from benchmarks.bench.tables import Table
+from models import StepWindow, create
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from benchmarks.bench.accuracy import Question
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+LEAD_MINUTES = (2, 5, 10, 20, 30)
+WINDOW_MINUTES = 4
+MODEL = "adaptive"
+TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW_MINUTES), 20)
+
+
+def peak_table(series: int | None = None) -> Table:
+    """A line a lead time: the share of windows whose largest minute lies at or below each quantile."""
+    fine = [item for item in load(TICK) if item.recorded_step == TICK]
+    chosen = sample(fine, series)
+    title = f"Peaks of {WINDOW_MINUTES} minutes, forecast by the minute ({len(chosen)} series)"
+    table = Table(title, ("lead time", *(f"p{level * 100:g}" for level in LEVELS)))
+    hits = np.concatenate([covered_peaks(questions) for questions in rounds(chosen, TASK)])
+    for lead, shares in zip(LEAD_MINUTES, np.nanmean(hits, axis=0), strict=True):
+        table.add(f"{lead} min", *(f"{share:.3f}" for share in shares))
+    return table
+
+
+def covered_peaks(questions: Sequence[Question]) -> NDArray[np.float64]:
+    """Whether each peak lies at or below its quantile [question, lead time, level]; NaN where it was not measured."""
+    panel = panel_of(questions)
+    fitted = create(MODEL).fit(panel)
+    actual = np.stack([asked.actual for asked in questions])
+    out = np.full((len(questions), len(LEAD_MINUTES), len(LEVELS)), np.nan)
+    for place, lead in enumerate(LEAD_MINUTES):
+        peak = fitted.forecast_peak(StepWindow(lead + 1, lead + WINDOW_MINUTES), LEVELS)
+        largest = actual[:, lead : lead + WINDOW_MINUTES].max(axis=1)
+        rows = peak.provenance.rows(panel.keys)
+        known = (rows >= 0) & ~np.isnan(largest)
+        out[known, place] = largest[known, None] <= peak.values[rows[known]] + 1e-12
+    return out
