@@ -29,15 +29,6 @@ FILES = {
     "settings.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second}}\nstate: {directory: state}\n",
     "critical.yaml": "policy:\n  horizontal: {requests_metric: http_requests_per_second, lead_time: 8m}\n",
     "mistakes.yaml": "policy:\n  horizontal: {lead_tme: 3m, lead_time: 3}\n  vertical: {min_memory: 64MB}\n",
-    "scaled.yaml": """\
-apiVersion: keda.sh/v1alpha1
-kind: ScaledObject
-metadata: {name: orders, namespace: shop}
-spec:
-  scaleTargetRef: {name: orders}
-  maxReplicaCount: 30
-  triggers: [{type: prometheus, metadata: {serverAddress: "http://p", query: q, threshold: "50"}}]
-""",
 }
 MEASURED = {"once", "explain", "recommend", "why-not"}
 """Commands that read a Prometheus."""
