@@ -6,13 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from deploy.generate import chart, grafana, roles, trait
-from deploy.generate.kustomized import DEPLOY
 from forecaster.resources.definitions import definitions_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DEFINITIONS = DEPLOY / "components" / "resources" / "definitions.yaml"
+DEFINITIONS = chart.CHART / "definitions" / "definitions.yaml"
 
 
 def main(arguments: list[str]) -> int:
@@ -22,7 +21,11 @@ def main(arguments: list[str]) -> int:
     found = changed(first, checked=checked)
     made = chart.files() | trait.files()
     found += changed(made, checked=checked)
-    left = [file for file in (chart.CHART / "templates").glob("*.yaml") if file not in made]
+    left = [
+        file
+        for file in (chart.CHART / "templates").glob("*.yaml")
+        if file not in made and file.name not in chart.WRITTEN
+    ]
     for file in [] if checked else left:
         file.unlink()
     for file in found + left:

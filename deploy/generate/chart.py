@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from deploy.generate.conditional import ABSENT, Template, Variants
 from deploy.generate.kustomized import DEPLOY, built, components, key_of
-from deploy.generate.stated import NAMESPACE, special
-from deploy.generate.values import schema, values
+from deploy.generate.stated import NAME_LABEL, NAMESPACE, special
+from deploy.generate.values import readme, schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,19 +19,36 @@ if TYPE_CHECKING:
 
 CHART = DEPLOY / "chart"
 MADE = "{{- /* Made by `python -m deploy.generate` from deploy/base and deploy/components; change it there. */ -}}"
+WRITTEN = {"checks.yaml", "dashboards.yaml", "definitions.yaml"}
+"""Templates that are written by hand."""
+REFERRING = {"metadata", "roleRef", "subjects", "service", "configMap", "secret", "issuerRef", "credentials"}
+"""Mappings whose `name` is that of an object."""
+NAMES = {
+    *("secretName", "serviceAccountName", "claimName", "priorityClassName", "policyName", "resourceNames"),
+    "kubernetes.io/service-account.name",
+}
+"""Fields that are the name of an object."""
+NAME = '{{ include "forecaster.fullname" $ }}'
+ACCOUNT = '{{ include "forecaster.serviceAccountName" $ }}'
 PLACES = {
     # What differs by release, where base and components write it into texts.
-    r"(?<![\w./-])forecaster/(?=forecaster)": f"{NAMESPACE}/",
-    r"system:serviceaccount:forecaster:": f"system:serviceaccount:{NAMESPACE}:",
-    r"forecaster\.forecaster\.svc": f"forecaster.{NAMESPACE}.svc",
-    r"forecaster-settings-HASH": '{{ include "forecaster.settingsName" . }}',
+    r"FULLNAME": NAME,
+    r"ACCOUNTNAME": ACCOUNT,
+    r"(?<![\w./-])forecaster/forecaster": f"{NAMESPACE}/{NAME}",
+    r"system:serviceaccount:forecaster:forecaster(?!-)": f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}",
+    r"system:serviceaccount:forecaster:forecaster-": f"system:serviceaccount:{NAMESPACE}:{NAME}-",
+    r"forecaster\.forecaster\.svc": f"{NAME}.{NAMESPACE}.svc",
+    r"(?<=--webhook=)forecaster": NAME,
+    r"(?<=tls://)forecaster": NAME,
+    r"^forecaster:latest$": '{{ include "forecaster.image" $ }}',
+    r"forecaster-settings-HASH": '{{ include "forecaster.settingsName" $ }}',
 }
 
 
 def files() -> dict[Path, str]:
     """All that is made of the chart, with its text."""
-    base = {key_of(one): one for one in built()}
-    changed = {name: {key_of(one): one for one in built(name)} for name in components()}
+    base = released(built())
+    changed = {name: released(built(name)) for name in components()}
     by_file: dict[str, list[Variants]] = {}
     for key in dict.fromkeys([*base, *(key for each in changed.values() for key in each)]):
         found = Variants.of(base.get(key, ABSENT), {name: each.get(key, ABSENT) for name, each in changed.items()})
@@ -39,7 +56,38 @@ def files() -> dict[Path, str]:
     templates = {name: "\n".join([MADE, *file_lines(objects), ""]) for name, objects in by_file.items()}
     templates |= settings_in_a_template(templates.pop("settings.yaml"))
     made = {CHART / "templates" / name: text for name, text in templates.items()}
-    return made | {CHART / "values.yaml": values(), CHART / "values.schema.json": schema()}
+    return made | {CHART / "values.schema.json": schema(), CHART / "README.md": readme()}
+
+
+def released(documents: list[Document]) -> dict[str, Document]:
+    """Objects by their keys, with labels and placeholders for names of a release; without files of the chart."""
+    found = {key_of(one): named(one) for one in documents if not is_a_file(one)}
+    for one in found.values():
+        one["metadata"].setdefault("labels", {})
+    return found
+
+
+def is_a_file(document: Document) -> bool:
+    """Whether the chart has an object as a file of its own: definitions and dashboards."""
+    return document["kind"] == "CustomResourceDefinition" or "grafana_dashboard" in document["metadata"].get(
+        "labels", {}
+    )
+
+
+def named(value: Any, key: str = "", parent: str = "", kind: str = "") -> Any:
+    """A value of an object with FULLNAME and ACCOUNTNAME in place of our names where it refers to objects."""
+    if isinstance(value, dict):
+        if value.get("key") == NAME_LABEL:
+            return value | {"values": ['{{ include "forecaster.name" $ }}']}
+        kind = str(value.get("kind", kind))
+        return {field: named(one, field, key, kind) for field, one in value.items()}
+    if isinstance(value, list):
+        return [named(one, key, parent, kind) for one in value]
+    refers = key in NAMES or (key == "name" and parent in REFERRING)
+    if not refers or not re.fullmatch(r"forecaster(-.*)?", str(value)) or "settings-HASH" in value:
+        return value
+    account = value == "forecaster" and (key == "serviceAccountName" or kind == "ServiceAccount")
+    return "ACCOUNTNAME" if account else value.replace("forecaster", "FULLNAME", 1)
 
 
 def file_of(key: str, found: Variants) -> str:
@@ -73,9 +121,10 @@ def object_lines(found: Variants) -> list[str]:
 
 
 def stated_kind(document: Document) -> str:
-    """By which values of the chart know an object: what is said of the service does not mean other Deployments."""
+    """By which values of the chart know an object: what is said of the service and its account means no others."""
     kind, name = str(document["kind"]), document["metadata"]["name"]
-    return f"{kind} {name}" if kind == "Deployment" and name != "forecaster" else kind
+    other = kind in {"CronJob", "Deployment", "ServiceAccount"} and name not in {"FULLNAME", "ACCOUNTNAME"}
+    return f"{kind} {name}" if other else kind
 
 
 def settings_in_a_template(made: str) -> dict[str, str]:
@@ -92,7 +141,9 @@ def settings_in_a_template(made: str) -> dict[str, str]:
 
 def text(written: str) -> str:
     """A text of the manifests, with what differs by release. Braces of its own, as alerts have them, stay."""
+    if written.startswith("'{{ include"):
+        return written.strip("'")
     written = written.replace("{{", '{{ "{{" }}')
     for pattern, instead in PLACES.items():
-        written = re.sub(pattern, instead, written)
+        written = re.sub(pattern, lambda _, put=instead: put, written)
     return written

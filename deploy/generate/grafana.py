@@ -13,7 +13,7 @@ import msgspec
 
 from deploy.generate.kustomized import DEPLOY
 
-DASHBOARDS = DEPLOY / "components" / "monitoring" / "dashboards"
+DASHBOARDS = DEPLOY / "chart" / "dashboards"
 SCHEMA_VERSION = 39
 GRID_COLUMNS = 24
 """Columns of Grafana's grid."""

@@ -1,4 +1,4 @@
-"""What values of the chart state otherwise than base and components, place by place."""
+"""What values of the chart state otherwise than base and components, place by place (templates/_helpers.tpl)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     Place = Callable[[Any, str, list[str]], list[str]]
     """Lines instead of those of a field or an item: of its base's value, the spaces before it, and its lines."""
 
-NAMESPACE = "{{ .Release.Namespace }}"
-WORKER = "forecaster-worker"
+NAME_LABEL = "app.kubernetes.io/name"
+NAMESPACE = "{{ $.Release.Namespace }}"
+OF_PODS = ("affinity", "priorityClassName", "topologySpreadConstraints")
+"""Fields of a pod that components state, and values instead of them."""
 
 
 def special(found: Variants, path: tuple[str, ...], indent: int, lines: list[str]) -> list[str]:
@@ -22,14 +24,33 @@ def special(found: Variants, path: tuple[str, ...], indent: int, lines: list[str
     return place(found.base, " " * indent, lines) if place else lines
 
 
+def included(name: str, space: str, given: str = "$") -> str:
+    """A line that includes lines of a named template at this depth."""
+    return f'{space}{{{{- include "forecaster.{name}" {given} | nindent {len(space)} }}}}'
+
+
+def guarded(condition: str, space: str, lines: list[str]) -> list[str]:
+    """Lines within a condition."""
+    return [f"{space}{{{{- {condition} }}}}", *lines, f"{space}{{{{- end }}}}"]
+
+
 def otherwise(value: str, stated: str) -> Place:
     """Lines that a value replaces where it is given."""
 
     def place(_: Any, space: str, lines: list[str]) -> list[str]:
-        given = f"{space}{{{{- with .Values.{value} }}}}"
-        return [given, f"{space}{stated}", f"{space}{{{{- else }}}}", *lines, f"{space}{{{{- end }}}}"]
+        return guarded(f"with $.Values.{value}", space, [f"{space}{stated}", f"{space}{{{{- else }}}}", *lines])
 
     return place
+
+
+def where(condition: str) -> Place:
+    """Lines that are there under a condition."""
+    return lambda _, space, lines: guarded(f"if {condition}", space, lines)
+
+
+def behind(value: str) -> Place:
+    """Items of a named template behind those of a list."""
+    return lambda base, space, lines: [*lines, included(value, f"{space}  ")] if isinstance(base, list) else lines
 
 
 def own_namespace(base: Any, space: str, lines: list[str]) -> list[str]:
@@ -37,139 +58,131 @@ def own_namespace(base: Any, space: str, lines: list[str]) -> list[str]:
     return [f"{space}namespace: {NAMESPACE}"] if base == "forecaster" else lines
 
 
-def appended(value: str) -> Place:
-    """Items of a value behind those of a list."""
+def labels(base: Any, space: str, lines: list[str]) -> list[str]:
+    """The standard labels of an object, or labels and annotations of the pods of a template."""
+    if len(space) == len("  "):
+        return [f"{space}labels:", included("labels", f"{space}  "), *(line for line in lines[1:] if "{{" not in line)]
+    if NAME_LABEL not in base:
+        return lines
+    return [*lines, included("podLabels", f"{space}  "), included("podAnnotations", space)]
+
+
+def selected(_: Any, space: str, __: list[str]) -> list[str]:
+    """The labels by which pods of a release are found."""
+    return [included("selectorLabels", space)]
+
+
+def item(base: Any, space: str, lines: list[str]) -> list[str]:
+    """What values state of a container."""
+    if not isinstance(base, dict) or "image" not in base:
+        return lines
+    inner = f"{space}  "
+    more = [included("container", inner)]
+    if "env" not in base:
+        environment = f"{inner}env: {{{{- . | nindent {len(inner) + 2} }}}}"
+        more += guarded('with include "forecaster.env" $', inner, [environment])
+    return [*lines, *more]
+
+
+def pod(*own: str) -> Place:
+    """What values state of a pod, but for fields that are its `own`."""
 
     def place(base: Any, space: str, lines: list[str]) -> list[str]:
-        if not isinstance(base, list):
+        if not isinstance(base, dict) or "containers" not in base:
             return lines
-        more = f"{{{{- with .Values.{value} }}}}{{{{ toYaml . | nindent {len(space) + 2} }}}}{{{{- end }}}}"
-        return [*lines, f"{space}  {more}"]
+        given = " ".join(f'"{field}"' for field in own)
+        return [*lines, included("pod", f"{space}  ", f"(list $ {given})" if own else "(list $)")]
 
     return place
-
-
-def container_image(*, env: bool) -> Place:
-    """The image, and what the environment comes from; `env` where the object has no such list of its own."""
-
-    def place(_: Any, space: str, __: list[str]) -> list[str]:
-        return [
-            f'{space}image: {{{{ include "forecaster.image" . }}}}',
-            f"{space}{{{{- with .Values.image.pullPolicy }}}}",
-            f"{space}imagePullPolicy: {{{{ . }}}}",
-            f"{space}{{{{- end }}}}",
-            *(given_list("env", space) if env else []),
-            *given_list("envFrom", space),
-        ]
-
-    return place
-
-
-def given_list(value: str, space: str) -> list[str]:
-    """A field of its own, where its value is not empty."""
-    given = f"{space}{{{{- with .Values.{value} }}}}"
-    return [given, f"{space}{value}: {{{{- toYaml . | nindent {len(space) + 2} }}}}", f"{space}{{{{- end }}}}"]
-
-
-def pod_meta(_: Any, space: str, lines: list[str]) -> list[str]:
-    """Labels and annotations of the pods of a Deployment; those of the Deployment itself stand further left."""
-    if len(space) <= len("  "):
-        return lines
-    labels = f"{space}  {{{{- with .Values.podLabels }}}}{{{{ toYaml . | nindent {len(space) + 2} }}}}{{{{- end }}}}"
-    given = f"{space}{{{{- with .Values.podAnnotations }}}}"
-    annotations = f"{space}annotations: {{{{- toYaml . | nindent {len(space) + 2} }}}}"
-    return [*lines, labels, given, annotations, f"{space}{{{{- end }}}}"]
 
 
 def account_meta(base: Any, space: str, lines: list[str]) -> list[str]:
     """Annotations of the service's own account, by which clouds know it."""
-    if not isinstance(base, dict) or base.get("name") != "forecaster":
+    if not isinstance(base, dict) or base.get("name") != "ACCOUNTNAME":
         return lines
-    given = f"{space}  {{{{- with .Values.serviceAccount.annotations }}}}"
     annotations = f"{space}  annotations: {{{{- toYaml . | nindent {len(space) + 4} }}}}"
-    return [*lines, given, annotations, f"{space}  {{{{- end }}}}"]
+    return [*lines, *guarded("with $.Values.serviceAccount.annotations", f"{space}  ", [annotations])]
 
 
-def job_name(base: Any, space: str, lines: list[str]) -> list[str]:
+def job_name(base: Any, _: str, lines: list[str]) -> list[str]:
     """The name of a Job, another one for each revision: a Job cannot be changed, and runs after each upgrade."""
-    return [f"{space}name: {base}-{{{{ .Release.Revision }}}}"] if base == "forecaster-certificates" else lines
-
-
-def security_context(base: Any, space: str, lines: list[str]) -> list[str]:
-    """The security context of a pod or of a container."""
-    value = "podSecurityContext" if isinstance(base, dict) and "runAsNonRoot" in base else "containerSecurityContext"
-    stated = f"securityContext: {{{{- toYaml . | nindent {len(space) + 2} }}}}"
-    return otherwise(value, stated)(base, space, lines)
-
-
-def object_where(value: str) -> Place:
-    """An object that a value leaves out."""
-
-    def place(_: Any, space: str, lines: list[str]) -> list[str]:
-        return [f"{space}{{{{- if .Values.{value} }}}}", *lines, f"{space}{{{{- end }}}}"]
-
-    return place
-
-
-def pod_spec(base: Any, space: str, lines: list[str]) -> list[str]:
-    """Further fields of a pod."""
-    if not isinstance(base, dict) or "containers" not in base:
-        return lines
-    return [*lines, f"{space}  {{{{- with .Values.pod }}}}{{{{ toYaml . | nindent {len(space) + 2} }}}}{{{{- end }}}}"]
+    return [f"{line}-{{{{ $.Release.Revision }}}}" for line in lines] if base == "FULLNAME-certificates" else lines
 
 
 def control_plane(base: Any, space: str, lines: list[str]) -> list[str]:
     """The addresses of the control plane."""
     if not isinstance(base, dict) or "ipBlock" not in base:
         return lines
-    one = f"{space}- ipBlock: {{cidr: {{{{ . | quote }}}}}}"
-    return [f"{space}{{{{- range .Values.networkPolicy.controlPlane }}}}", one, f"{space}{{{{- end }}}}"]
+    block = f"{space}- ipBlock: {{cidr: {{{{ . | quote }}}}}}"
+    return guarded("range $.Values.networkPolicy.controlPlane", space, [block])
 
 
 def other_namespace(base: Any, space: str, lines: list[str]) -> list[str]:
     """The namespace of a neighbour."""
     value = {"monitoring": "prometheusNamespace", "keda": "kedaNamespace"}.get(base)
-    return [f"{space}kubernetes.io/metadata.name: {{{{ .Values.networkPolicy.{value} }}}}"] if value else lines
+    return [f"{space}kubernetes.io/metadata.name: {{{{ $.Values.networkPolicy.{value} }}}}"] if value else lines
 
 
 def storage_class(_: Any, space: str, lines: list[str]) -> list[str]:
     """The StorageClass of a claim."""
-    given = f"{space}{{{{- with .Values.claim.storageClassName }}}}"
-    return [*lines, given, f"{space}storageClassName: {{{{ . }}}}", f"{space}{{{{- end }}}}"]
+    stated = f"{space}storageClassName: {{{{ . }}}}"
+    return [*lines, *guarded("with $.Values.claim.storageClassName", space, [stated])]
 
 
-def more_settings(_: Any, space: str, lines: list[str]) -> list[str]:
-    """One file of settings more."""
+def scraped(_: Any, space: str, __: list[str]) -> list[str]:
+    """How often Prometheus scrapes, and what it makes of labels."""
+    relabelings = f"{space}relabelings: {{{{- toYaml . | nindent {len(space) + 2} }}}}"
+    return [
+        f"{space}interval: {{{{ $.Values.metrics.serviceMonitor.interval }}}}",
+        *guarded("with $.Values.metrics.serviceMonitor.relabelings", space, [relabelings]),
+    ]
+
+
+def monitor_labels(base: Any, space: str, lines: list[str]) -> list[str]:
+    """Labels by which an operator selects monitors and rules."""
+    more = f"{space}  {{{{- toYaml . | nindent {len(space) + 2} }}}}"
+    made = labels(base, space, lines)
+    return made if made == lines else [*made, *guarded("with $.Values.metrics.labels", f"{space}  ", [more])]
+
+
+def more_settings(_: Any, __: str, lines: list[str]) -> list[str]:
+    """Settings that values state."""
     # Two spaces less: the data is a template of its own.
-    file = [f"{space}  90-values.yaml: |", f"{space}    {{{{- toYaml . | nindent 2 }}}}"]
-    return [*lines, f"{space}  {{{{- with .Values.settings }}}}", *file, f"{space}  {{{{- end }}}}"]
+    return [*lines, '{{- include "forecaster.statedSettings" $ }}']
 
 
+RESOURCES = "resources: {{- toYaml . | nindent 12 }}"
+WORKER = "Deployment FULLNAME-worker"
 STATED: dict[tuple[str, str], Place] = {
+    ("*", "-"): item,
+    ("*", NAME_LABEL): selected,
+    ("*", "env"): behind("env"),
+    ("*", "labels"): labels,
     ("*", "namespace"): own_namespace,
-    ("*", "env"): appended("env"),
-    ("*", "image"): container_image(env=True),
-    ("*", "securityContext"): security_context,
-    ("*", "spec"): pod_spec,
-    ("*", "volumeMounts"): appended("extraVolumeMounts"),
-    ("*", "volumes"): appended("extraVolumes"),
-    ("APIService", "APIService"): object_where("apiService.create"),
+    ("*", "securityContext"): lambda *_: [],
+    ("*", "spec"): pod("hostNetwork"),
+    ("*", "volumeMounts"): behind("volumeMounts"),
+    ("*", "volumes"): behind("volumes"),
+    ("APIService", "APIService"): where("$.Values.apiService.create"),
     ("ConfigMap", "data"): more_settings,
-    ("Deployment", "image"): container_image(env=False),
-    ("Deployment", "labels"): pod_meta,
+    ("CronJob FULLNAME-report", "spec"): pod("hostNetwork", "affinity"),
+    **{("Deployment", field): where(f"not $.Values.{field}") for field in OF_PODS},
     ("Deployment", "replicas"): otherwise("replicas", "replicas: {{ . }}"),
-    ("Deployment", "resources"): otherwise("resources", "resources: {{- toYaml . | nindent 12 }}"),
-    **{(f"Deployment {name}", "image"): container_image(env=False) for name in ("forecaster-scheduler", WORKER)},
-    **{(f"Deployment {name}", "labels"): pod_meta for name in ("forecaster-scheduler", WORKER)},
-    (f"Deployment {WORKER}", "replicas"): otherwise("workers.replicas", "replicas: {{ . }}"),
-    (f"Deployment {WORKER}", "resources"): otherwise("workers.resources", "resources: {{- toYaml . | nindent 12 }}"),
+    ("Deployment", "resources"): otherwise("resources", RESOURCES),
+    ("Deployment", "spec"): pod(),
+    (WORKER, "replicas"): otherwise("workers.replicas", "replicas: {{ . }}"),
+    (WORKER, "resources"): otherwise("workers.resources", RESOURCES),
     ("Job", "name"): job_name,
-    ("Namespace", "Namespace"): object_where("namespace.create"),
+    ("Namespace", "Namespace"): where("$.Values.namespace.create"),
     ("Namespace", "name"): lambda _, space, __: [f"{space}name: {NAMESPACE}"],
-    ("NetworkPolicy", "NetworkPolicy"): object_where("networkPolicy.create"),
+    ("NetworkPolicy", "NetworkPolicy"): where("$.Values.networkPolicy.enabled"),
     ("NetworkPolicy", "-"): control_plane,
     ("NetworkPolicy", "kubernetes.io/metadata.name"): other_namespace,
     ("PersistentVolumeClaim", "accessModes"): storage_class,
     ("PersistentVolumeClaim", "storage"): otherwise("claim.size", "storage: {{ . }}"),
+    ("PrometheusRule", "labels"): monitor_labels,
+    ("ServiceAccount", "ServiceAccount"): where("$.Values.serviceAccount.create"),
     ("ServiceAccount", "metadata"): account_meta,
+    ("ServiceMonitor", "interval"): scraped,
+    ("ServiceMonitor", "labels"): monitor_labels,
 }

@@ -1,10 +1,9 @@
-"""What may be stated of the chart: values.yaml with its comments, and the schema that holds it."""
+"""What values.yaml of the chart says of each value: the schema that holds it, and the table in the chart's README."""
 
 from __future__ import annotations
 
 import json
-import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
@@ -12,168 +11,77 @@ from deploy.generate.conditional import camel
 from deploy.generate.kustomized import DEPLOY, components
 from forecaster.config.text import schema_of_settings
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHART = DEPLOY / "chart"
 EXPLAINS = {"title", "description", "default", "examples", "format", "writeOnly"}
 """Keywords that refuse nothing."""
-TEXT, FLAG, OBJECT, LIST = ({"type": name} for name in ("string", "boolean", "object", "array"))
-NAME = TEXT | {"minLength": 1}
-
-
-def closed(**properties: dict[str, Any]) -> dict[str, Any]:
-    """An object with these fields and no others."""
-    return {"type": "object", "additionalProperties": False, "properties": properties}
+TYPES = {bool: "boolean", dict: "object", int: "integer", list: "array", str: "string"}
+HEADING = "\n## Values\n"
 
 
 class Value(NamedTuple):
-    """One value of the chart."""
+    """One value: its path, default, meaning, and what `# @schema` adds."""
 
-    meaning: tuple[str, ...]
-    """Lines."""
+    path: tuple[str, ...]
     default: Any
+    meaning: str
     schema: dict[str, Any]
 
 
-VALUES = {
-    "image": Value(
-        ("The image; a digest takes precedence over the tag.",),
-        {"repository": "forecaster", "tag": "latest", "digest": "", "pullPolicy": ""},
-        closed(
-            repository=NAME,
-            tag=TEXT,
-            digest=TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"},
-            pullPolicy={"enum": ["", "Always", "IfNotPresent", "Never"]},
-        ),
-    ),
-    "settings": Value(
-        (
-            "Settings that differ from the manifests' own, as their last file; `forecaster settings` prints all.",
-            "At least the address of your Prometheus: {prometheus: {url: http://prometheus.monitoring:9090}}.",
-        ),
-        {},
-        {"$ref": "#/$defs/Settings"},
-    ),
-    "env": Value(
-        ("Further environment variables of every container, e.g. a proxy, or what the identity of a cloud asks for.",),
-        [],
-        LIST | {"items": OBJECT},
-    ),
-    "envFrom": Value(
-        ("Secrets and ConfigMaps whose keys are environment variables, too.",), [], LIST | {"items": OBJECT}
-    ),
-    "extraVolumes": Value(
-        (
-            "Volumes that pods have beside their own, e.g. a Secret with the password of Prometheus, or a ConfigMap",
-            "with its CA: settings.prometheus.password_file and ca_file name files in them (docs/prometheus.md).",
-        ),
-        [],
-        LIST | {"items": OBJECT},
-    ),
-    "extraVolumeMounts": Value(("Where they are mounted.",), [], LIST | {"items": OBJECT}),
-    "serviceAccount": Value(
-        ("Annotations of the service's account, by which a cloud gives it an identity (IRSA, workload identity).",),
-        {"annotations": {}},
-        closed(annotations=OBJECT),
-    ),
-    "podLabels": Value(("Further labels of the pods of Deployments.",), {}, OBJECT),
-    "podAnnotations": Value(("Annotations of the pods of Deployments.",), {}, OBJECT),
-    "podSecurityContext": Value(
-        (
-            "Instead of the manifests' own, with user and groups of theirs. OpenShift states these itself:",
-            "{runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}.",
-        ),
-        None,
-        {"type": ["object", "null"]},
-    ),
-    "containerSecurityContext": Value(("The same of every container.",), None, {"type": ["object", "null"]}),
-    "apiService": Value(
-        (
-            "Whether external.metrics.k8s.io is answered here: a cluster has one server for it. false where KEDA,",
-            "prometheus-adapter or Datadog have it, and in modes that nothing reads.",
-        ),
-        {"create": True},
-        closed(create=FLAG),
-    ),
-    "replicas": Value(
-        ("How many pods compute and serve; default: one, or what a component states.",),
-        None,
-        {"type": ["integer", "null"], "minimum": 1},
-    ),
-    "resources": Value(
-        ("Requests and limits of the service; default: for a few hundred workloads (templates/deployment.yaml).",),
-        {},
-        closed(requests=OBJECT, limits=OBJECT),
-    ),
-    "workers": Value(
-        ("How many workers the component dask has, and their requests and limits; default: two (docs/shards.md).",),
-        {"replicas": None, "resources": {}},
-        closed(replicas={"type": ["integer", "null"], "minimum": 1}, resources=closed(requests=OBJECT, limits=OBJECT)),
-    ),
-    "pod": Value(
-        ("Further fields of every pod, e.g. {nodeSelector: {...}, imagePullSecrets: [...]}; the schema names all.",),
-        {},
-        closed(
-            nodeSelector=OBJECT,
-            tolerations=LIST,
-            affinity=OBJECT,
-            imagePullSecrets=LIST,
-            priorityClassName=TEXT,
-            topologySpreadConstraints=LIST,
-            runtimeClassName=TEXT,
-            dnsConfig=OBJECT,
-        ),
-    ),
-    "networkPolicy": Value(
-        (
-            "Whether a NetworkPolicy lets in the control plane, Prometheus and nothing else. controlPlane: what",
-            "`kubectl get endpointslices -n default kubernetes` lists; without it nothing could read the metrics",
-            "API, so there is no policy until they are stated.",
-        ),
-        {"create": False, "controlPlane": [], "prometheusNamespace": "monitoring", "kedaNamespace": "keda"},
-        closed(
-            create=FLAG,
-            controlPlane=LIST | {"items": TEXT | {"pattern": "/[0-9]+$"}},
-            prometheusNamespace=NAME,
-            kedaNamespace=NAME,
-        )
-        | {
-            "if": {"properties": {"create": {"const": True}}},
-            "then": {"properties": {"controlPlane": {"minItems": 1}}},
-        },
-    ),
-    "claim": Value(
-        ("The volume of the component persistentState; default: the cluster's StorageClass, 2Gi.",),
-        {"storageClassName": "", "size": ""},
-        closed(storageClassName=TEXT, size=TEXT),
-    ),
-    "namespace": Value(
-        ("Whether the namespace is an object of the release. `helm install --create-namespace` makes it otherwise.",),
-        {"create": False},
-        closed(create=FLAG),
-    ),
-}
+def values() -> Iterator[Value]:
+    """Each value that has a meaning, in the order of the file."""
+    text = (CHART / "values.yaml").read_text(encoding="utf-8")
+    yield from _values(yaml.compose(text), text.splitlines(), ())
 
 
-def values() -> str:
-    """values.yaml: each value with what it means, and the components with the first sentence of their own page."""
-    lines = ["# Made by `python -m deploy.generate`. Chart values, validated by values.schema.json."]
-    for name, value in VALUES.items():
-        lines += ["", *(f"# {line}" for line in value.meaning), f"{name}: {flow(value.default)}"]
-    lines += ["", "# Parts that are off until they are wanted; each is explained in deploy/components.", "components:"]
-    for name in components():
-        lines += [f"  # {first_sentence(name)}", f"  {camel(name)}: false"]
-    return "\n".join([*lines, ""])
+def _values(node: Any, lines: list[str], path: tuple[str, ...]) -> Iterator[Value]:
+    for key, value in node.value:
+        comments = list(_comments(lines, key.start_mark.line))
+        meaning = " ".join(line.removeprefix("# -- ") for line in comments if line.startswith("# -- "))
+        if meaning:
+            stated = next((line for line in comments if line.startswith("# @schema ")), "# @schema {}")
+            default = yaml.safe_load(yaml.serialize(value))
+            yield Value((*path, key.value), default, meaning, yaml.safe_load(stated.removeprefix("# @schema ")))
+        else:
+            yield from _values(value, lines, (*path, key.value))
+
+
+def _comments(lines: list[str], number: int) -> list[str]:
+    """The comment right above a line."""
+    first = number
+    while first and lines[first - 1].strip().startswith("#"):
+        first -= 1
+    return [line.strip() for line in lines[first:number]]
 
 
 def schema() -> str:
     """values.schema.json: a value that is misspelt is refused."""
-    described = {name: {"description": " ".join(one.meaning), **one.schema} for name, one in VALUES.items()}
-    chosen = closed(**{camel(name): FLAG for name in components()})
     # Helm hands values of a parent chart to each of its parts.
-    stated = closed(**described, components=chosen, **{"global": OBJECT})
-    definitions = settings_definitions()
-    return (
-        json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **stated, "$defs": definitions}, indent=1)
-        + "\n"
-    )
+    whole: dict[str, Any] = closed() | {"properties": {"global": {"type": "object"}}}
+    for value in values():
+        level = whole
+        for name in value.path[:-1]:
+            level = level["properties"].setdefault(name, closed())
+        kind = {} if "$ref" in value.schema or value.default is None else {"type": TYPES[type(value.default)]}
+        level["properties"][value.path[-1]] = {"description": value.meaning} | kind | value.schema
+    if whole["properties"]["components"]["properties"].keys() != {camel(name) for name in components()}:
+        raise SystemExit("deploy/chart/values.yaml: `components` are not those of deploy/components")
+    head = {"$schema": "http://json-schema.org/draft-07/schema#", **whole, "$defs": settings_definitions()}
+    return json.dumps(head, indent=1) + "\n"
+
+
+def closed() -> dict[str, Any]:
+    """An object that has no further fields."""
+    return {"type": "object", "additionalProperties": False, "properties": {}}
+
+
+def readme() -> str:
+    """The chart's README with its values behind what is written by hand."""
+    written = (CHART / "README.md").read_text(encoding="utf-8").partition(HEADING)[0]
+    rows = [f"| `{'.'.join(one.path)}` | `{json.dumps(one.default)}` | {one.meaning} |" for one in values()]
+    return "\n".join([f"{written}{HEADING}", "| value | default | meaning |", "| --- | --- | --- |", *rows, ""])
 
 
 def settings_definitions() -> dict[str, Any]:
@@ -194,16 +102,3 @@ def bare(part: Any) -> Any:
     if "properties" in part:
         kept["properties"] = {name: bare(value) for name, value in part["properties"].items()}
     return kept
-
-
-def flow(value: Any) -> str:
-    """A value in one line."""
-    written = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000)
-    return written.removesuffix("\n").removesuffix("\n...")
-
-
-def first_sentence(component: str) -> str:
-    """What its kustomization says about it."""
-    text = (DEPLOY / "components" / component / "kustomization.yaml").read_text(encoding="utf-8")
-    comment = " ".join(line.removeprefix("#").strip() for line in text.split("apiVersion:")[0].splitlines())
-    return re.split(r"(?<=[.;]) ", comment.strip())[0].rstrip(";")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.plane import ControlPlane
 
 HEAD = {"apiVersion": API_VERSION, "kind": "PredictiveAutoscaler"}
-DEFINITIONS = ROOT / "deploy" / "components" / "resources" / "definitions.yaml"
+DEFINITIONS = ROOT / "deploy" / "chart" / "definitions" / "definitions.yaml"
 
 
 class Prometheus:

@@ -51,7 +51,7 @@ def test_values_reach_the_objects() -> None:
         replicas=3,
         resources=resources,
         image={"repository": "registry.example/forecaster", "tag": "1.2"},
-        pod={"nodeSelector": {"disk": "fast"}},
+        nodeSelector={"disk": "fast"},
     )
     deployment = found["Deployment forecaster/forecaster"]["spec"]
     pod = deployment["template"]["spec"]
@@ -99,23 +99,30 @@ def test_a_password_and_the_identity_of_a_cloud_reach_everything_that_reads_prom
             assert "azure.workload.identity/use" not in found[name]["metadata"].get("labels", {}), name
 
 
-def test_openshift_states_users_itself() -> None:
-    own = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    found = rendered(*ALL, podSecurityContext=own)
-    assert "runAsUser" not in yaml.safe_dump(
-        [one for one in found.values() if one["kind"] != "CustomResourceDefinition"]
-    )
-
-
-def test_the_metrics_api_of_another_server_is_left_alone_where_that_is_said() -> None:
-    assert [one for one in rendered(apiService={"create": False}) if one.startswith("APIService")] == []
-
-
-def test_by_default_nothing_cuts_the_metrics_api_off() -> None:
+def test_by_default_no_metrics_api_is_taken_or_cut_off() -> None:
     said = helm("template", "forecaster", str(CHART))
-    assert [one["kind"] for one in yaml.safe_load_all(said.stdout) if one and one["kind"] == "NetworkPolicy"] == []
-    refused = helm("template", "forecaster", str(CHART), "--set=networkPolicy.create=true")
-    assert "controlPlane" in refused.stderr
+    kinds = {one["kind"] for one in yaml.safe_load_all(said.stdout) if one}
+    assert kinds.isdisjoint({"APIService", "NetworkPolicy", "CustomResourceDefinition"})
+
+
+REFUSED = {
+    "no control plane": ({"networkPolicy": {"enabled": True}}, "kubectl get endpointslices"),
+    "an address for examples": (
+        {"networkPolicy": {"enabled": True, "controlPlane": ["192.0.2.0/24"]}},
+        "192.0.2.0/24 is an address for examples; state what `kubectl get endpointslices",
+    ),
+    "a name without a password": ({"prometheus": {"username": "reader"}}, "reader has no password"),
+    "two identities": ({"prometheus": {"identity": "gcp", "existingSecret": "login"}}, "two identities"),
+    "no such identity": ({"prometheus": {"identity": "aws"}}, "aws-sigv4"),
+    "a password in the address": ({"prometheus": {"url": "https://me:secret@metrics.example"}}, "/prometheus/url"),
+}
+
+
+@pytest.mark.parametrize(("values", "named"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_meant_is_refused_with_its_remedy(values: dict[str, Any], named: str) -> None:
+    said = helm("template", "forecaster", str(CHART), "-f-", given=values)
+    assert said.returncode != 0
+    assert named in said.stderr
 
 
 REFUSED_SETTINGS = {
@@ -154,9 +161,10 @@ def test_the_start_replaces_no_metrics_api_and_cuts_nothing_off(way: str) -> Non
 
 def test_the_page_of_the_chart_has_values_that_it_takes() -> None:
     (values,) = re.findall(r"```yaml\n(.*?)```", (CHART / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(values.splitlines()) <= 5
     said = helm("template", "forecaster", str(CHART), "-f-", given=yaml.safe_load(values))
     assert said.returncode == 0, said.stderr
-    assert "password_file: /etc/login/password" in said.stdout
+    assert "password_file: /etc/forecaster/prometheus/login/password" in said.stdout
 
 
 def test_each_revision_runs_a_job_of_its_own_for_the_certificates() -> None:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Objects = dict[str, Any]
+CONTROL_PLANE = "10.0.0.1/32"
+OF_RELEASES = {
+    *(f"app.kubernetes.io/{name}" for name in ("instance", "managed-by", "name", "part-of", "version")),
+    "helm.sh/chart",
+}
+"""Labels that objects of a release have, and those of kustomizations in part."""
 
 
 def tool(name: str) -> str:
@@ -32,20 +38,51 @@ def tool(name: str) -> str:
 def kustomized(*components: str) -> Objects:
     """Objects by kind, namespace and name."""
     tool("kubectl")
-    return {key_of(one): in_order(one) for one in built(*components)}
+    return {key_of(one): alike(one) for one in built(*components)}
 
 
 def rendered(*components: str, release_in: str = "forecaster", **values: Any) -> Objects:
-    """The same of the chart."""
-    chosen = {
-        "namespace": {"create": True},
-        "networkPolicy": {"create": True, "controlPlane": ["192.0.2.0/24"]},
-        "components": {camel(name): True for name in components},
-    }
-    said = helm("template", "forecaster", str(CHART), f"--namespace={release_in}", "-f-", given=chosen | values)
+    """The same of the chart, and as kustomize makes them."""
+    return {key: alike(one) for key, one in released(*components, release_in=release_in, **values).items()}
+
+
+def released(*components: str, release: str = "forecaster", release_in: str = "forecaster", **values: Any) -> Objects:
+    """Objects of a release as they are, with every part of the base that values may leave out."""
+    said = helm(
+        "template", release, str(CHART), f"--namespace={release_in}", "-f-", given=values_of(*components) | values
+    )
     assert said.returncode == 0, said.stderr
     documents = [one for one in yaml.safe_load_all(without_revision(without_hash(said.stdout))) if one]
-    return {key_of(one): in_order(one) for one in documents}
+    return {key_of(one): one for one in documents}
+
+
+def values_of(*components: str) -> dict[str, Any]:
+    """Values with which the chart has all objects that the base has, and those of components."""
+    return {
+        "image": {"tag": "latest"},
+        "namespace": {"create": True},
+        "apiService": {"create": True},
+        "networkPolicy": {"enabled": True, "controlPlane": [CONTROL_PLANE]},
+        "tests": {"enabled": False},
+        "components": {camel(name): True for name in components},
+    }
+
+
+def alike(document: Any) -> Any:
+    """An object without what differs between the two ways: order, labels of releases, and the address for examples."""
+    return without_release(in_order(document))
+
+
+def without_release(value: Any) -> Any:
+    """A value without labels of releases, empty labels, and the group of volumes, which a chart states for all pods."""
+    if isinstance(value, list):
+        return [without_release(one) for one in value]
+    if value == "192.0.2.0/24":
+        return CONTROL_PLANE
+    if not isinstance(value, dict):
+        return value
+    kept = {key: without_release(one) for key, one in value.items() if key not in OF_RELEASES | {"fsGroup"}}
+    return {key: one for key, one in kept.items() if not (key == "labels" and one == {})}
 
 
 def without_revision(text: str) -> str:

@@ -10,7 +10,7 @@
       certificate_file: /etc/forecaster/certificates/tls.crt
       key_file: /etc/forecaster/certificates/tls.key
       # By this an API group that another server has is noticed, and left alone.
-      service: {{ .Release.Namespace }}/forecaster
+      service: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}
   state:
     directory: /var/lib/forecaster
   policy:
@@ -19,7 +19,7 @@
 40-shards.yaml: |
   sharding:
     enabled: true
-    scheduler: tls://forecaster-scheduler:8786
+    scheduler: tls://{{ include "forecaster.fullname" $ }}-scheduler:8786
     ca_file: /etc/forecaster/shards/ca.crt
     certificate_file: /etc/forecaster/shards/tls.crt
     key_file: /etc/forecaster/shards/tls.key
@@ -27,7 +27,7 @@
 {{- if .Values.components.floor }}
 20-floor.yaml: |
   acting:
-    lease: {{ .Release.Namespace }}/forecaster
+    lease: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}
   floor:
     enabled: true
 {{- end }}
@@ -65,7 +65,7 @@
     enabled: true
     ca_file: /etc/forecaster/certificates/ca.crt
   acting:
-    lease: {{ .Release.Namespace }}/forecaster
+    lease: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}
 {{- end }}
 {{- if .Values.components.report }}
 40-report.yaml: |
@@ -80,19 +80,16 @@
 {{- if .Values.components.scale }}
 30-scale.yaml: |
   acting:
-    lease: {{ .Release.Namespace }}/forecaster
+    lease: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}
   scale:
     enabled: true
 {{- end }}
 {{- if .Values.components.vertical }}
 40-vertical.yaml: |
   acting:
-    lease: {{ .Release.Namespace }}/forecaster
+    lease: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}
   resize:
     enabled: true
 {{- end }}
-{{- with .Values.settings }}
-90-values.yaml: |
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- include "forecaster.statedSettings" $ }}
 {{- end }}

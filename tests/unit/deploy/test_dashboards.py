@@ -12,23 +12,23 @@ import yaml
 
 from deploy.generate.grafana import BOARDS, GRID_COLUMNS, Board, document, files, text_of
 
-COMPONENT = Path(__file__).parents[3] / "deploy" / "components" / "monitoring"
+DASHBOARDS = Path(__file__).parents[3] / "deploy" / "chart" / "dashboards"
 UNITS = {"short", "percentunit", "s", "bytes", "reqps", "cps", "suffix: cores", "suffix: pods"}
 REQUIRED = {"uid", "title", "schemaVersion", "panels", "templating", "time", "tags"}
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda one: one.uid)
 def test_the_shipped_file_is_up_to_date(board: Board) -> None:
-    assert (COMPONENT / "dashboards" / f"{board.uid}.json").read_text(encoding="utf-8") == text_of(board)
+    assert (DASHBOARDS / f"{board.uid}.json").read_text(encoding="utf-8") == text_of(board)
 
 
 def test_every_file_is_made_and_no_other_is_shipped() -> None:
-    assert set(files()) == set((COMPONENT / "dashboards").iterdir())
+    assert set(files()) == set(DASHBOARDS.glob("*.json"))
 
 
 def test_the_sidecar_finds_every_file() -> None:
-    made = yaml.safe_load((COMPONENT / "kustomization.yaml").read_text(encoding="utf-8"))["configMapGenerator"]
-    assert [one["files"] for one in made] == [[f"dashboards/{board.uid}.json"] for board in BOARDS]
+    made = yaml.safe_load((DASHBOARDS / "kustomization.yaml").read_text(encoding="utf-8"))["configMapGenerator"]
+    assert [one["files"] for one in made] == [[f"{board.uid}.json"] for board in BOARDS]
     assert {one["options"]["labels"]["grafana_dashboard"] for one in made} == {"1"}
 
 

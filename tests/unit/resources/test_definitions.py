@@ -21,7 +21,7 @@ from forecaster.resources.schema import CEL_RULES, schema_of
 from forecaster.resources.spelling import camel, in_objects, in_settings, snake
 from tests.support.api_objects import metadata
 
-FILE = Path(__file__).parents[3] / "deploy" / "components" / "resources" / "definitions.yaml"
+FILE = Path(__file__).parents[3] / "deploy" / "chart" / "definitions" / "definitions.yaml"
 AUTOSCALER, DEFAULTS = definitions()
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 FIRST = ROOT / "tests" / "data" / "definitions-0.1.0.yaml"
-TODAY = ROOT / "deploy" / "components" / "resources" / "definitions.yaml"
+TODAY = ROOT / "deploy" / "chart" / "definitions" / "definitions.yaml"
 
 
 def versions(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
