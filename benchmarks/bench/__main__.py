@@ -12,7 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.bench.accuracy import MODELS, TASKS, accuracy, accuracy_table
 from benchmarks.bench.decisions import START_UPS, decision_tables
@@ -50,11 +50,20 @@ def sizes_part(*, quick: bool) -> Iterator[Table]:
 def demo_part(*, quick: bool) -> Iterator[Table]:  # noqa: ARG001  the demo has one length
     """What `./dev demo` ends with."""
     command = [sys.executable, "-m", "forecaster", "demo", "-o", "json"]
-    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    table = Table("The demo: half a day of recorded load", ("outcome", "value"))
-    for name, value in answer["outcome"].items():
-        table.add(str(name), str(value))
-    yield table
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    yield demo_table(json.loads(answer)["outcome"])
+
+
+def demo_table(outcome: Mapping[str, Any]) -> Table:
+    """A line a strategy, on all workloads of the demo together."""
+    columns = ("strategy", "unserved demand", "minutes short", "pod-hours", "changes", "unserved at equal cost")
+    table = Table("The demo: half a day of recorded load", columns)
+    for name, title in outcome["titles"].items():
+        total = outcome["total"][name]
+        own, equal = total["own"], total["missing_at_equal_cost"]
+        figures = f"{own['missing_share']:.3%}", f"{own['short_minutes']:.0f}", f"{own['pod_hours']:.0f}"
+        table.add(title, *figures, str(own["changes"]), "–" if equal is None else f"{equal:.2f}")
+    return table
 
 
 PARTS: Mapping[str, Callable[..., Iterator[Table]]] = {
