@@ -86,21 +86,16 @@ class Decider:
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Return the positions of the rows in the state that is open for this cycle."""
-        places = self.observed.fleet.rows(rows.ids, now)
-        stay = self.observed.fleet.compacted(now, self.observed.state.rows)
-        if stay is not None:
-            self.observed.state = self.observed.state.take(stay)
-            self.observed.forget_others(self.observed.fleet.row.keys())
-            self.sizes.forget_others(self.observed.fleet.row.keys())
-            places = self.observed.fleet.rows(rows.ids, now)
-        new = np.full(len(self.observed.fleet.row) - self.observed.state.rows, -1, np.int64)
-        if len(new):
-            self.observed.state = self.observed.state.take(np.concatenate([np.arange(self.observed.state.rows), new]))
+        fleet = self.observed.fleet
+        fitted = fleet.fitted(self.observed.state, rows.ids, now)
+        if fitted.compacted:
+            self.observed.forget_others(fleet.row.keys())
+            self.sizes.forget_others(fleet.row.keys())
         groups = rows.standing.groups
         keep = max((group.policy.keep for group in groups), default=0.0)
         signals = dict.fromkeys(signal for group in groups for signal in group.rules.signals)
-        self.observed.state = self.observed.state.opened(now.timestamp(), keep, signals)
-        return places
+        self.observed.state = fitted.table.opened(now.timestamp(), keep, signals)
+        return fitted.places
 
 
 def inputs_of(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from forecaster.domain.window import DAY
 from forecaster.domain.workload import WorkloadId
+from forecaster.horizontal.columns import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +23,19 @@ ROW_KEPT = DAY
 """A workload that is away for no longer keeps its row, and with it everything learned about it."""
 SPARE_SHARE = 0.1
 """Share of rows without a workload from which on they are given back, all in one take."""
+
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+class FittedTable(NamedTuple, Generic[AnyTable]):
+    """A table with a row for every workload of a fleet."""
+
+    table: AnyTable
+    places: Rows
+    """Row of each workload that was asked for."""
+    compacted: bool
+    """Whether rows of workloads that are gone were given back."""
 
 
 @dataclass(slots=True)
@@ -57,6 +71,16 @@ class Fleet:
         self.row = {id_: place for place, (id_, _) in enumerate(stay)}
         found = np.array(rows, np.int64)
         return np.where(found < known, found, -1)
+
+    def fitted(self, table: AnyTable, ids: Sequence[WorkloadId], now: datetime) -> FittedTable[AnyTable]:
+        """Give each of these workloads, which are there now, a row in a table of the fleet; compact it in time."""
+        places, stay = self.rows(ids, now), self.compacted(now, table.rows)
+        if stay is not None:
+            table, places = table.take(stay), self.rows(ids, now)
+        new = len(self.row) - table.rows
+        if new:
+            table = table.take(np.concatenate([np.arange(table.rows), np.full(new, -1)]))
+        return FittedTable(table, places, compacted=stay is not None)
 
     def persisted(self) -> list[tuple[WorkloadId, float]]:
         """Every workload in the order of the rows, and when it was there last, in epoch seconds."""

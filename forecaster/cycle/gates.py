@@ -129,15 +129,9 @@ class ForecastGates:
 
     def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:
         """The rows of these workloads; those that left more than a day ago are given back."""
-        self.fleet.rows(ids, now)
-        stay = self.fleet.compacted(now, self.gates.rows)
-        if stay is not None:
-            self.gates = self.gates.take(stay)
-        new = len(self.fleet.row) - self.gates.rows
-        if new:
-            self.gates = self.gates.take(np.concatenate([np.arange(self.gates.rows), np.full(new, -1)]))
-        self.gates = self.gates.covering(policies.signals.demand)
-        return self.fleet.rows(ids, now)
+        fitted = self.fleet.fitted(self.gates, ids, now)
+        self.gates = fitted.table.covering(policies.signals.demand)
+        return fitted.places
 
     def _turn(
         self, here: Mapping[WorkloadId, Workload], rows: Counts, policies: Policies, now: datetime

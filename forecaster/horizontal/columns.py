@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from typing import Self
 
     from forecaster.horizontal.numbers import Counts
@@ -173,6 +173,14 @@ def _padded(declared: Column, values: Array, planes: int) -> Array:
     if len(values) == planes:
         return values
     return np.concatenate([values, declared.new(values.shape[1], planes - len(values))])
+
+
+def rows_before(before: Sequence[Hashable], now: Sequence[Hashable]) -> Counts:
+    """Return the earlier row of each of these identities; -1 for one that is new."""
+    if before == now:
+        return np.arange(len(now))
+    place = {id_: row for row, id_ in enumerate(before)}
+    return np.fromiter((place.get(id_, -1) for id_ in now), np.int64, len(now))
 
 
 def taken(column: Array, rows: Counts, nothing: Any) -> Array:

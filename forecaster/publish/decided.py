@@ -18,6 +18,7 @@ import numpy as np
 from forecaster.domain.decision import LeadTime, Reason, Recommendation, Scale
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
+from forecaster.horizontal.columns import rows_before, taken
 from forecaster.horizontal.record import held, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
@@ -165,6 +166,31 @@ class DecidedRows(Sequence["Recommendation"]):
         """Count workloads by verdict and reason."""
         counts = zip(REASONS, np.bincount(self.reason, minlength=len(REASONS)).tolist(), strict=True)
         return Counter({("scale" if reason in SCALED else "hold", reason.value): n for reason, n in counts if n})
+
+
+class TextNews(NamedTuple):
+    """Rows of a fleet with other texts than before."""
+
+    before: NDArray[np.int64]
+    """[row] earlier row of the workload; -1 for a new one."""
+    worded: NDArray[np.bool_]
+    """[row] whether words may have changed; true for new workloads."""
+    sized: NDArray[np.bool_]
+    """[row] whether sizes may have changed; true for new workloads."""
+
+
+class TextVersions(NamedTuple):
+    """Versions of the texts of a fleet at one evaluation time."""
+
+    ids: tuple[WorkloadId, ...] = ()
+    keys: NDArray[np.uint64] = np.zeros((2, 0), np.uint64)
+    """[words or sizes, row] as `DecidedRows` has them."""
+
+    def then(self, fleet: DecidedRows) -> tuple[TextVersions, TextNews]:
+        """Return the versions of a later evaluation time, and what has changed since this one."""
+        before, keys = rows_before(self.ids, fleet.ids), np.stack([fleet.worded, fleet.sized.view(np.uint64)])
+        worded, sized = (keys != taken(self.keys, before, 0)) | (before < 0)
+        return TextVersions(fleet.ids, keys), TextNews(before, worded, sized)
 
 
 def workload_ids(decided: Sequence[Recommendation]) -> tuple[WorkloadId, ...]:

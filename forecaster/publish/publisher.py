@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
+from forecaster.horizontal.columns import rows_before
 from forecaster.publish.decided import workload_ids
 from forecaster.publish.reader import TableReader
 from forecaster.publish.rows import offered_cycle, offers_of
@@ -86,8 +85,7 @@ class OfferPublisher:
         if ids == self._ids:
             return self._offers
         self._policies.forget_others(frozenset(ids))
-        rows = {id_: row for row, id_ in enumerate(self._ids)}
-        return self._offers.take(np.array([rows.get(id_, -1) for id_ in ids], np.int64))
+        return self._offers.take(rows_before(self._ids, ids))
 
 
 def table_publisher(table: TableFile, policies: Policies) -> OfferPublisher:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.publish.decided import DecidedRows
+from forecaster.publish.decided import DecidedRows, TextVersions
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
@@ -197,36 +197,23 @@ class TextBook:
     def __init__(self) -> None:
         self.texts: list[WrittenTexts] = []
         """Texts in the order of the cycle."""
-        self._ids: tuple[WorkloadId, ...] = ()
-        self._keys = np.zeros((2, 0), np.uint64)
-        """[row] of words and of sizes."""
+        self._versions = TextVersions()
 
     def renew(self, fleet: DecidedRows) -> None:
         """Take a cycle over."""
-        if fleet.ids != self._ids:
-            self._move(fleet.ids)
-        keys = np.stack([fleet.worded, fleet.sized.view(np.uint64)])
-        new = np.array([text is NOTHING_WRITTEN for text in self.texts], np.bool_)
-        worded, sized = keys != self._keys
-        for row in np.flatnonzero(new | worded | sized).tolist():
-            self.texts[row] = self._resized(fleet, row) if not worded[row] else WrittenTexts.of(fleet, row)
-        self._keys = keys
+        versions, news = self._versions.then(fleet)
+        texts = [NOTHING_WRITTEN if row < 0 else self.texts[row] for row in news.before.tolist()]
+        for row in np.flatnonzero(news.worded | news.sized).tolist():
+            texts[row] = WrittenTexts.of(fleet, row) if news.worded[row] else _resized(texts[row], fleet, row)
+        self.texts, self._versions = texts, versions
 
-    def _resized(self, fleet: DecidedRows, row: int) -> WrittenTexts:
-        """The texts of a row of which nothing but the sizes may have changed."""
-        before = self.texts[row]
-        resources = fleet.resources(row) if before.current is not None else None
-        if before.current is None or resources is None:
-            return WrittenTexts.of(fleet, row)
-        return before._replace(sizes=_sizes(before.current, resources))
 
-    def _move(self, ids: tuple[WorkloadId, ...]) -> None:
-        """Take other workloads, or another order of them; what was written of those that stay is kept."""
-        at = {id_: row for row, id_ in enumerate(self._ids)}
-        places = [at.get(id_, -1) for id_ in ids]
-        self.texts = [NOTHING_WRITTEN if place < 0 else self.texts[place] for place in places]
-        self._ids, before = ids, np.pad(self._keys, ((0, 0), (0, 1)))
-        self._keys = before[:, np.array(places, np.intp)]
+def _resized(before: WrittenTexts, fleet: DecidedRows, row: int) -> WrittenTexts:
+    """Return the texts of a row of which nothing but the sizes may have changed."""
+    resources = fleet.resources(row) if before.current is not None else None
+    if before.current is None or resources is None:
+        return WrittenTexts.of(fleet, row)
+    return before._replace(sizes=_sizes(before.current, resources))
 
 
 def _sizes(current: Resources, decided: Resize | Hold) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 
 from forecaster.cycle.told_decisions import OTHERS, ToldTexts
 from forecaster.horizontal.columns import taken
+from forecaster.publish.decided import TextVersions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,25 +38,15 @@ class ShardTexts(NamedTuple):
 class TextTimes:
     """Instants at which the texts of each row of a shard changed, in the process that computes it."""
 
-    ids: tuple[WorkloadId, ...] = ()
-    keys: NDArray[np.uint64] = field(default_factory=lambda: np.zeros((2, 0), np.uint64))
-    """[words or sizes, row] of the last evaluation time."""
+    versions: TextVersions = field(default_factory=TextVersions)
     changed: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """[row] epoch seconds."""
 
     def follow(self, fleet: DecidedRows) -> None:
         """Take over what was decided at another evaluation time."""
-        keys = np.stack([fleet.worded, fleet.sized.view(np.uint64)])
-        if fleet.ids != self.ids:
-            before = {id_: row for row, id_ in enumerate(self.ids)}
-            rows = np.array([before.get(id_, -1) for id_ in fleet.ids], np.int64)
-            self.ids, self.keys, self.changed = (
-                fleet.ids,
-                taken(self.keys, rows, 0),
-                taken(self.changed, rows, NEVER_TOLD),
-            )
-        other = (keys != self.keys).any(axis=0) | (self.changed == NEVER_TOLD)
-        self.keys, self.changed = keys, np.where(other, fleet.at.timestamp(), self.changed)
+        self.versions, news = self.versions.then(fleet)
+        changed = taken(self.changed, news.before, NEVER_TOLD)
+        self.changed = np.where(news.worded | news.sized, fleet.at.timestamp(), changed)
 
     def since(self, told: datetime | None, fleet: DecidedRows, rows: int) -> ShardTexts:
         """What has changed of the first so many rows since that evaluation time; all where there was none."""
