@@ -9,6 +9,7 @@ import numpy as np
 
 from forecaster.actuators.floor import floor_plan
 from forecaster.actuators.health import UNKNOWN, unseen
+from forecaster.actuators.limits import CycleLimits
 from forecaster.actuators.rollback import looked_since
 from forecaster.actuators.room import no_quotas
 from forecaster.actuators.values import FloorOffer, Write
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from forecaster.actuators.health import HealthAt
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.room import Rooms
     from forecaster.actuators.settings import FloorSettings
     from forecaster.actuators.values import LiveAutoscaler
-    from forecaster.actuators.writes import ClusterWrite, Writer
+    from forecaster.actuators.writes import ClusterWrite
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
@@ -44,7 +46,7 @@ class FloorActuator:
     """Receives the offers of a cycle, and acts on them: `OfferReceiver` and `Actuator`."""
 
     autoscalers: LiveAutoscalers
-    writer: Writer
+    writer: WriteQueue
     policies: Policies
     rules: FloorSettings
     neighbours: NeighboursAt
@@ -73,11 +75,14 @@ class FloorActuator:
         offers = floor_offers(self.offered, now)
         offers |= self._kept_while_unjudged(live, offers)
         live = self._with_health(live, offers, now)
-        plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules, self.rooms().take)
+        plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
         writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
         raised = sum(one.floor is not None for one in live)
-        return self.writer.effected(self.autoscalers, writes, plan.refusals, now, raised=raised)
+        limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
+        return self.writer.effected(
+            self.autoscalers, writes, plan.refusals, now, limits=limits, take=take, raised=raised
+        )
 
     def _kept_while_unjudged(
         self, live: Sequence[LiveAutoscaler], offers: Mapping[WorkloadId, FloorOffer]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.actuators.limits import CycleLimits, Move, by_urgency
 from forecaster.actuators.memory import Memory, Seen, looked
 from forecaster.actuators.rollback import (
     RolledBack,
@@ -22,7 +21,6 @@ from forecaster.actuators.rollback import (
     watch_after,
     why_worse,
 )
-from forecaster.actuators.room import fitting, unbounded
 from forecaster.actuators.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.rollback import Watch
-    from forecaster.actuators.room import TakeRoom
     from forecaster.actuators.settings import FloorSettings
     from forecaster.domain.workload import WorkloadId
 
@@ -43,6 +40,8 @@ class FloorPlan(NamedTuple):
     writes: list[Write]
     refusals: list[WriteRefusal]
     memory: Memory
+    fleet: list[int]
+    """Pods of each HPA in mode floor, or with a value of ours."""
 
 
 def floor_plan(
@@ -52,12 +51,10 @@ def floor_plan(
     memory: Memory,
     now: datetime,
     rules: FloorSettings,
-    take: TakeRoom = unbounded,
 ) -> FloorPlan:
-    """The writes of one cycle in their order, the refusals, and what to remember.
+    """The intended writes of one cycle, the refusals, and what to remember.
 
-    `floored` says whether a workload's policy has `mode: floor`, `take` the room for more pods; a workload without an
-    offer is held.
+    `floored` says whether a workload's policy has `mode: floor`; a workload without an offer is held.
     """
     targets = Counter(one.target for one in autoscalers)
     concerned = [one for one in autoscalers if not one.deleted and (_marked(one) or floored(one.target))]
@@ -69,11 +66,10 @@ def floor_plan(
         ours = floored(one.target)
         match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
             case Write() as write:
-                writes.append(write)
+                writes.append(replace(write, meanwhile=_meanwhile(write, now, rules)))
             case WriteRefusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
-    moderate = _within_limits(writes, [one for one in concerned if floored(one.target)], now, rules, take)
-    return FloorPlan(moderate.writes, refusals + moderate.refusals, remembered)
+    return FloorPlan(writes, refusals, remembered, [one.replicas for one in concerned])
 
 
 def _marked(one: LiveAutoscaler) -> bool:
@@ -232,54 +228,12 @@ def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bo
     return not rules.expires_after / 2 <= floor.expires - now <= rules.expires_after + timedelta(minutes=1)
 
 
-class _Moderate(NamedTuple):
-    writes: list[Write]
-    refusals: list[WriteRefusal]
-
-
-def _within_limits(
-    writes: Sequence[Write], fleet: Sequence[LiveAutoscaler], now: datetime, rules: FloorSettings, take: TakeRoom
-) -> _Moderate:
-    """The writes that the limits of a cycle let through: what undoes or renews, then raises, the largest first.
+def _meanwhile(write: Write, now: datetime, rules: FloorSettings) -> Write | None:
+    """Return the renewal of a floor whose change may have to wait: where many move in every cycle, some wait for long.
 
     The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
-    A floor is renewed while its move waits: where many move in every cycle, the last ones wait for long.
     """
-    moves = [_move(one) for one in writes if one.change in {Change.RAISE, Change.LOWER}]
-    found = _Moderate([one for one in writes if one.change not in {Change.RAISE, Change.LOWER}], [])
-    limits = CycleLimits.of([one.replicas for one in fleet], rules)
-    for move in by_urgency(moves):
-        one, write = move.write.autoscaler, _bounded(move, limits.count(move), take)
-        if isinstance(write, Write):
-            limits.charge(move, write.min_replicas)
-            found.writes.append(write)
-            continue
-        found.refusals.append(write)
-        if one.floor and _renewal_due(one.floor, now, rules):
-            found.writes.append(_floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules))
-    return found
-
-
-def _bounded(move: Move[Write], count: int | None, take: TakeRoom) -> Write | WriteRefusal:
-    """A move as far as the limits of the cycle and the quotas of its namespace let it."""
-    write, one = move.write, move.write.autoscaler
-    if count is None:
-        said = f"{one}: {write.min_replicas} waits for the next cycle, this one has changed enough"
-        return WriteRefusal(one, RefusalReason.RATE_LIMIT, said)
-    found = write if count == write.min_replicas else _limited(write, count)
-    if not move.raises:
-        return found
-    fits = fitting(take, one, count=count, written=one.min_replicas, pods=one.replicas)
-    if isinstance(fits, WriteRefusal):
-        return fits
-    return replace(found, min_replicas=fits.count, reason=f"{found.reason}; {fits.why}") if fits.why else found
-
-
-def _move(write: Write) -> Move[Write]:
     one = write.autoscaler
-    return Move(write, one.key, write.min_replicas, one.replicas, one.min_replicas, write.change == Change.RAISE)
-
-
-def _limited(write: Write, count: int) -> Write:
-    reason = f"{write.reason}; {count} in this cycle, by its rate limits"
-    return replace(write, min_replicas=count, reason=reason)
+    if write.move is None or one.floor is None or not _renewal_due(one.floor, now, rules):
+        return None
+    return _floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules)

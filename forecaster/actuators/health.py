@@ -32,6 +32,8 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     """The signal of errors that its policy names."""
     limit: float | None = None
     """Above which that signal may speak; None: the policy names none."""
+    failing: int | None = None
+    """Pods that served and do not, on a node that answers: others that are missing say nothing of the count."""
 
     @property
     def told(self) -> bool:
@@ -79,7 +81,8 @@ def _pods_worse(before: Health, now: Health, worse_by: float) -> str:
     kept = min(before.wanted, now.wanted)
     allowed = worse_by * max(kept, 1)
     if before.ready is not None and now.ready is not None:
-        missing, were = max(0, kept - now.ready), max(0, kept - before.ready)
+        seen = ((now.ready, now.failing), (before.ready, before.failing))
+        missing, were = (min(max(0, kept - ready), kept if failing is None else failing) for ready, failing in seen)
         if missing - were > allowed:
             return f"{missing} of {kept} pods are not ready, {were} were before"
     if before.restarted is not None and now.restarted is not None and now.restarted - before.restarted > allowed:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.actuators.settings import LimitSettings
-
-W = TypeVar("W")
 
 LEAST_WORKLOADS, LEAST_PODS, LEAST_GROWTH = 5, 10, 4
 """What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
@@ -18,42 +16,62 @@ MOST_WORKLOADS = 500
 """Whatever the share says: each is two requests, one after the other, and other steps of the cycle wait."""
 PODS_A_WORKLOAD = 10_000
 """Pods of one workload that count for the fleet's share: any owner may state a count of two billion."""
+FALL = 0.2
+"""Share of its count that a workload loses at least to count as going down: an evening takes single pods."""
+MIN_FALLING = 10
+"""Workloads that may always go down in one cycle: in a small fleet a share would be one of them."""
 
 
-class Move(NamedTuple, Generic[W]):
-    """A write that changes a count."""
+class Move(NamedTuple):
+    """Change of a count; all zero for a change of a workload that moves no count."""
 
-    write: W
-    key: tuple[str, ...]
-    asked: int
-    replicas: int
-    """Pods that there are."""
-    written: int
+    asked: int = 0
+    written: int = 0
     """The count that the field has now."""
-    raises: bool
+    pods: int = 0
+    """Pods that there are."""
     measured: int = 0
     """What the measured demand alone asks for: no limit holds that back."""
+
+    @property
+    def raises(self) -> bool:
+        """Whether the count goes up."""
+        return self.asked > self.written
+
+    @property
+    def lowers(self) -> bool:
+        """Whether the count goes down."""
+        return self.asked < self.written
+
+    @property
+    def falls(self) -> bool:
+        """Whether the workload loses a share of its count that matters."""
+        return self.written - self.asked >= max(1.0, FALL * self.written)
+
+    @property
+    def multiplies(self) -> float:
+        """How many times its present pods the workload is to have."""
+        return self.asked / max(1, self.pods, self.written)
 
 
 @dataclass(slots=True)
 class CycleLimits:
     """What is left of the limits of one cycle: workloads that may be changed, pods that may be added."""
 
+    fleet: int
+    """Workloads in the mode, or with a value of ours."""
     workloads: int
-    pods: int
-    most_growth: float
+    pods: int = 0
+    most_growth: float = 0.0
 
     @classmethod
     def of(cls, fleet: Sequence[int], rules: LimitSettings) -> CycleLimits:
         """Return the limits for a fleet, which has the pods of every workload in the mode."""
         counted = sum(min(pods, PODS_A_WORKLOAD) for pods in fleet)
-        return cls(
-            min(max(LEAST_WORKLOADS, int(rules.most_workloads * len(fleet))), MOST_WORKLOADS),
-            max(LEAST_PODS, int(rules.most_pods * counted)),
-            rules.most_growth,
-        )
+        workloads = most_workloads(len(fleet), rules.most_workloads)
+        return cls(len(fleet), workloads, max(LEAST_PODS, int(rules.most_pods * counted)), rules.most_growth)
 
-    def count(self, move: Move[W]) -> int | None:
+    def count(self, move: Move) -> int | None:
         """Return the count that the limits let through, None where the move waits."""
         there, measured = _there(move), min(move.asked, move.measured)
         if self.workloads == 0:
@@ -62,20 +80,22 @@ class CycleLimits:
         count = max(min(move.asked, there + min(growth, self.pods)), measured)
         return None if move.raises and count <= move.written else count
 
-    def charge(self, move: Move[W], count: int) -> None:
-        """Take a move from the limits, once it is decided that it is written: a refused one costs nothing."""
+    def charge(self, move: Move) -> None:
+        """Take a move from the limits, once it is written: one that failed or was refused costs nothing."""
         self.workloads = max(0, self.workloads - 1)
-        self.pods -= max(0, count - max(_there(move), move.measured))
+        self.pods -= max(0, move.asked - max(_there(move), move.measured))
 
 
-def _there(move: Move[W]) -> int:
-    return max(move.written, move.replicas)
+def most_workloads(fleet: int, share: float) -> int:
+    """Return how many workloads of a fleet one cycle may change."""
+    return min(max(LEAST_WORKLOADS, int(share * fleet)), MOST_WORKLOADS)
 
 
-def by_urgency(moves: Sequence[Move[W]]) -> list[Move[W]]:
-    """Return the moves in their order: raises before lowerings, the one that multiplies the most pods first."""
-    return sorted(moves, key=_urgency)
+def mass_fall(moves: Sequence[Move], fleet: int, share: float) -> int:
+    """Return how many workloads go down at once, 0 where that is no more than `share` of the fleet."""
+    falling = sum(move.falls for move in moves)
+    return falling if falling >= MIN_FALLING and falling > share * fleet else 0
 
 
-def _urgency(move: Move[W]) -> tuple[float, tuple[str, ...]]:
-    return -move.asked / max(1, move.replicas, move.written), move.key
+def _there(move: Move) -> int:
+    return max(move.written, move.pods)

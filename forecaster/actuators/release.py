@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
 
+from forecaster.actuators.queue import Round, WriteQueue, error_text
+from forecaster.actuators.settings import ActingSettings
 from forecaster.actuators.writes import ClusterWrite, WrittenObject
-from forecaster.errors import unexpected
-from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.kube.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """Attempts to write an object that its controller writes meanwhile."""
-MAX_SILENT = 5
-"""Objects in a row without an answer after which the API server is given up."""
+MAX_SILENT = 50
+"""Writes without an answer in a row after which the API server is given up: namespaces of one owner may fail together,
+and each run begins anew."""
 W = TypeVar("W", bound=ClusterWrite)
 
 
@@ -46,55 +49,81 @@ class Released(NamedTuple):
     """False: its owner's value is not back."""
 
 
+@dataclass
+class ByCommand:
+    """Fence and log of a person's command: no Lease is asked, and each line is printed."""
+
+    fault: str = ""
+    paused: bool = False
+    resumed_at: datetime | None = None
+
+    def valid(self) -> bool:
+        """Whether writes are allowed."""
+        return True
+
+    leading = valid
+
+    def info(self, event: str, **facts: object) -> None:
+        """Write no line: each object has one on the command's output."""
+
+    warning = info
+
+
 def release(
     cluster: WrittenCluster[W], marked: Iterable[S], undo: Callable[[S], W | None], now: datetime
 ) -> Iterator[Released]:
     """Give owners their values back, one object after the other; `undo` is None where that is not to be.
 
     An object that cannot be written is one line, and the others go on: its namespace's webhook may be what fails.
-
-    Raises:
-        ApiError: the API server has not answered several times in a row.
     """
-    silent = 0
-    for one in marked:
-        try:
-            found = _released(cluster, one, undo, now, attempts=ATTEMPTS)
-        except UnreachableError as error:
-            silent += 1
-            if silent == MAX_SILENT:
-                raise
-            found = Released(f"{one}: left at {one.stands}: {error}", done=False)
-        except Exception as error:  # noqa: BLE001  a boundary by object
-            found = Released(f"{one}: left at {one.stands}: {unexpected(error)}", done=False)
-        else:
-            silent = 0
-        if found is not None:
-            yield found
+    queue = WriteQueue(
+        "release", ByCommand(), ActingSettings(), ByCommand(), budget_seconds=inf, max_trouble=MAX_SILENT
+    )
+    waiting = list(marked)
+    for attempt in range(1, ATTEMPTS + 1):
+        undone = [_undone(one, undo) for one in waiting]
+        yield from (line for line in undone if isinstance(line, Released))
+        writes = [write for write in undone if write is not None and not isinstance(write, Released)]
+        found, changed = Round(now), []
+        for write, error in queue.carried_out(cluster, writes, found):
+            if _status(error) == HTTPStatus.CONFLICT and attempt < ATTEMPTS:
+                changed.append(write.subject)
+            elif _status(error) != HTTPStatus.NOT_FOUND:
+                yield _released(write, error)
+        yield from (Released(f"{line}; run it again", done=False) for line in found.failures)
+        again = [_again(cluster, one) for one in changed]
+        yield from (line for line in again if isinstance(line, Released))
+        waiting = [one for one in again if one is not None and not isinstance(one, Released)]
 
 
-def _released(
-    cluster: WrittenCluster[W], one: S, undo: Callable[[S], W | None], now: datetime, *, attempts: int
-) -> Released | None:
-    """What became of one; None where there is nothing to do, or it is gone."""
+def _undone(one: S, undo: Callable[[S], W | None]) -> W | Released | None:
+    """Return what gives an owner the value back, or a line where that is not known."""
     if one.fault:
-        return Released(f"{one}: left at {one.stands}: {one.fault}", done=False)
-    write = undo(one)
-    if write is None:
-        return None
+        return _left(one, one.fault)
     try:
-        try:
-            cluster.write(write)
-        except ApiError as error:
-            if error.status != HTTPStatus.CONFLICT or attempts == 1:
-                raise
-            return _released(cluster, cluster.again(one), undo, now, attempts=attempts - 1)
-    except UnreachableError:
-        raise
+        return undo(one)
+    except Exception as error:  # noqa: BLE001  a boundary by object
+        return _left(one, error_text(error))
+
+
+def _again(cluster: WrittenCluster[W], one: S) -> S | Released | None:
+    """Read an object that was written meanwhile; None where it is gone."""
+    try:
+        return cast("S", cluster.again(one))
     except ApiError as error:
-        if error.status == HTTPStatus.NOT_FOUND:
-            return None
-        return Released(f"{one}: left at {one.stands}: {error}", done=False)
-    with suppress(ApiError):  # the value is back; its Event is told by this line, too
-        cluster.record(write, now)
+        return None if error.status == HTTPStatus.NOT_FOUND else _left(one, error_text(error))
+
+
+def _released(write: ClusterWrite, error: Exception | None) -> Released:
+    one: Marked = write.subject
+    if error is not None:
+        return _left(one, error_text(error))
     return Released(f"{write}, was {one.stands.split(' ', 1)[1]}: {write.reason}")
+
+
+def _left(one: Marked, why: str) -> Released:
+    return Released(f"{one}: left at {one.stands}: {why}", done=False)
+
+
+def _status(error: Exception | None) -> int:
+    return error.status if isinstance(error, ApiError) else 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.actuators.admitted import admitted
 from forecaster.actuators.eviction import EvictionTerms, no_restart, one_each, waits
-from forecaster.actuators.limits import LEAST_WORKLOADS, MOST_WORKLOADS
+from forecaster.actuators.limits import Move
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.pod import Requirements
@@ -132,6 +132,17 @@ class ResizeWrite:
         """The object that is written."""
         return self.pod
 
+    @property
+    def move(self) -> Move | None:
+        """A change of a size moves no count, and counts as one workload; None for marks alone."""
+        limited = {Change.RESIZE, Change.RESTORE, Change.ROLL_BACK}
+        return Move() if self.change in limited else None
+
+    @property
+    def meanwhile(self) -> ResizeWrite | None:
+        """Nothing: a size does not expire."""
+        return None
+
     def __str__(self) -> str:
         return f"{self.pod}: size {sizes_text(self.sizes)}"
 
@@ -146,6 +157,10 @@ class ResizeWrite:
         decided = (self.pod.uid, self.pod.sizes, self.pod.status, self.pod.ready, self.pod.restarts, False)
         noted = any(fresh.resized == one for one in (None, self.pod.resized, self.resized))
         return replace(self, pod=fresh) if same == decided and noted else None
+
+    def bounded(self, _count: int, reason: str) -> ResizeWrite:
+        """Return this change with the reason: a size has no count."""
+        return replace(self, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +207,17 @@ def resize_plan(
     busy |= {one.pod.workload for one in plan.writes if one.change is Change.ROLL_BACK}
     plan.writes, waiting = one_each(plan.writes)
     plan.refusals += waiting
-    moves = []
     for one in candidates:
         if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:
             continue
         match _sized(one, wanted[one.workload], around(one.namespace), now, rules):
             case ResizeWrite() as write:
-                moves.append(write)
+                plan.writes.append(write)
             case WriteRefusal() as refusal:
                 plan.refusals.append(refusal)
             case None:
                 pass
-    return _within_limits(plan, moves, len(wanted), rules)
+    return plan
 
 
 def occupied(watched: Sequence[ResizablePod], now: datetime, rules: ResizeSettings) -> set[WorkloadId]:
@@ -362,18 +376,6 @@ def _changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
     """Return the containers with another size than wanted. A value that is set stays set: a resize removes nothing."""
     found = {name: _over(now[name], size) for name, size in wanted.items() if name in now}
     return {name: size for name, size in found.items() if size != now[name]}
-
-
-def _within_limits(plan: ResizePlan, moves: Sequence[ResizeWrite], workloads: int, rules: ResizeSettings) -> ResizePlan:
-    """What undoes or settles, then the pods that the limit of a cycle lets through."""
-    most = min(max(LEAST_WORKLOADS, int(rules.most_workloads * workloads)), MOST_WORKLOADS)
-    chosen = sorted(moves, key=lambda one: (one.pod.workload, one.pod.name))
-    plan.writes += chosen[:most]
-    plan.refusals += [
-        WriteRefusal(one.pod, RefusalReason.RATE_LIMIT, f"{one} waits for the next cycle, this one has changed enough")
-        for one in chosen[most:]
-    ]
-    return plan
 
 
 def compute_of(block: Requirements) -> Requirements:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from forecaster.actuators.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.health import UNKNOWN, errors_worse, unseen
-from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
 from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.domain.decision import Resize
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.health import Health, HealthAt
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.resize import ResizablePod, Sizes, Surroundings
     from forecaster.actuators.settings import ResizeSettings
-    from forecaster.actuators.writes import Writer
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import Resources, WorkloadId
@@ -53,7 +53,7 @@ class ResizeActuator:
     pods: PodsToResize
     running: Callable[[Container[WorkloadId]], Iterator[tuple[WorkloadId, str, str, Resources]] | None]
     """Ready pods of these workloads as they are watched: workload, namespace, name and summed size; None: not known."""
-    writer: Writer
+    writer: WriteQueue
     policies: Policies
     rules: ResizeSettings
     neighbours: NeighboursAt
@@ -88,7 +88,9 @@ class ResizeActuator:
         plan = resize_plan(watched, found or [], wanted, self._sized, around, now, self.rules, evictions)
         kept = sum(one.resized is not None for one in watched)
         unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
-        done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, unseen, watched=kept)
+        fleet = len(wanted.keys() | {one.workload for one in watched})
+        limits = CycleLimits(fleet, most_workloads(fleet, self.rules.most_workloads))
+        done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, unseen, limits=limits, watched=kept)
         evicted = (one.pod.key for one in plan.writes if one.change is Change.EVICT)
         self.tried |= dict.fromkeys(evicted, now) if done.leading else {}
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []

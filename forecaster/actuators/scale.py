@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators.health import UNKNOWN, Health
-from forecaster.actuators.limits import CycleLimits, Move, by_urgency
+from forecaster.actuators.limits import Move
 from forecaster.actuators.memory import Memory, Seen, looked
 from forecaster.actuators.rollback import (
     Watched,
@@ -23,7 +23,6 @@ from forecaster.actuators.rollback import (
     watch_after,
     why_worse,
 )
-from forecaster.actuators.room import fitting, unbounded
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.rollback import Watch
-    from forecaster.actuators.room import TakeRoom
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.domain.workload import WorkloadId
 
@@ -136,6 +134,19 @@ class ScaleWrite:
         """The object that is written."""
         return self.workload
 
+    @property
+    def move(self) -> Move | None:
+        """Change of the count; None for marks alone."""
+        one = self.workload
+        if self.change in {Change.YIELD, Change.FORGET}:
+            return None
+        return Move(self.replicas, one.replicas, one.pods, self.measured)
+
+    @property
+    def meanwhile(self) -> ScaleWrite | None:
+        """Nothing: a count does not expire."""
+        return None
+
     def __str__(self) -> str:
         return f"{self.workload}: replicas {self.replicas}"
 
@@ -162,12 +173,22 @@ class ScaleWrite:
         here = replace(fresh, **beside)
         return replace(self, workload=here) if replace(alike, **beside) == decided else None
 
+    def bounded(self, count: int, reason: str) -> ScaleWrite:
+        """Return this change with another count. Part of an undo is no undo: marks of ours stay."""
+        if self.change not in {Change.RESTORE, Change.ROLL_BACK}:
+            return replace(self, replicas=count, reason=reason)
+        one = self.workload
+        change = Change.RAISE if count > one.replicas else Change.LOWER
+        return replace(self, change=change, replicas=count, reason=reason, before=one.before, watch=one.watch)
+
 
 class ScalePlan(NamedTuple):
     """What to do now."""
 
     writes: list[ScaleWrite]
     refusals: list[WriteRefusal]
+    fleet: list[int]
+    """Pods of each workload in mode scale, or with a count of ours."""
 
 
 def remembered(
@@ -196,16 +217,16 @@ def scale_plan(
     memory: Memory,
     now: datetime,
     rules: ScaleSettings,
-    take: TakeRoom = unbounded,
     leaving: Mapping[WorkloadId, int | None] = NONE_LEAVES,
 ) -> ScalePlan:
-    """The writes of one cycle in their order, and the refusals.
+    """The intended writes of one cycle, and the refusals.
 
     `live` are the workloads that have marks of ours and those to look at; `scaled` says whether a policy has `mode:
-    scale`, `take` tells the room for more pods. A workload without an offer is held. `leaving` has what the measured
-    demand asks for of the workloads that leave mode scale; None where it is not known.
+    scale`. A workload without an offer is held. `leaving` has what the measured demand asks for of the workloads that
+    leave mode scale; None where it is not known.
     """
-    found = ScalePlan([], [])
+    left = [one.replicas for one in live if not scaled(one.id)]
+    found = ScalePlan([], [], [*(offer.current for offer in offers.values()), *left])
     for one in live:
         if one.deleted:
             continue
@@ -217,7 +238,7 @@ def scale_plan(
                 found.refusals.append(refusal)
             case None:
                 pass
-    return _within_limits(found, [one.current for one in offers.values()], rules, take)
+    return found
 
 
 def undone(one: LiveScale, why: str) -> ScaleWrite | None:
@@ -354,41 +375,3 @@ def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: Sc
     if not offer.may_lower or now - seen.since < rules.lower_after or seen.lowest() >= current:
         return None
     return max(seen.lowest(), _one_step_down(current, rules))
-
-
-def _within_limits(plan: ScalePlan, fleet: Sequence[int], rules: ScaleSettings, take: TakeRoom) -> ScalePlan:
-    """What undoes, then the moves that the limits of a cycle let through."""
-    moving = {Change.RAISE, Change.LOWER}
-    moves = [_move(one) for one in plan.writes if one.change in moving]
-    found = ScalePlan([one for one in plan.writes if one.change not in moving], plan.refusals)
-    limits = CycleLimits.of(fleet, rules)
-    for move in by_urgency(moves):
-        match _bounded(move, limits.count(move), take):
-            case ScaleWrite() as write:
-                limits.charge(move, write.replicas)
-                found.writes.append(write)
-            case WriteRefusal() as refusal:
-                found.refusals.append(refusal)
-    return found
-
-
-def _bounded(move: Move[ScaleWrite], count: int | None, take: TakeRoom) -> ScaleWrite | WriteRefusal:
-    """A move as far as the limits of the cycle and the quotas of its namespace let it."""
-    write, one, reason = move.write, move.write.workload, move.write.reason
-    if count is None:
-        said = f"{write} waits for the next cycle, this one has changed enough"
-        return WriteRefusal(one, RefusalReason.RATE_LIMIT, said)
-    if count != write.replicas:
-        reason = f"{reason}; {count} in this cycle, by its rate limits"
-    if move.raises:
-        fits = fitting(take, one, count=count, written=one.replicas, pods=one.pods)
-        if isinstance(fits, WriteRefusal):
-            return fits
-        count, reason = fits.count, f"{reason}; {fits.why}" if fits.why else reason
-    return replace(write, replicas=count, reason=reason)
-
-
-def _move(write: ScaleWrite) -> Move[ScaleWrite]:
-    one = write.workload
-    raises = write.change == Change.RAISE
-    return Move(write, one.key, write.replicas, one.replicas, one.replicas, raises, write.measured)

@@ -11,7 +11,7 @@ import numpy as np
 
 from forecaster.actuators.acting import explained
 from forecaster.actuators.health import UNKNOWN, unseen
-from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits
 from forecaster.actuators.rollback import looked_since
 from forecaster.actuators.room import no_quotas
 from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from forecaster.actuators.health import HealthAt
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.room import Rooms
     from forecaster.actuators.scale import LiveScale
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.actuators.values import LiveAutoscaler
-    from forecaster.actuators.writes import Writer
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
@@ -55,7 +55,7 @@ class ScaleActuator:
     scales: LiveScales
     autoscalers: Callable[[], Sequence[LiveAutoscaler]]
     """All HPAs; what one of them scales is left alone."""
-    writer: Writer
+    writer: WriteQueue
     policies: Policies
     rules: ScaleSettings
     neighbours: NeighboursAt
@@ -81,11 +81,14 @@ class ScaleActuator:
         self.memory = remembered(self.memory, offers, now, self.rules)
         live = self._live(offers, now)
         leaving = measured_counts(self.offered, now, (one.id for one in live if not self._scaled(one.id)))
-        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, self.rooms().take, leaving)
+        plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, leaving)
         writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
         others = offers.keys() - {one.id for one in live}
-        return self.writer.effected(self.scales, writes, plan.refusals, now, others, scaled=scaled)
+        limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
+        return self.writer.effected(
+            self.scales, writes, plan.refusals, now, others, limits=limits, take=take, scaled=scaled
+        )
 
     def _scaled(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "scale"

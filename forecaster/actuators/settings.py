@@ -31,13 +31,18 @@ class ActingSettings(Section):
         description="NAMESPACE/NAME of the Lease by which one replica writes, and with `replicas.enabled` computes. "
         "It has to be there.",
     )
+    most_falling: Ratio = Field(
+        0.3,
+        description="Share of the workloads of a mode that may lose a fifth of their count or more in one cycle, ten "
+        "at least. If more would, none goes down until a person says so by `forecaster resume`; ratio.",
+    )
     kubeconfig: Path | None = Field(
         None, description="Client configuration for the API server; default: the pod's own service account."
     )
 
 
 class LimitSettings(Section):
-    """How much one cycle may change; what undoes is not limited."""
+    """How much one cycle may change, undoing included."""
 
     most_workloads: Ratio = Field(
         0.2,

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.health import UNKNOWN, Health
-from forecaster.actuators.writes import MANAGER
+from forecaster.actuators.limits import Move
+from forecaster.actuators.writes import MANAGER, Change
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.rollback import Watch
-    from forecaster.actuators.writes import Change
     from forecaster.domain.policy import Mode
     from forecaster.domain.workload import WorkloadId
 
@@ -108,11 +108,20 @@ class Write:
     backed_off_until: datetime | None = None
     watch: Watch = None
     """What is written down to be watched, or held, afterwards."""
+    meanwhile: Write | None = None
+    """The renewal of a floor while its change waits."""
 
     @property
     def subject(self) -> LiveAutoscaler:
         """The object that is written."""
         return self.autoscaler
+
+    @property
+    def move(self) -> Move | None:
+        """Change of `minReplicas`; None for marks and expiries alone."""
+        if self.change in {Change.RENEW, Change.YIELD, Change.FORGET}:
+            return None
+        return Move(self.min_replicas, self.autoscaler.min_replicas, self.autoscaler.replicas)
 
     def __str__(self) -> str:
         return f"{self.autoscaler}: minReplicas {self.min_replicas}"
@@ -132,3 +141,11 @@ class Write:
         here = replace(fresh, beside=decided.beside, health=decided.health)
         alike = replace(here, version=decided.version, replicas=decided.replicas)
         return replace(self, autoscaler=here) if alike == decided else None
+
+    def bounded(self, count: int, reason: str) -> Write:
+        """Return this change with another count. Part of an undo is no undo: marks of ours stay."""
+        if self.change not in {Change.RESTORE, Change.ROLL_BACK}:
+            return replace(self, min_replicas=count, reason=reason)
+        one = self.autoscaler
+        change = Change.RAISE if count > one.min_replicas else Change.LOWER
+        return replace(self, change=change, min_replicas=count, reason=reason, floor=one.floor, watch=one.watch)

@@ -114,6 +114,18 @@ class EffectMetrics:
         self._writes["resize"] = Counter(
             "forecaster_resize_writes", "Writes to pods by change and outcome.", changed, registry=registry
         )
+        self._outcomes = Counter(
+            "forecaster_actuator_outcomes",
+            "Objects of all actuators by what became of them, and why.",
+            ["actuator", "outcome", "reason"],
+            registry=registry,
+        )
+        self._braked = Gauge(
+            "forecaster_actuator_braked",
+            "1 while an actuator lowers nothing until a person says so.",
+            ["actuator"],
+            registry=registry,
+        )
 
     def record(self, effected: Mapping[str, Effected]) -> None:
         """Count the writes of one more cycle."""
@@ -125,3 +137,6 @@ class EffectMetrics:
                 self._states[name].labels(state).set(count)
             for (change, outcome), count in one.writes.items():
                 self._writes[name].labels(change, outcome).inc(count)
+            self._braked.labels(name).set(one.braked)
+            for (outcome, reason), count in one.reasons.items():
+                self._outcomes.labels(name, outcome, reason).inc(count)

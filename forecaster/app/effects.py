@@ -13,6 +13,7 @@ from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor import released
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import Concern, CycleNeighbours
+from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
 from forecaster.actuators.resize import undone as size_undone
 from forecaster.actuators.resizes import Resizes
@@ -22,7 +23,6 @@ from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.templates import Templates
-from forecaster.actuators.writes import Writer
 from forecaster.app.compose import (
     election_of,
     policy_status_writer,
@@ -120,7 +120,8 @@ class Actuators:
             return one.act(now)
         except Exception as error:  # noqa: BLE001  a boundary by actuator: the others go on
             said = str(error) if isinstance(error, ApiError) else unexpected(error)
-            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {said}",))
+            reasons = Counter({("failed", "cycle"): 1})
+            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {said}",), reasons)
 
 
 class ClusterWriters(NamedTuple):
@@ -225,7 +226,7 @@ class SharedParts:
     beside: CycleNeighbours
     health: WorkloadHealth
     rooms: Callable[[], Rooms]
-    writers: Mapping[str, Writer]
+    writers: Mapping[str, WriteQueue]
 
     def floor(self, unjudged: Callable[[WorkloadId], bool]) -> FloorActuator:
         """`minReplicas` of HPAs."""
@@ -288,7 +289,7 @@ def _shared(
         WorkloadHealth(here, source, settings.policies, log),
         partial(Rooms, around, templates.of),
         {
-            name: Writer(name, election, acting, log, beside=partial(beside.since, concern=of))
+            name: WriteQueue(name, election, acting, log, beside=partial(beside.since, concern=of))
             for name, of in CONCERNS.items()
         },
     )

@@ -53,6 +53,7 @@ class WorkloadHealth:
             wanted=workload.replicas,
             ready=sum(serves(one, now.timestamp()) for one in mine),
             restarted=sum(has_restarted(one, since.timestamp()) for one in mine),
+            failing=sum(fails(one, now.timestamp()) for one in mine),
             release=release_of(workload, mine),
             errors=errors,
             limit=limit,
@@ -85,6 +86,11 @@ class WorkloadHealth:
 def serves(pod: LivePod, now: float) -> bool:
     """Whether a pod serves, or has not been ready only for a moment."""
     return pod.ready > 0 and (pod.unready == 0 or now - pod.unready < BLINK_SECONDS)
+
+
+def fails(pod: LivePod, now: float) -> bool:
+    """Whether a pod that served does not any more although its node answers: not one that is evicted, or starts."""
+    return pod.ready > 0 and not pod.lost and not serves(pod, now)
 
 
 def has_restarted(pod: LivePod, since: float) -> bool:

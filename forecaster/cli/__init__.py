@@ -158,6 +158,9 @@ COMMANDS = {
         "Put back what owners stated, remove every mark.",
         ("release", "release 'shop/*' --dry-run --context production", "release --expired"),
     ),
+    "resume": Command(
+        "run:resume", "Let a braked fleet go down.", ("resume", "resume --context production --config settings.yaml")
+    ),
     "certificates": Command(
         "certificates:certificates",
         "Our own certificate for the aggregated API.",

@@ -1,4 +1,4 @@
-"""`forecaster run`: the service. `forecaster release`: the undo of what it wrote, without it."""
+"""`forecaster run`: the service. `forecaster release`: the undo of what it wrote, without it. `forecaster resume`."""
 
 from __future__ import annotations
 
@@ -74,6 +74,20 @@ def release(
         tell(f"Nothing to put back: no HPA or workload {wanted} has a mark of ours.")
     if not all(done):
         raise typer.Exit(1)
+
+
+def resume(config: ConfigFile = None, kubeconfig: Kubeconfig = None, context: Context = "") -> None:
+    """Let a fleet go down that the brake holds, for an hour: more of it than `acting.most_falling` would at once."""
+    from forecaster.app.clock import current
+    from forecaster.kube.lease import lease_path, resume_falling
+
+    lease = settings_of(config, None, None).acting.lease
+    after = resume_falling(api_client(kubeconfig, context), lease_path(*lease.split("/")), current())
+    tell(f"Lease {lease}: what the brake held goes down now, within the limits of each cycle.")
+    if after.paused:
+        tell(
+            "Writes are still paused: resume them on the dashboard, or set forecaster.dev/pause of the Lease to false."
+        )
 
 
 def _told(one: Released) -> bool:

@@ -66,6 +66,10 @@ class Effected(NamedTuple):
     states: Counter[str]
     """Objects by what became of them: those with a value of ours, and refusals by code."""
     failures: tuple[str, ...] = ()
+    reasons: Counter[tuple[str, str]] = Counter()  # noqa: RUF012  never changed
+    """Outcomes by (outcome, reason): changes that were written, errors of those that failed, codes of refusals."""
+    braked: bool = False
+    """Whether what would go down waits for the word of a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -21,13 +22,14 @@ from forecaster.kube.objects import ObjectMeta, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
     from typing import TypeVar
 
     T = TypeVar("T")
 
 PAUSE_ANNOTATION = "forecaster.dev/pause"
 """Annotation of the Lease that stops all writes while it is there and not `false`."""
+RESUMED_ANNOTATION = "forecaster.dev/resumed-at"
+"""Annotation of the Lease: when a person last said that a fleet that is braked may go down."""
 ADDRESS_ANNOTATION = "forecaster.dev/leader-address"
 """Annotation of the Lease: where the other replicas ask its holder, `HOST:PORT`."""
 VALID_SECONDS = 15
@@ -65,6 +67,15 @@ class Lease(Wire, frozen=True):
         """Whether a person has stopped all writes by the annotation."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION, "false") != "false"
 
+    @property
+    def resumed_at(self) -> datetime | None:
+        """When a person last said that a braked fleet may go down; None where the annotation is no instant."""
+        try:
+            at = datetime.fromisoformat(self.metadata.annotations.get(RESUMED_ANNOTATION, ""))
+            return at.astimezone(UTC) if at.tzinfo else None
+        except (ValueError, OverflowError):
+            return None
+
 
 class Leases(Protocol):
     """An API server, as far as it is asked here."""
@@ -88,6 +99,23 @@ def is_paused(leases: Leases, path: str) -> bool:
         if error.status == HTTPStatus.NOT_FOUND:
             return False
         raise
+
+
+class LeaseAnnotations(Wire, frozen=True):
+    """A merge patch of the annotations of a Lease."""
+
+    metadata: ObjectMeta
+
+
+def resume_falling(leases: Leases, path: str, now: datetime) -> Lease:
+    """Write a person's word that a braked fleet may go down; return the Lease.
+
+    Raises:
+        ApiError: the Lease cannot be read or written.
+    """
+    version = leases.get(path, Lease).metadata.resource_version
+    meta = ObjectMeta(resource_version=version, annotations={RESUMED_ANNOTATION: now.isoformat(timespec="seconds")})
+    return leases.patch(path, LeaseAnnotations(meta), Lease)
 
 
 class PauseNews(Protocol):
@@ -126,6 +154,8 @@ class Election:
     fault: str = ""
     """Why the Lease could not be read or written at the last step."""
     paused: bool = False
+    resumed_at: datetime | None = None
+    """When a person last said that a braked fleet may go down."""
     tell_pause: PauseNews = unheard
     """Hears at each look at the Lease whether writes are paused."""
     leader: Leader | None = None
@@ -184,7 +214,7 @@ class Election:
                 return
         began = self.seconds()
         lease = self._observed(self.leases.get(self.path, Lease), began)
-        self.paused = lease.paused
+        self.paused, self.resumed_at = lease.paused, lease.resumed_at
         if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
             self._renew(lease, began)
         else:

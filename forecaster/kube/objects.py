@@ -171,6 +171,7 @@ class PodConditionObject(Wire, frozen=True):
 
     type: str = ""
     status: str = ""
+    reason: str = ""
     last_transition_time: datetime | None = None
 
 
@@ -178,6 +179,7 @@ class TerminatedObject(Wire, frozen=True):
     """How a container ended last."""
 
     finished_at: datetime | None = None
+    reason: str = ""
 
 
 class ContainerStateObject(Wire, frozen=True):

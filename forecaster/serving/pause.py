@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.kube.client import ApiError
-from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, lease_path
-from forecaster.kube.objects import ObjectMeta, Wire
+from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseAnnotations, lease_path
+from forecaster.kube.objects import ObjectMeta
 from forecaster.serving.rest import ProblemError
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ FROM_OUR_PAGE = "x-forecaster-request"
 """A header that a page of another origin cannot send: a browser that is logged in pauses nothing on its own."""
 PAUSE_BODY_MAX = 1000
 USER_MOST = 200
-
-
-class LeaseAnnotations(Wire, frozen=True):
-    """A merge patch of the annotations of a Lease."""
-
-    metadata: ObjectMeta
 
 
 class WritingView(msgspec.Struct, frozen=True):

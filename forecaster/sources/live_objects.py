@@ -165,10 +165,14 @@ class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     restarts: int = 0
     """Restarts of all containers."""
     restarted: float = 0.0
-    """Instant of the last end of a container that was restarted."""
+    """Instant of the last end of a container that was restarted; not by the loss of its node."""
+    lost: bool = False
+    """Whether its node does not answer, so that what the pod does is not known."""
 
 
 _NOTHING = Resources()
+NODE_LOST = frozenset({"Unknown", "ContainerStatusUnknown"})
+"""Reasons of the end of a container whose node was lost or restarted under it."""
 
 
 def workload_of_object(one: Scalable) -> LiveWorkload:
@@ -222,7 +226,8 @@ def pod_of_object(one: PodObject, before: LivePod | None = None) -> LivePod | No
     first = before.ready if before is not None and before.created == created else 0.0
     first = first or (ready.timestamp() if ready else 0.0)
     lost = next((each.last_transition_time for each in one.status.conditions if each.type == "Ready"), None)
-    ended = [each.last_state.terminated for each in one.status.container_statuses]
+    last = [each.last_state.terminated for each in one.status.container_statuses]
+    ended = [each for each in last if each is None or each.reason not in NODE_LOST]
     return LivePod(
         owner=workload_id(one.metadata.namespace, owner.kind, owner.name),
         created=created,
@@ -234,7 +239,20 @@ def pod_of_object(one: PodObject, before: LivePod | None = None) -> LivePod | No
         unready=lost.timestamp() if lost and first and not ready else 0.0,
         restarts=sum(each.restart_count for each in one.status.container_statuses),
         restarted=max((each.finished_at.timestamp() for each in ended if each and each.finished_at), default=0.0),
+        lost=_is_lost(one),
     )
+
+
+def _is_lost(one: PodObject) -> bool:
+    """Whether the node of a pod is NotReady: then the node controller alone takes Ready from it, without a reason.
+
+    `MarkPodsNotReady` in Kubernetes' pkg/controller/util/node/controller_utils.go; a kubelet states a reason.
+    """
+    conditions = {each.type: each for each in one.status.conditions}
+    ready, containers = conditions.get("Ready"), conditions.get("ContainersReady")
+    if ready is None or containers is None:
+        return False
+    return ready.status == "False" and not ready.reason and containers.status == "True"
 
 
 SCHEDULING_SECONDS = 5.0

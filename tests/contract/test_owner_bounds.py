@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forecaster.actuators import initial, limits, rollback, turns, writes
+from forecaster.actuators import initial, limits, queue, rollback
 from forecaster.domain import event
 from forecaster.resources import annotations, schema
 from forecaster.serving import connection, new_pods
@@ -20,7 +20,7 @@ BOUNDS = {
     "a PredictiveAutoscaler": (f"lists of {schema.MOST_ITEMS}", f"texts of {schema.MOST_CHARACTERS} characters"),
     "events": (f"{event.MAX_EVENTS} for a workload", f"{event.YEARS[0]}–{event.YEARS[1] - 1}"),
     "a workload": (f"{limits.PODS_A_WORKLOAD:,} pods",),
-    "a webhook": (f"{turns.MAX_FAILED_AGAIN} that failed", f"{writes.MAX_TROUBLE} writes without an answer"),
+    "a webhook": (f"{queue.MAX_FAILED_AGAIN} that failed", f"{queue.MAX_TROUBLE} writes without an answer"),
     "new pods": (
         f"{connection.POD_MAX // 1024} KiB",
         f"{initial.MAX_CONTAINERS} containers",

@@ -16,11 +16,13 @@ from forecaster.actuators.values import FloorOffer, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.builders import NOON
+from tests.support.carried import carried
 
 if TYPE_CHECKING:
     from forecaster.actuators.floor import FloorPlan
     from forecaster.actuators.memory import Memory
     from forecaster.actuators.values import LiveAutoscaler
+    from tests.support.carried import Carried
 
 NAMES = ("a", "b")
 RULES = FloorSettings(enabled=True)
@@ -78,13 +80,12 @@ class Days:
             self.cluster.listed(), self.offers, lambda id_: self.floored[id_], self.memory, self.now, self.rules
         )
 
-    def cycle(self) -> FloorPlan:
+    def cycle(self) -> Carried:
         plan = self.plan()
         self.memory = plan.memory
-        for write in plan.writes:
-            self.cluster.write(write)
+        done = carried(plan, self.rules, cluster=self.cluster)
         self.now += timedelta(minutes=1)
-        return plan
+        return done
 
 
 @given(st.lists(events, min_size=10, max_size=30))
@@ -182,7 +183,7 @@ def test_the_limits_of_a_cycle_hold(
         for number, (lowest, above, there, _) in enumerate(fleet)
     ]
     asked = {one.target: FloorOffer(row[3]) for one, row in zip(hpas, fleet, strict=True)}
-    plan = floor_plan(hpas, asked, lambda _: True, {}, NOON, rules)
+    plan = carried(floor_plan(hpas, asked, lambda _: True, {}, NOON, rules), rules)
     assert len(plan.writes) <= max(LEAST_WORKLOADS, int(workloads * len(hpas)))
     assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(pods * sum(one.replicas for one in hpas)))
     for write in plan.writes:
@@ -200,14 +201,15 @@ def added(write: object) -> int:
     return max(0, write.min_replicas - max(one.replicas, one.min_replicas))  # type: ignore[attr-defined]
 
 
-def test_a_large_fleet_is_moved_by_500_in_a_cycle_and_undone_at_once() -> None:
+def test_a_large_fleet_is_moved_and_undone_by_500_in_a_cycle() -> None:
     hpas = [live_hpa(f"w{number}", replicas=40) for number in range(4000)]
     asked = {one.target: FloorOffer(5) for one in hpas}
-    assert len(floor_plan(hpas, asked, lambda _: True, {}, NOON, RULES).writes) == 500
+    assert len(carried(floor_plan(hpas, asked, lambda _: True, {}, NOON, RULES), RULES).writes) == 500
     raised = [replace(one, marked=True, floor=WrittenFloor(2, NOON), writers=frozenset({MANAGER})) for one in hpas]
-    undone = floor_plan(raised, asked, lambda _: False, {}, NOON, RULES).writes
-    assert {(one.change, one.min_replicas) for one in undone} == {(Change.RESTORE, 2)}
-    assert len(undone) == 4000
+    undone = carried(floor_plan(raised, asked, lambda _: False, {}, NOON, RULES), RULES).writes
+    restored = [one for one in undone if one.change == Change.RESTORE]
+    assert {one.min_replicas for one in restored} == {2}
+    assert len(restored) == 500
 
 
 def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
@@ -217,7 +219,7 @@ def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
         for number in range(LEAST_WORKLOADS + 2)
     ]
     asked = {one.target: FloorOffer(6) for one in raised}
-    plan = floor_plan(raised, asked, lambda _: True, {}, NOON, RULES)
+    plan = carried(floor_plan(raised, asked, lambda _: True, {}, NOON, RULES), RULES)
     assert {one.autoscaler.name for one in plan.writes} == {one.name for one in raised}
     waiting = {one.subject.name for one in plan.refusals}
     renewed = [one for one in plan.writes if one.autoscaler.name in waiting]

@@ -14,11 +14,13 @@ from forecaster.actuators.scale import CountOffer, remembered, scale_plan, to_lo
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
 from tests.support.builders import NOON
+from tests.support.carried import carried
 from tests.support.scales import FakeScales, live_scale_of
 
 if TYPE_CHECKING:
     from forecaster.actuators.memory import Memory
-    from forecaster.actuators.scale import LiveScale, ScalePlan, ScaleWrite
+    from forecaster.actuators.scale import LiveScale, ScaleWrite
+    from tests.support.carried import Carried
 
 NAMES = ("a", "b")
 RULES = ScaleSettings(enabled=True)
@@ -78,18 +80,18 @@ class Days:
         found = self.cluster.workloads.values()
         return [replace(one, scalers=("HPA web",) if self.scalers[one.id] else ()) for one in found]
 
-    def cycle(self) -> ScalePlan:
+    def cycle(self) -> Carried:
         known = {id_: offer for id_, offer in self.offers.items() if self.scaled[id_]}
         self.memory = remembered(self.memory, known, self.now, RULES)
         leaving = {id_: offer.reactive for id_, offer in self.offers.items() if not self.scaled[id_]}
         scaled = self.scaled.__getitem__
         plan = scale_plan(self.live(), known, scaled, self.memory, self.now, RULES, leaving=leaving)
-        for write in plan.writes:
-            self.cluster.write(write)
+        done = carried(plan, RULES, cluster=self.cluster)
+        for write in done.writes:
             if write.change == Change.FORGET and self.scalers[write.workload.id]:
                 self.stated[write.workload.id] = write.replicas  # the HPA's from now on
         self.now += timedelta(minutes=1)
-        return plan
+        return done
 
 
 MOVES = {Change.RAISE, Change.LOWER}
@@ -190,7 +192,7 @@ def test_the_limits_of_a_cycle_hold(fleet: list[tuple[int, int]]) -> None:
     live = [live_scale_of(f"w{number}", count) for number, (count, _) in enumerate(fleet)]
     asked = {one.id: CountOffer(row[1], current=row[0]) for one, row in zip(live, fleet, strict=True)}
     memory = remembered({}, asked, NOON, RULES)
-    plan = scale_plan(live, asked, lambda _: True, memory, NOON, RULES)
+    plan = carried(scale_plan(live, asked, lambda _: True, memory, NOON, RULES), RULES)
     assert len(plan.writes) <= max(LEAST_WORKLOADS, int(RULES.most_workloads * len(live)))
     assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(RULES.most_pods * sum(count for count, _ in fleet)))
     for write in plan.writes:

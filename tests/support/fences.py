@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
 
 class WritesKept(Protocol):
@@ -24,6 +25,7 @@ class Fence:
     left: int = 1000
     fault: str = ""
     paused: bool = False
+    resumed_at: datetime | None = None
 
     def valid(self) -> bool:
         self.left -= 1

@@ -10,9 +10,9 @@ import pytest
 
 from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.floor import released
+from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
 from forecaster.actuators.settings import ActingSettings, FloorSettings
-from forecaster.actuators.writes import Writer
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -45,7 +45,7 @@ class Replica:
         self.cluster, self.log, self.fence = cluster, Log(cluster), Fence()
         self.beside = Neighbours()
         self.policies = Policies(Policy(mode=mode))  # type: ignore[arg-type]
-        writer = Writer("floor", self.fence, ActingSettings(**settings), self.log)  # type: ignore[arg-type]
+        writer = WriteQueue("floor", self.fence, ActingSettings(**settings), self.log)  # type: ignore[arg-type]
         self.actuator = FloorActuator(
             cluster, writer, self.policies, FloorSettings(enabled=True), lambda _: self.beside
         )

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.actuators.health import Health
+from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.resize import ResizablePod, ResizeWrite, Surroundings
 from forecaster.actuators.resizing import ResizeActuator
 from forecaster.actuators.settings import ActingSettings, ResizeSettings
-from forecaster.actuators.writes import Writer
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -48,7 +48,7 @@ class OnePod:
         policies = Policies(Policy.model_validate({"vertical": {"mode": "in-place"}}))
         rules, none = ResizeSettings(enabled=True, restarts=restarts), Neighbours()
         cluster: Any = self
-        writer = Writer("resize", Fence(), ActingSettings(), Log(self))
+        writer = WriteQueue("resize", Fence(), ActingSettings(), Log(self))
         self.actuator = ResizeActuator(
             cluster,
             lambda _: self.running(),

@@ -13,11 +13,12 @@ from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import applied, listed_autoscaler
 from forecaster.actuators.floor import floor_plan, released
 from forecaster.actuators.health import Health
+from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.rollback import WATCH, RolledBack, Watched, watch_of, watch_text
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
 from forecaster.actuators.values import FloorOffer
-from forecaster.actuators.writes import Change, Writer
+from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -68,7 +69,7 @@ class World:
         """Another leader, which remembers nothing."""
         bounds = {"min_replicas": 1, "max_replicas": 20}
         policies = Policies(Policy.model_validate({"mode": policy_mode or self.mode, "horizontal": bounds}))
-        writer = Writer(self.mode, Fence(), ActingSettings(), self.log)
+        writer = WriteQueue(self.mode, Fence(), ActingSettings(), self.log)
         if self.mode == "scale":
             rules = ScaleSettings(enabled=True)
             none = Neighbours()

@@ -26,15 +26,15 @@ from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.autoscalers import live_hpa
 from tests.support.builders import NOON
+from tests.support.carried import carried
 from tests.support.scales import live_scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.actuators.floor import FloorPlan
-    from forecaster.actuators.scale import ScalePlan
     from forecaster.actuators.values import LiveAutoscaler
     from forecaster.domain.workload import WorkloadId
+    from tests.support.carried import Carried
 
 HALF = Pod((Container("app", Requirements({"cpu": 500})),))
 SILENT = Pod((Container("app", Requirements({})),))
@@ -46,19 +46,21 @@ def rooms(*quotas: Quota, pod: Pod = HALF, ranges: Sequence[LimitRange] = ()) ->
     return Rooms(lambda _: Surroundings(LATEST_SERVER, tuple(ranges), quotas), lambda _: pod)
 
 
-def scaled(found: Rooms, *counts: int, now: int = 3) -> ScalePlan:
+def scaled(found: Rooms, *counts: int, now: int = 3) -> Carried:
     """Workloads of `now` pods each that are to have these counts, in one namespace."""
     live = [replace(live_scale_of(f"web-{each}", now), pods=now) for each, _ in enumerate(counts)]
     offers = {one.id: CountOffer(count, current=now) for one, count in zip(live, counts, strict=True)}
     rules = ScaleSettings(enabled=True)
-    return scale_plan(live, offers, lambda _: True, remembered({}, offers, NOON, rules), NOON, rules, found.take)
+    plan = scale_plan(live, offers, lambda _: True, remembered({}, offers, NOON, rules), NOON, rules)
+    return carried(plan, rules, found.take)
 
 
-def floored(found: Rooms, asked: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> FloorPlan:
+def floored(found: Rooms, asked: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> Carried:
     one = replace(live_hpa(lowest=lowest, replicas=4), floor=floor, marked=floor is not None)
     one = replace(one, writers=frozenset({MANAGER})) if floor else one
     offers = {one.target: FloorOffer(asked)}
-    return floor_plan([one], offers, lambda _: True, {}, NOON, FloorSettings(enabled=True), found.take)
+    rules = FloorSettings(enabled=True)
+    return carried(floor_plan([one], offers, lambda _: True, {}, NOON, rules), rules, found.take)
 
 
 def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
@@ -118,8 +120,8 @@ def test_what_may_not_be_read_bounds_nothing_and_an_api_server_that_is_away_is_t
         return replace(found, **{fails: partial(failing, error)}, known={})
 
     assert scaled(of(ApiError("forbidden", 403)), 6).writes[0].replicas == 6
-    with pytest.raises(UnreachableError):
-        scaled(of(UnreachableError("no answer")), 6)
+    (refused,) = scaled(of(UnreachableError("no answer")), 6).refusals
+    assert refused.message == "Deployment shop/web-0: replicas 6 waits, its quotas: no answer"
 
 
 def test_nothing_is_asked_while_nothing_is_raised() -> None:
@@ -147,13 +149,14 @@ def test_what_fits_is_admitted_to_the_last_pod_and_not_one_more(
 def test_refused_raises_cost_the_others_nothing() -> None:
     """Twenty HPAs in a namespace with a full quota: each of the others gets its floor in the first cycle."""
     full = replace(CPUS, used={"requests.cpu": 4000})
-    hpas = [live_hpa(f"full-{number}", replicas=4) for number in range(20)]
+    hpas = [live_hpa(f"full-{number}", replicas=2) for number in range(20)]
     hpas += [replace_namespace(live_hpa(f"free-{number}", replicas=4)) for number in range(5)]
     found = Rooms(
         lambda namespace: Surroundings(LATEST_SERVER, (), (full,) if namespace == "shop" else ()), lambda _: HALF
     )
     offers = {one.target: FloorOffer(6) for one in hpas}
-    plan = floor_plan(hpas, offers, lambda _: True, {}, NOON, FloorSettings(enabled=True), found.take)
+    rules = FloorSettings(enabled=True)
+    plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.take)
     assert {write.autoscaler.namespace for write in plan.writes} == {"free"}
     assert len(plan.writes) == 5
 

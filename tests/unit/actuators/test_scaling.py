@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.scale import ScaleWrite, undone
 from forecaster.actuators.scales import BACK_OFF, BEFORE, LABEL, Object, live_scale
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, ScaleSettings
-from forecaster.actuators.writes import Change, Writer
+from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -37,7 +38,7 @@ class Replica:
     def __init__(self, cluster: FakeScales, mode: str = "scale", hpas: tuple[str, ...] = ()) -> None:
         self.cluster, self.log, self.beside = cluster, Log(cluster), Neighbours()
         self.policies = Policies(Policy.model_validate({"mode": mode, **BOUNDED}))
-        writer = Writer("scale", Fence(), ActingSettings(), self.log)
+        writer = WriteQueue("scale", Fence(), ActingSettings(), self.log)
         self.actuator = ScaleActuator(
             cluster,
             lambda: [live_hpa(name) for name in hpas],

@@ -10,7 +10,7 @@ import structlog
 import yaml
 from structlog.testing import capture_logs
 
-from forecaster.actuators.health import Health
+from forecaster.actuators.health import Health, worse
 from forecaster.app.health import WorkloadHealth
 from forecaster.config.settings import parse
 from forecaster.domain.signal import Signal
@@ -65,7 +65,7 @@ def told(errors: float) -> FakeSource:
 
 def test_pods_and_errors_are_seen_together() -> None:
     found = seen(live_of(*(pod_that(f"web-{each}") for each in range(3))), told(0.02))
-    assert found == Health(wanted=3, ready=3, restarted=0, release="web-1", errors=0.02, limit=0.05)
+    assert found == Health(wanted=3, ready=3, restarted=0, failing=0, release="web-1", errors=0.02, limit=0.05)
     assert found.known
 
 
@@ -88,6 +88,49 @@ def test_a_pod_that_was_ready_counts_until_it_has_not_been_for_a_minute(minutes:
     live = live_of(pod_that("a"))
     played(live.pods, [event("MODIFIED", pod_that("a", ready="False", minutes=minutes))])
     assert seen(live).ready == ready
+
+
+def lost(one: Document, *, reason: str = "") -> Document:
+    """A pod as it stands after its node stopped to answer: the node controller takes Ready from it and says no more."""
+    changed = (NOW - timedelta(minutes=3)).isoformat()
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": changed, "reason": reason}
+    one["status"]["conditions"] = [ready, {"type": "ContainersReady", "status": "True"}]
+    return one
+
+
+def seen_after(*changed: Document, deleted: int = 0) -> Health:
+    """Three pods that served, of which the first ones change and the last ones are deleted."""
+    live = live_of(*(pod_that(f"web-{each}") for each in range(3)))
+    gone = [pod_that(f"web-{each}") for each in range(3 - deleted, 3)]
+    played(live.pods, [event("MODIFIED", one) for one in changed] + [event("DELETED", one) for one in gone])
+    return seen(live)
+
+
+WELL = Health(wanted=3, ready=3, restarted=0, failing=0, release="web-1")
+
+
+class TestNodes:
+    """What happens to nodes is no evidence against a count: floors were taken back when nodes went NotReady."""
+
+    @pytest.mark.parametrize("lost_pods", [1, 2, 3])
+    def test_pods_on_nodes_that_do_not_answer_are_no_evidence(self, lost_pods: int) -> None:
+        found = seen_after(*(lost(pod_that(f"web-{each}")) for each in range(lost_pods)))
+        assert (found.ready, worse(WELL, found, 0.2)) == (3 - lost_pods, "")
+
+    def test_pods_that_are_evicted_are_none(self) -> None:
+        found = seen_after(deleted=2)
+        assert (found.ready, worse(WELL, found, 0.2)) == (1, "")
+
+    def test_a_restart_by_its_node_is_none(self) -> None:
+        pods = [pod_that(f"web-{each}", restarts=1, minutes=2) for each in range(3)]
+        for one in pods:
+            one["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] = "Unknown"
+        assert worse(WELL, seen(live_of(*pods)), 0.2) == ""
+
+    @pytest.mark.parametrize("reason", ["ContainersNotReady", "ReadinessGatesNotReady"])
+    def test_pods_that_a_kubelet_calls_not_ready_are_evidence(self, reason: str) -> None:
+        found = seen_after(*(lost(pod_that(f"web-{each}"), reason=reason) for each in range(2)))
+        assert worse(WELL, found, 0.2) == "2 of 3 pods are not ready, 0 were before"
 
 
 def test_without_live_facts_only_errors_are_known() -> None:

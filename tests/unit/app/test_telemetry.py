@@ -208,6 +208,15 @@ def test_floors_are_counted_by_what_became_of_them() -> None:
     assert "forecaster_leader 1.0" in text
 
 
+def test_outcomes_are_counted_by_actuator_with_their_reason_and_a_brake_is_shown() -> None:
+    reasons = Counter({("failed", "403"): 2, ("refused", "braked"): 12})
+    found = Effected(leading=True, writes=Counter(), states=Counter(), reasons=reasons, braked=True)
+    text = recorded(report(effected={"scale": found}), report(effected={"scale": found._replace(braked=False)}))
+    assert 'forecaster_actuator_outcomes_total{actuator="scale",outcome="failed",reason="403"} 4.0' in text
+    assert 'forecaster_actuator_braked{actuator="scale"} 0.0' in text
+    assert 'forecaster_actuator_braked{actuator="scale"} 1.0' in recorded(report(effected={"scale": found}))
+
+
 def test_the_end_of_the_certificate_is_read_from_its_file_and_absent_without_it(tmp_path: Path) -> None:
     file, metrics = tmp_path / "tls.crt", Metrics("1")
     metrics.watch_certificate(file)

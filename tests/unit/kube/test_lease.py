@@ -16,14 +16,17 @@ from forecaster.kube.lease import (
     HOLD_SECONDS,
     PAUSE_ANNOTATION,
     REQUEST_SECONDS,
+    RESUMED_ANNOTATION,
     VALID_SECONDS,
     WRITE_SECONDS,
     Election,
     ElectionThread,
     Leader,
     Lease,
+    LeaseAnnotations,
     LeaseSpec,
     lease_path,
+    resume_falling,
 )
 from forecaster.kube.objects import ObjectMeta
 from tests.support.waiting import wait_until
@@ -59,15 +62,16 @@ class FakeLeases:
         interruption, self.before_patch = self.before_patch, None
         if interruption:
             interruption()
-        assert isinstance(change, Lease)
+        assert isinstance(change, Lease | LeaseAnnotations)
         assert self.lease is not None
         if change.metadata.resource_version != self.lease.metadata.resource_version:
             raise ApiError(f"PATCH {path}: 409 the object has been modified", 409)
-        assert change.spec.holder_identity is None or change.spec.holder_identity  # the API server refuses ""
+        spec = change.spec if isinstance(change, Lease) else self.lease.spec
+        assert spec.holder_identity is None or spec.holder_identity  # the API server refuses ""
         marks = self.lease.metadata.annotations | change.metadata.annotations
         meta = msgspec.structs.replace(self.lease.metadata, annotations=marks)
         self.lease = msgspec.structs.replace(self.lease, metadata=meta)
-        self._put(change.spec)
+        self._put(spec)
         return self.lease
 
     def annotate(self, value: str) -> None:
@@ -326,3 +330,18 @@ def test_the_thread_leads_and_gives_the_lease_back() -> None:
     thread.close()
     assert leases.lease is not None
     assert leases.lease.spec.holder_identity is None
+
+
+def test_a_persons_word_about_a_braked_fleet_reaches_the_leader_and_stops_no_renewal() -> None:
+    leases = FakeLeases()
+    leader = replica(leases, "a")
+    leader.step()
+    assert (leader.leading(), leader.resumed_at) == (True, None)
+    assert resume_falling(leases, PATH, NOON).resumed_at == NOON
+    leader.step()
+    assert (leader.leading(), leader.resumed_at) == (True, NOON)
+
+
+@pytest.mark.parametrize("text", ["", "yes", "2026-11-22", "9999-12-31T23:59:59-23:59", "x" * 5000])
+def test_a_word_that_is_no_instant_is_none(text: str) -> None:
+    assert Lease(ObjectMeta(annotations={RESUMED_ANNOTATION: text})).resumed_at is None

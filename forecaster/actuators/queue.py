@@ -1,0 +1,355 @@
+"""WriteQueue: the intended writes of one actuator, carried out one after the other. All actuators share it.
+
+Keyed by object, so that one object harms itself only: a webhook of its namespace may refuse its writes or answer late,
+each time. Namespaces take turns, those with failing objects come last, and of the objects that failed before a few are
+tried in each cycle, all of them as soon as one succeeds. Limits are charged for what was written. Each change is noted
+before it is sent, right after the last look at whether this replica may still write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from forecaster.actuators.limits import CycleLimits, Move, mass_fall
+from forecaster.actuators.room import TakeRoom, fitting, unbounded
+from forecaster.actuators.writes import LASTING, Change, ClusterWrite, RefusalReason, WriteRefusal
+from forecaster.domain.amounts import counted
+from forecaster.domain.report import Effected
+from forecaster.errors import unexpected
+from forecaster.kube.client import ApiError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from forecaster.actuators.settings import ActingSettings
+    from forecaster.actuators.writes import AuditLog, Fence, WrittenCluster
+    from forecaster.domain.workload import WorkloadId
+
+BUDGET_SECONDS = 20.0
+"""Seconds of a cycle for the writes of one actuator; what is left waits for the next cycle."""
+SHOWN = 5
+"""Refusals of a cycle that are written out in the log; a gauge counts all."""
+MAX_TROUBLE = 5
+"""Writes in a row that the API server may fail to answer before it is left alone until the next cycle."""
+MAX_FAILED_AGAIN = 20
+"""Writes that fail once more in a cycle after which the rest of those that failed before waits for the next one."""
+RESUME_LASTS = timedelta(hours=1)
+"""How long the word of a person lifts the brake: a fleet goes down over several cycles."""
+FIRST, RAISES, LOWERS = range(3)
+"""Order of changes: what is not limited and what is worse off, raises, what takes pods away."""
+
+W = TypeVar("W", bound=ClusterWrite)
+
+
+class Outcome(NamedTuple, Generic[W]):
+    """What became of one change."""
+
+    write: W
+    error: Exception | None = None
+
+
+@dataclass(slots=True)
+class Round:
+    """The writes of one cycle, or of one release: what bounds them, and what was held back."""
+
+    now: datetime
+    limits: CycleLimits | None = None
+    """None: what a person asks for by command has no limits."""
+    take: TakeRoom = unbounded
+    """Room that quotas leave for more pods."""
+    refused: list[WriteRefusal] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    """A line for each write that failed, and for what was left."""
+
+
+@dataclass(slots=True)
+class WriteTurns:
+    """Failed writes of one actuator: the namespace of each object, in the order in which they were tried last."""
+
+    failed: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def ordered(self, writes: Sequence[W]) -> list[W]:
+        """One write of each namespace in turn, namespaces with failing objects last, what failed longest ago first."""
+        wanted = {write.subject.key for write in writes}
+        self.failed = {key: namespace for key, namespace in self.failed.items() if key in wanted}
+        places = {key: place for place, key in enumerate(self.failed)}
+        failing = set(self.failed.values())
+        ranks: Counter[str] = Counter()
+        turns: list[tuple[bool, bool, bool, int, int, W]] = []
+        for write in sorted(writes, key=lambda each: (places.get(each.subject.key, -1), *_urgency(each))):
+            namespace, lowers = namespace_of(write), _class(write) == LOWERS
+            order = (self.failed_before(write), namespace in failing, lowers, ranks[namespace], len(turns))
+            turns.append((*order, write))
+            ranks[namespace] += 1
+        return [write for *_, write in sorted(turns, key=lambda turn: turn[:5])]
+
+    def failed_before(self, write: ClusterWrite) -> bool:
+        """Whether the last write of this object failed."""
+        return write.subject.key in self.failed
+
+    def note(self, write: ClusterWrite, *, failed: bool) -> None:
+        """Remember what became of a write."""
+        self.failed.pop(write.subject.key, None)
+        if failed:
+            self.failed[write.subject.key] = namespace_of(write)
+
+
+def _nothing(_: WorkloadId) -> str:
+    return ""
+
+
+@dataclass(slots=True)
+class WriteQueue:
+    """Writes of one actuator, `name`, while this replica leads and nothing is paused."""
+
+    name: str
+    fence: Fence
+    acting: ActingSettings
+    log: AuditLog
+    seconds: Callable[[], float] = time.monotonic
+    """Monotonic clock, for durations."""
+    beside: Callable[[WorkloadId], str] = _nothing
+    """What scales or sizes a workload since this cycle looked, in words; nothing is written then."""
+    budget_seconds: float = BUDGET_SECONDS
+    max_trouble: int = MAX_TROUBLE
+    refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    """What was refused at the last look, by object: said when it changes."""
+    lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
+    """Refusals that last, by workload."""
+    turns: WriteTurns = field(default_factory=WriteTurns)
+    """Failed writes, which wait for their next turn."""
+    braked_at: datetime | None = None
+    """Since when the brake holds what would go down; None: it is off."""
+
+    def effected(
+        self,
+        cluster: WrittenCluster[W],
+        writes: Sequence[W],
+        refusals: Sequence[WriteRefusal],
+        now: datetime,
+        unseen: Collection[WorkloadId] = (),
+        *,
+        limits: CycleLimits | None = None,
+        take: TakeRoom = unbounded,
+        **ours: int,
+    ) -> Effected:
+        """What a look at the cluster comes to: refusals are said, the rest is written; `ours` is what bears a mark.
+
+        Of `unseen` workloads, which were not looked at this time, what lasted at their last look still does.
+        """
+        found = Round(now, limits, take, list(refusals))
+        outcomes: Counter[tuple[str, str]] = Counter()
+        done: Counter[tuple[str, str]] = Counter()
+        for write, error in self.carried_out(cluster, self._braked(writes, found), found):
+            outcome = self._outcome(error)
+            outcomes[write.change, outcome] += 1
+            done[outcome, _reason(error) or str(write.change)] += 1
+            if error is not None:
+                found.failures.append(f"{write} not written: {error_text(error)}")
+        self._say(found.refused, unseen)
+        codes = Counter(str(one.code) for one in found.refused)
+        reasons = done + Counter({("refused", code): count for code, count in codes.items()})
+        states, braked = Counter(ours) + codes, self.braked_at is not None
+        return Effected(self.fence.leading(), outcomes, states, tuple(found.failures), reasons, braked)
+
+    def carried_out(self, cluster: WrittenCluster[W], writes: Sequence[W], found: Round) -> Iterator[Outcome[W]]:
+        """Write in turns until all is written, time is over, or the API server does not answer."""
+        until, troubles, failed_again = self.seconds() + self.budget_seconds, 0, 0
+        queue, hurt = deque(self.turns.ordered(writes if self._may_write(found) else ())), set[str]()
+        late: deque[W] = deque()
+        """Writes in namespaces where one has failed in this cycle: every other namespace comes first."""
+        while queue or late:
+            write = queue.popleft() if queue else late.popleft()
+            if queue and namespace_of(write) in hurt:
+                late.append(write)
+                continue
+            admitted = self._admitted(write, found)
+            if admitted is None:
+                continue
+            if self.seconds() > until or not self.fence.valid():
+                found.failures.extend(self._left([write, *queue, *late]))
+                return
+            again, error = self.turns.failed_before(write), self._tried(cluster, admitted, found)
+            yield Outcome(admitted, error)
+            if error is None:
+                troubles = 0
+                continue
+            hurt.add(namespace_of(write))
+            troubles += _overloaded(error)
+            failed_again += again
+            if troubles >= self.max_trouble or failed_again >= MAX_FAILED_AGAIN:
+                found.failures.extend(self._left([*queue, *late], leads=True))
+                return
+
+    def _may_write(self, found: Round) -> bool:
+        """Whether this replica may write in this cycle; a line where nothing is known of its Lease."""
+        if self.acting.paused or self.fence.paused:
+            return False
+        if self.fence.fault:
+            found.failures.append(f"{self.name}: {self.fence.fault}")
+        return not self.fence.fault
+
+    def _braked(self, writes: Sequence[W], found: Round) -> Sequence[W]:
+        """Return the writes without those that take pods away, while the brake is on."""
+        if found.limits is None or not self.fence.leading():
+            return writes
+        fleet = found.limits.fleet
+        falling = mass_fall([write.move for write in writes if write.move], fleet, self.acting.most_falling)
+        self.braked_at = self._brake_since(falling, found.now)
+        if self.braked_at is None:
+            return writes
+        held = [write for write in writes if write.move and write.move.lowers]
+        why = f"{len(held)} of {counted(fleet, 'workload')} would go down in one cycle"
+        since = f"braked since {self.braked_at:%H:%M} UTC"
+        found.failures.append(f"{self.name}: {since}, {why}; find out why, then `forecaster resume` lets them")
+        found.refused += [
+            WriteRefusal(one.subject, RefusalReason.BRAKED, f"{one} waits, {since}: {why}") for one in held
+        ]
+        others = [write for write in writes if not (write.move and write.move.lowers)]
+        return [*others, *(write.meanwhile for write in held if write.meanwhile)]
+
+    def _brake_since(self, falling: int, now: datetime) -> datetime | None:
+        """Return since when the brake is on. A person's word lifts it for a while; it stays on until then."""
+        resumed = self.fence.resumed_at
+        if resumed is not None and now - RESUME_LASTS < resumed <= now + RESUME_LASTS:
+            return None
+        return self.braked_at or (now if falling else None)
+
+    def _admitted(self, write: W, found: Round) -> W | None:
+        """Return the change as far as limits and quotas let it, or what keeps its object while it waits."""
+        admitted = _within(write, found.limits, found.take)
+        if not isinstance(admitted, WriteRefusal):
+            return admitted
+        found.refused.append(admitted)
+        return write.meanwhile
+
+    def _tried(self, cluster: WrittenCluster[W], write: W, found: Round) -> Exception | None:
+        """Write one object, and charge the limits with what was written or may have been."""
+        error = self._written(cluster, write, found.now)
+        self.turns.note(write, failed=self._outcome(error) == "failed")
+        if found.limits and write.move and (error is None or isinstance(error, UnreachableError)):
+            found.limits.charge(write.move)
+        return error
+
+    def _say(self, refusals: Sequence[WriteRefusal], unseen: Collection[WorkloadId]) -> None:
+        """One line for all that are new, with the first of them in words."""
+        unchanged = {id_: one for id_, one in self.lasting.items() if id_ in unseen}
+        self.lasting = unchanged | {one.subject.workload: one for one in refusals if one.code in LASTING}
+        new = [one for one in refusals if self.refused.get(one.subject.key) != one.code]
+        if new:
+            codes = dict(Counter(str(one.code) for one in new))
+            self.log.info("writes_refused", by=self.name, codes=codes, first=[one.message for one in new[:SHOWN]])
+        self.refused = {one.subject.key: str(one.code) for one in refusals}
+
+    def _written(self, cluster: WrittenCluster[W], write: W, now: datetime) -> Exception | None:
+        """Carry out one change, noted before it is sent; return what went wrong."""
+        told = {"by": self.name, "object": str(write.subject), "change": str(write.change)}
+        self.log.info(
+            "cluster_write",
+            **told,
+            **write.facts(),
+            reason=write.reason,
+            version=write.subject.version,
+            dry_run=self.acting.dry_run,
+        )
+        try:
+            self._sent(cluster, write)
+        except Exception as error:  # noqa: BLE001  a boundary by object: the others go on
+            self.log.warning("cluster_write_failed", **told, error=error_text(error))
+            return error
+        try:
+            cluster.record(write, now)
+        except Exception as error:  # noqa: BLE001  the value is written; its Event is told by the line above, too
+            self.log.warning("cluster_event_lost", **told, error=error_text(error))
+        return None
+
+    def _sent(self, cluster: WrittenCluster[W], write: W) -> None:
+        """Sent again where only what the object's own controller writes has changed meanwhile, which it does often."""
+        self._check_beside(write)
+        try:
+            cluster.write(write)
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            again = write.on(cluster.again(write.subject))
+            if again is None or not self.fence.valid():
+                raise
+            cluster.write(again)
+
+    def _check_beside(self, write: ClusterWrite) -> None:
+        """Raises ApiError, 409, where something else has come that the write was not decided by."""
+        if new := self.beside(write.subject.workload):
+            raise ApiError(f"since this cycle looked, {new}; decided anew in the next one", HTTPStatus.CONFLICT)
+
+    def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
+        """A line for writes that wait; none where another replica leads and carries them out."""
+        leads = self.fence.leading() if leads is None else leads
+        return [f"{self.name}: {counted(len(writes), 'change')} left for the next cycle"] if writes and leads else []
+
+    def _outcome(self, error: Exception | None) -> str:
+        if error is None:
+            return "dry-run" if self.acting.dry_run else "written"
+        return "conflict" if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT else "failed"
+
+
+def _within(write: W, limits: CycleLimits | None, take: TakeRoom) -> W | WriteRefusal:
+    """Return a change as far as the limits of the cycle and the quotas of its namespace let it."""
+    move = write.move
+    if move is None or limits is None:
+        return write
+    count = limits.count(move)
+    if count is None:
+        said = f"{write} waits for the next cycle, this one has changed enough"
+        return WriteRefusal(write.subject, RefusalReason.RATE_LIMIT, said)
+    reason = write.reason if count == move.asked else f"{write.reason}; {count} in this cycle, by its rate limits"
+    if count > move.written:
+        try:
+            fits = fitting(take, write.subject, count=count, written=move.written, pods=move.pods)
+        except ApiError as error:
+            return WriteRefusal(write.subject, RefusalReason.UNREADABLE, f"{write} waits, its quotas: {error}")
+        if isinstance(fits, WriteRefusal):
+            return fits
+        count, reason = fits.count, f"{reason}; {fits.why}" if fits.why else reason
+    return write if count == move.asked else write.bounded(count, reason)
+
+
+def namespace_of(write: ClusterWrite) -> str:
+    """Return the namespace of the object that is written."""
+    return str(write.subject.workload.namespace)
+
+
+def _urgency(write: ClusterWrite) -> tuple[int, float, tuple[str, ...]]:
+    """Return the place of a change among others: raises before lowerings, what multiplies the most pods first."""
+    return _class(write), -(write.move or Move()).multiplies, write.subject.key
+
+
+def _class(write: ClusterWrite) -> int:
+    if write.move is None or write.change == Change.ROLL_BACK:
+        return FIRST
+    return LOWERS if write.move.lowers else RAISES
+
+
+def error_text(error: Exception) -> str:
+    """Say what went wrong; an error that is no answer of the API server with its kind."""
+    return str(error) if isinstance(error, ApiError) else unexpected(error)
+
+
+def _reason(error: Exception | None) -> str:
+    """Return why a write failed, as a label of a metric: the status that it was answered, or what came instead."""
+    if error is None or isinstance(error, UnreachableError):
+        return "unreachable" if error else ""
+    return str(int(error.status)) if isinstance(error, ApiError) else "unexpected"
+
+
+def _overloaded(error: Exception) -> bool:
+    """Whether an error may be a sign of an API server in trouble."""
+    if not isinstance(error, ApiError):
+        return False
+    busy = error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return busy or isinstance(error, UnreachableError)

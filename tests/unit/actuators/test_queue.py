@@ -1,0 +1,118 @@
+"""The queue that all actuators share: the brake over a fleet, and what limits are charged for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.actuators.limits import MIN_FALLING, CycleLimits
+from forecaster.actuators.queue import RESUME_LASTS, WriteQueue
+from forecaster.actuators.scale import ScaleWrite
+from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
+from forecaster.actuators.values import Write, WrittenFloor
+from forecaster.actuators.writes import MANAGER, Change
+from forecaster.kube.client import ApiError
+from tests.support.autoscalers import FakeAutoscalers, live_hpa
+from tests.support.builders import NOON
+from tests.support.fences import Fence, Log
+from tests.support.scales import FakeScales, live_scale_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.report import Effected
+
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Fleet:
+    """A leader in mode scale over so many workloads, of which the last ones bear counts of ours."""
+
+    size: int = 40
+
+    def __post_init__(self) -> None:
+        self.cluster = FakeScales.of_all(*(live_scale_of(f"w{number:02}", 10) for number in range(self.size)))
+        self.fence = Fence()
+        self.queue = WriteQueue("scale", self.fence, ActingSettings(), Log(self.cluster))
+
+    def cycle(self, lowered: int, to: int, at: datetime, *, raised: int = 0) -> Effected:
+        live = list(self.cluster.workloads.values())
+        changes = [(Change.LOWER, to)] * lowered + [(Change.RAISE, 12)] * raised
+        writes = [
+            ScaleWrite(one, change, count, "a test", before=2)
+            for one, (change, count) in zip(live, changes, strict=False)
+        ]
+        limits = CycleLimits.of([one.replicas for one in live], ScaleSettings(enabled=True))
+        return self.queue.effected(self.cluster, writes, [], at, limits=limits)
+
+
+def test_a_large_part_of_the_fleet_does_not_go_down_in_one_cycle_and_a_person_is_asked() -> None:
+    fleet = Fleet()
+    found = fleet.cycle(13, 2, NOON, raised=3)
+    assert found.writes == {("raise", "written"): 3}
+    assert (found.braked, found.states["braked"]) == (True, 13)
+    why = "braked since 12:00 UTC, 13 of 40 workloads would go down in one cycle"
+    assert found.failures == (f"scale: {why}; find out why, then `forecaster resume` lets them",)
+
+
+def test_the_brake_stays_on_until_a_person_says_so_and_their_word_lasts_an_hour() -> None:
+    fleet = Fleet()
+    fleet.cycle(13, 2, NOON)
+    assert fleet.cycle(1, 2, NOON + MINUTE).writes == {}
+    fleet.fence.resumed_at = NOON + 2 * MINUTE
+    found = fleet.cycle(13, 2, NOON + 3 * MINUTE)
+    assert (found.braked, found.writes) == (False, {("lower", "written"): 8})  # a fifth of the fleet
+    later = NOON + 2 * MINUTE + RESUME_LASTS
+    assert fleet.cycle(20, 1, later).braked
+
+
+@pytest.mark.parametrize(
+    ("size", "lowered", "to"),
+    [(40, 12, 2), (MIN_FALLING, MIN_FALLING - 1, 2), (40, 40, 9)],
+    ids=["a share", "a small fleet", "an evening that takes single pods"],
+)
+def test_what_is_ordinary_brakes_nothing(size: int, lowered: int, to: int) -> None:
+    found = Fleet(size).cycle(lowered, to, NOON)
+    assert not found.braked
+    assert found.writes[("lower", "written")] > 0
+
+
+def test_a_replica_that_does_not_lead_brakes_nothing() -> None:
+    fleet = Fleet()
+    fleet.fence.left = 0
+    assert not fleet.cycle(40, 2, NOON).braked
+
+
+def test_floors_that_are_held_by_the_brake_do_not_run_out() -> None:
+    due = WrittenFloor(2, NOON + MINUTE)
+    hpas = [replace(live_hpa(f"w{n}", 9), marked=True, floor=due, writers=frozenset({MANAGER})) for n in range(20)]
+    cluster = FakeAutoscalers.of(*hpas)
+    renewed = WrittenFloor(2, NOON + timedelta(minutes=15))
+    writes = [
+        Write(one, Change.RESTORE, 2, "gone", meanwhile=Write(one, Change.RENEW, 9, "its change waits", renewed))
+        for one in hpas
+    ]
+    queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster))
+    limits = CycleLimits.of([4] * 20, FloorSettings(enabled=True))
+    assert queue.effected(cluster, writes, [], NOON, limits=limits).writes == {("renew", "written"): 20}
+    assert {(one.min_replicas, one.floor) for one in cluster.listed()} == {(9, renewed)}
+
+
+def test_a_write_that_fails_takes_nothing_from_the_limits() -> None:
+    """Twenty objects that their own webhook refuses, five that may be changed: the others get their floors."""
+    hpas = [live_hpa(f"bad-{number}", replicas=2) for number in range(20)]
+    free = [live_hpa(f"free-{number}", replicas=2) for number in range(5)]
+    free = [replace(one, namespace="free", target=one.target._replace(namespace="free")) for one in free]
+    cluster = FakeAutoscalers.of(*hpas, *free)
+    cluster.refuses = {"shop": ApiError("denied by a webhook", 403)}
+    floor = WrittenFloor(2, NOON + timedelta(minutes=15))
+    writes = [Write(one, Change.RAISE, 4, "asked for", floor) for one in (*hpas, *free)]
+    queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster))
+    limits = CycleLimits.of([2] * 25, FloorSettings(enabled=True))
+    found = queue.effected(cluster, writes, [], NOON, limits=limits)
+    assert [one.autoscaler.namespace for one in cluster.written] == ["free"] * 5
+    assert found.reasons[("failed", "403")] > 0
