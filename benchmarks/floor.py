@@ -26,7 +26,7 @@ from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import HPAS
 
 if TYPE_CHECKING:
-    from forecaster.actuators.memory import Memory
+    from forecaster.actuators.limits import Memory
 
 RULES = FloorSettings(enabled=True)
 

@@ -6,10 +6,9 @@ The serving process answers the API server by it; nothing is sent to the cluster
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from forecaster.actuators.node_room import nodes_with_room
 from forecaster.actuators.resizes import resources_block
 from forecaster.actuators.resizing import sizes_wanted
 from forecaster.actuators.writes import LeftAlone, RefusalReason
@@ -20,11 +19,12 @@ from forecaster.errors import StoreError
 from forecaster.publish.new_pods import NewPods, NewPodsFile, NewPodSize, write_new_pods
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.cluster import requirements_of as in_milli
-from forecaster.vertical.cluster_rules.manifest import requirements_of
-from forecaster.vertical.cluster_rules.resource_list import added
+from forecaster.vertical.cluster_rules.manifest import node_of, requirements_of
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy
+from forecaster.vertical.cluster_rules.resource_list import MILLI, added, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Resources
     from forecaster.publish.rows import OfferedCycle
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 Document = dict[str, Any]
 AT_ONCE = 2
@@ -181,3 +182,31 @@ def near(now: Resources, size: NewPodSize) -> bool:
 
 def _backs_off(one: ResizablePod, now: datetime) -> bool:
     return one.backed_off_until is not None and now < one.backed_off_until
+
+
+MOST_KINDS = 200
+"""Kinds of nodes that are kept, the roomiest: each answer of the webhook looks at all of them."""
+
+
+def nodes_with_room(nodes: Iterable[Document], daemons: Mapping[str, Sequence[Resources]]) -> list[Document]:
+    """Nodes as the API server has them, with allocatable less what DaemonSets request there. Raises ManifestError."""
+    known = (node_of(one) for one in nodes)
+    left = [_left(one, daemons.get(one.name, ())) for one in known if not one.unschedulable]
+    kinds = sorted(Occupancy(left).kinds, key=lambda one: sorted(one.allocatable.items()), reverse=True)
+    return [_document(one) for one in kinds[:MOST_KINDS]]
+
+
+def _left(node: Node, daemons: Sequence[Resources]) -> Node:
+    taken = added(*(in_milli(one).requests for one in daemons), {"pods": MILLI * len(daemons)})
+    return replace(node, allocatable=_less(node.allocatable, taken))
+
+
+def _less(amounts: Amounts, taken: Amounts) -> dict[str, int]:
+    return {name: max(0, milli - taken.get(name, 0)) for name, milli in amounts.items()}
+
+
+def _document(node: Node) -> Document:
+    taints = [{"key": one.key, "value": one.value, "effect": one.effect} for one in node.taints]
+    labels = {name: value for name, value in node.labels.items() if name != HOSTNAME}
+    meta = {"name": node.name, "labels": {**labels, HOSTNAME: node.labels.get(HOSTNAME, node.name)}}
+    return {"metadata": meta, "spec": {"taints": taints}, "status": {"allocatable": texts(node.allocatable)}}

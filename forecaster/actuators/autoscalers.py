@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.events import (
+from forecaster.actuators.marks import (
     LONG_AGO,
     EventKind,
     EventObject,
     InvolvedObject,
+    Merged,
+    RawObject,
     count_of,
     create_event,
+    disclaimed,
     event_of,
     instant_of,
     instant_text,
+    unmarked,
 )
-from forecaster.actuators.marks import Merged, RawObject, disclaimed, unmarked
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.actuators.memory import Memory, Seen, looked
+from forecaster.actuators.limits import Memory, Seen, looked
 from forecaster.actuators.rollback import (
     RolledBack,
     held,

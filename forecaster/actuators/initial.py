@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.admitted import admitted
-from forecaster.actuators.resize import Resized, Surroundings, sizes_text
+from forecaster.actuators.resize import Resized, sizes_text
 from forecaster.actuators.resizes import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
+from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.vertical.admission.context import with_values

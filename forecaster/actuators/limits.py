@@ -1,12 +1,13 @@
-"""Limits of a cycle: how many workloads it may change, how many pods it may add, how far one workload may grow."""
+"""Limits of a cycle: how many workloads it may change, how many pods it may add, how far one may grow or shrink."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from forecaster.actuators.settings import LimitSettings
 
@@ -99,3 +100,32 @@ def mass_fall(moves: Sequence[Move], fleet: int, share: float) -> int:
 
 def _there(move: Move) -> int:
     return max(move.written, move.pods)
+
+
+class Seen(NamedTuple):
+    """One object."""
+
+    uid: str
+    since: datetime
+    """Instant of the first look."""
+    known_at: datetime
+    """Instant when the offer last knew a count, or when this replica first looked."""
+    asked: tuple[tuple[datetime, int], ...] = ()
+    """Counts that were offered lately."""
+
+    def lowest(self) -> int:
+        """No lower count was good enough throughout."""
+        return max(count for _, count in self.asked)
+
+
+Memory: TypeAlias = "Mapping[tuple[str, ...], Seen]"
+
+
+def looked(before: Seen | None, uid: str, asked: int | None, now: datetime, kept: timedelta) -> Seen:
+    """What is remembered after one more look, at which `asked` was offered, None while it is not known."""
+    if before is None or before.uid != uid or now < before.since:
+        before = Seen(uid, now, now)
+    lately = tuple((at, count) for at, count in before.asked if now - at <= kept)
+    if asked is None:
+        return before._replace(asked=lately)
+    return before._replace(asked=(*lately, (now, asked)), known_at=now)

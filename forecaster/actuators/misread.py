@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.events import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event
+from forecaster.actuators.marks import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiError, UnreachableError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
     from forecaster.kube.client import ApiClient

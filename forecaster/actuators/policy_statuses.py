@@ -5,19 +5,16 @@ What each selects is found by a thread of its own, once the fleet or what is sta
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from forecaster.actuators.events import EventKind, InvolvedObject, create_event, event, instant_text
-from forecaster.actuators.statuses import STILL
+from forecaster.actuators.marks import InvolvedObject, create_event
+from forecaster.actuators.statuses import Statuses, StatusPatch, StatusSender, StatusWrite, condition_event
 from forecaster.actuators.writes import MANAGER
-from forecaster.kube.client import ApiError
-from forecaster.kube.objects import Wire
-from forecaster.resources.objects import API_VERSION, DEFAULT_POLICIES, DEFAULTS, path_of_all
+from forecaster.resources.objects import API_VERSION, DEFAULT_POLICIES, DEFAULTS, PolicyResource, path_of_all
 from forecaster.resources.policy_status import PolicyStatus, Selected, SelectingLayer, policy_status
 from forecaster.resources.status import is_news
 
@@ -25,39 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
     from forecaster.actuators.writes import AuditLog, Fence
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
     from forecaster.publish.rows import OfferedCycle
-    from forecaster.resources.objects import PolicyResource
     from forecaster.resources.status import Condition
 
 
-class PolicyStatusPatch(Wire, frozen=True):
-    """What is applied to the status subresource."""
-
-    api_version: str
-    kind: str
-    metadata: dict[str, str]
-    status: PolicyStatus
-
-
-class PolicyStatusWrite(NamedTuple):
-    """One status, and the conditions that are news."""
-
-    resource: PolicyResource
-    status: PolicyStatus
-    news: Sequence[Condition]
-    at: datetime
-
-
-class PolicyStatuses(Protocol):
-    """The status subresource of PredictivePolicies. Raises ApiError."""
-
-    def write(self, write: PolicyStatusWrite) -> None:
-        """One status, then its Events."""
+PolicyStatusWrite: TypeAlias = StatusWrite[PolicyResource, PolicyStatus]
 
 
 class LivePolicyStatuses:
@@ -70,7 +44,7 @@ class LivePolicyStatuses:
         """Server-side apply of the object that was seen; another one of its name is a conflict."""
         one = write.resource
         path = f"{path_of_all(DEFAULT_POLICIES)}/{one.name}/status?fieldManager={MANAGER}&force=true"
-        patch = PolicyStatusPatch(API_VERSION, DEFAULTS, {"name": one.name, "uid": one.uid}, write.status)
+        patch = StatusPatch(API_VERSION, DEFAULTS, {"name": one.name, "uid": one.uid}, write.status)
         self._client.apply(path, patch, dict[str, Any])
         for condition in write.news:
             create_event(self._client, policy_event(one, condition, write.at))
@@ -87,33 +61,27 @@ class SeenFleet(NamedTuple):
 class PolicyStatusWriter:
     """Receives the offers of a cycle."""
 
-    statuses: PolicyStatuses
+    statuses: Statuses[PolicyStatusWrite]
     fence: Fence
     policies: Policies
     resources: Callable[[], Iterable[PolicyResource]]
     log: AuditLog
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """Writes by what became of them."""
+    sender: StatusSender[PolicyStatusWrite] = field(init=False)
     _seen: SeenFleet | None = None
-    _at: datetime | None = None
-    _wake: threading.Event = field(default_factory=threading.Event)
-    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.sender = StatusSender(self.statuses.write, self._lost, self.fence, self.log)
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Have statuses looked at where anything that they are made of has changed."""
-        if self.sending or not self.fence.valid():
+        if self.sender.sending or not self.fence.valid():
             return
         generations = tuple((one.uid, one.generation) for one in self.resources())
         cluster = self.policies.cluster
         seen = SeenFleet(cycle.ids, (generations, cluster.defaults, cluster.labels, self.policies.overrides))
         if seen != self._seen:
-            self._seen, self._at = seen, cycle.at
-            self._wake.set()
-
-    @property
-    def sending(self) -> bool:
-        """Whether the statuses of an earlier cycle are still being sent."""
-        return self._wake.is_set()
+            self._seen = seen
+            self.sender.begin(partial(self.due, cycle.ids, cycle.at))
 
     def due(self, ids: Sequence[WorkloadId], now: datetime) -> list[PolicyStatusWrite]:
         """The statuses that are other ones than the objects have."""
@@ -127,37 +95,9 @@ class PolicyStatusWriter:
                 found.append(PolicyStatusWrite(one, status, news, now))
         return found
 
-    def send(self, writes: Sequence[PolicyStatusWrite]) -> None:
-        """Send statuses while this replica may write; where one fails, all are looked at again in the next cycle."""
-        failed: list[str] = []
-        for write in writes:
-            if self._closed or not self.fence.valid():
-                self._seen = None
-                return
-            try:
-                self.statuses.write(write)
-                self.outcomes["written"] += 1
-            except ApiError as error:
-                self.outcomes["gone" if error.status in STILL else "failed"] += 1
-                failed += [] if error.status in STILL else [f"{write.resource.layer.origin}: {error}"]
-        if failed:
-            self._seen = None
-            self.log.warning("statuses_not_written", count=len(failed), first=failed[0])
-
-    def run(self) -> None:
-        """Send what is found until closed."""
-        while self._wake.wait() and not self._closed:
-            try:
-                if self._seen is not None and self._at is not None:
-                    self.send(self.due(self._seen.ids, self._at))
-            except Exception as error:  # noqa: BLE001  the boundary of a thread: the next change is looked at
-                self.log.warning("statuses_not_written", count=0, first=f"{error!r}")
-            self._wake.clear()
-
-    def close(self) -> None:
-        """Send nothing more."""
-        self._closed = True
-        self._wake.set()
+    def _lost(self, _: PolicyStatusWrite) -> None:
+        """Look at all of them again in the next cycle."""
+        self._seen = None
 
     def _fleet(self, ids: Sequence[WorkloadId]) -> Selected:
         layers = [SelectingLayer(*one) for one in self.policies.selecting()]
@@ -180,7 +120,5 @@ def status_there(one: PolicyResource) -> PolicyStatus:
 
 def policy_event(one: PolicyResource, condition: Condition, at: datetime) -> EventObject:
     """What `kubectl describe predictivepolicy` shows of a change."""
-    change = f"{one.uid} {one.generation} {condition.type} {condition.status} {condition.reason} {instant_text(at)}"
     involved = InvolvedObject("", one.name, one.uid, API_VERSION, DEFAULTS)
-    kind = EventKind(condition.reason, warns=condition.status == "False")
-    return event(involved, change, kind, f"{condition.type} is {condition.status}: {condition.message}", at)
+    return condition_event(involved, one.generation, condition, at, warns=condition.status == "False")

@@ -315,7 +315,7 @@ def _within(write: W, limits: CycleLimits | None, take: TakeRoom) -> W | WriteRe
             return WriteRefusal(write.subject, RefusalReason.UNREADABLE, f"{write} waits, its quotas: {error}")
         if isinstance(fits, WriteRefusal):
             return fits
-        count, reason = fits.count, f"{reason}; {fits.why}" if fits.why else reason
+        count, reason = fits[0], f"{reason}; {fits[1]}" if fits[1] else reason
     return write if count == move.asked else write.bounded(count, reason)
 
 

@@ -11,9 +11,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forecaster.actuators.admitted import admitted
 from forecaster.actuators.eviction import EvictionTerms, no_restart, one_each, waits
 from forecaster.actuators.limits import Move
+from forecaster.actuators.room import admitted
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.pod import Requirements
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
-    from forecaster.vertical.cluster_rules.limit_range import LimitRange
-    from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.quota import Quota
     from forecaster.vertical.cluster_rules.server import Server
 
 NO_EVICTIONS = EvictionTerms()
@@ -161,17 +159,6 @@ class ResizeWrite:
     def bounded(self, _count: int, reason: str) -> ResizeWrite:
         """Return this change with the reason: a size has no count."""
         return replace(self, reason=reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the cluster says to sizes in a namespace; None is not known."""
-
-    server: Server
-    limit_ranges: tuple[LimitRange, ...] | None = None
-    quotas: tuple[Quota, ...] | None = None
-    nodes: Occupancy | None = None
-    """One of each kind, with nothing but daemons on it; of pods that run, their own node says what it grants."""
 
 
 @dataclass(slots=True)

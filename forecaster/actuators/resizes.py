@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from forecaster.actuators.events import (
+from forecaster.actuators.marks import (
     LONG_AGO,
     EventKind,
     InvolvedObject,
+    Merged,
+    RawObject,
     create_event,
     event_of,
     instant_of,
     instant_text,
+    patiently,
+    unmarked,
 )
-from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
-from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, Surroundings, sizes_text
+from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, sizes_text
+from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
@@ -32,7 +36,7 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
     from forecaster.actuators.resize import Sizes
     from forecaster.kube.client import ApiClient
     from forecaster.kube.followed import Followed

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from forecaster.actuators.eviction import AGAIN, STUCK, EvictionTerms
-from forecaster.actuators.health import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
 from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
+from forecaster.actuators.rollback import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.domain.decision import Resize
 from forecaster.resources.neighbours import Neighbours
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.health import Health, HealthAt
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
-    from forecaster.actuators.resize import ResizablePod, Sizes, Surroundings
+    from forecaster.actuators.resize import ResizablePod, Sizes
+    from forecaster.actuators.rollback import Health, HealthAt
+    from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected

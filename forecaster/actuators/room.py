@@ -1,4 +1,4 @@
-"""Whether the quotas of a namespace have room for the pods that a raised count asks for: told before it is written.
+"""What a namespace admits: room in its quotas for the pods of a raised count, and sizes of pods. Asked before a write.
 
 Pods beyond a quota are refused one by one, in Events of a ReplicaSet that few look at. What a pod is charged is the
 rule of the vertical side: the template's requests and limits, with the defaults of LimitRanges where it states none.
@@ -7,24 +7,42 @@ rule of the vertical side: the template's requests and limits, with the defaults
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from forecaster.actuators.resize import Surroundings
 from forecaster.actuators.writes import RefusalReason, WriteRefusal
 from forecaster.kube.client import ApiError, UnreachableError
-from forecaster.vertical.admission.context import AdmissionContext
-from forecaster.vertical.cluster_rules.manifest import ManifestError
+from forecaster.kube.objects import Wire
+from forecaster.vertical.admission.context import AdmissionContext, Rollout
+from forecaster.vertical.admission.proof import prove
+from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
 from forecaster.vertical.cluster_rules.quota import charge
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from forecaster.actuators.resize import Sizes
     from forecaster.actuators.writes import WrittenObject
     from forecaster.domain.workload import WorkloadId
+    from forecaster.kube.client import ApiClient
+    from forecaster.sources.live_objects import ScalableKind
+    from forecaster.vertical.cluster_rules.limit_range import LimitRange
+    from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.cluster_rules.quota import Quota
     from forecaster.vertical.cluster_rules.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the cluster says to sizes in a namespace; None is not known."""
+
+    server: Server
+    limit_ranges: tuple[LimitRange, ...] | None = None
+    quotas: tuple[Quota, ...] | None = None
+    nodes: Occupancy | None = None
+    """One of each kind, with nothing but daemons on it; of pods that run, their own node says what it grants."""
+
 
 AroundAt: TypeAlias = "Callable[[str], Surroundings]"
 """What admits pods in a namespace. Raises ApiError."""
@@ -109,21 +127,76 @@ def unbounded(_: WorkloadId, more: int) -> Room:
     return Room(more)
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """A raised count after a look at quotas."""
-
-    count: int
-    why: str = ""
-    """Why it is not all that was to be written; empty where it is."""
-
-
-def fitting(take: TakeRoom, one: WrittenObject, *, count: int, written: int, pods: int) -> Fitting | WriteRefusal:
-    """What of a raise from `written` to `count` fits, where there are `pods`. Raises ApiError."""
+def fitting(
+    take: TakeRoom, one: WrittenObject, *, count: int, written: int, pods: int
+) -> tuple[int, str] | WriteRefusal:
+    """Return what of a raise from `written` to `count` fits, and why no more, where there are `pods`. Raises ApiError."""
     found = take(one.workload, count - pods)
     fits = pods + found.pods
     if not found.why or fits >= count:
-        return Fitting(count)
+        return count, ""
     if fits > written:
-        return Fitting(fits, f"{fits} fit: {found.why}")
+        return fits, f"{fits} fit: {found.why}"
     return WriteRefusal(one, RefusalReason.QUOTA, f"{one}: {count} do not fit: {found.why}")
+
+
+class TemplateSpec(Wire, frozen=True):
+    """What is needed of a workload's specification."""
+
+    template: dict[str, Any]
+
+
+class TemplateOwner(Wire, frozen=True):
+    """A workload."""
+
+    spec: TemplateSpec
+
+
+class TemplateOwners(Wire, frozen=True):
+    """The answer about one of them."""
+
+    items: tuple[TemplateOwner, ...] = ()
+
+
+class Templates:
+    """Pod templates of the given kinds, which we may list."""
+
+    def __init__(self, client: ApiClient, kinds: Iterable[ScalableKind]) -> None:
+        self._client = client
+        self._kinds = {one.kind: one for one in kinds}
+
+    def of(self, id_: WorkloadId) -> Pod | None:
+        """A new pod of a workload; None where that is gone, or of another kind. Raises ApiError and ManifestError."""
+        kind = self._kinds.get(id_.kind)
+        if kind is None:
+            return None
+        path = f"/apis/{kind.group}/{kind.version}/namespaces/{id_.namespace}/{kind.plural}"
+        found = self._client.get(f"{path}?fieldSelector=metadata.name%3D{id_.name}", TemplateOwners)
+        return next((pod_of(one.spec.template) for one in found.items), None)
+
+
+def admitted(
+    pod: Pod,
+    wanted: Sizes,
+    around: Surroundings,
+    *,
+    running: tuple[tuple[Pod, str], ...] = (),
+    replicas: int = 1,
+) -> tuple[Sizes, str]:
+    """The sizes that the cluster takes, the nearest to those that are wanted; none where none are. And its refusals.
+
+    Of a pod that is `running` on a node; else of one that is made, of `replicas` which are all to have this size.
+    """
+    context = AdmissionContext(
+        template=pod,
+        rollout=Rollout(replicas=replicas),
+        limit_ranges=around.limit_ranges,
+        quotas=around.quotas,
+        occupancy=around.nodes,
+        server=around.server,
+        running=running,
+        in_place=bool(running),
+    )
+    names = {one.name for one in pod.every_container()}
+    proof = prove({name: size for name, size in wanted.items() if name in names}, context)
+    return proof.nearest or {}, "; ".join(map(str, proof.refusals))

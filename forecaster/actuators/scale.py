@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.actuators.health import UNKNOWN, Health
-from forecaster.actuators.limits import Move
-from forecaster.actuators.memory import Memory, Seen, looked
+from forecaster.actuators.limits import Memory, Move, Seen, looked
 from forecaster.actuators.rollback import (
+    UNKNOWN,
+    Health,
     Watched,
     held,
     rolled_back,

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from forecaster.actuators.events import (
+from forecaster.actuators.marks import (
     LONG_AGO,
     EventKind,
     InvolvedObject,
+    Merged,
+    RawObject,
     count_of,
     create_event,
     event_of,
     instant_of,
+    patiently,
+    unmarked,
 )
-from forecaster.actuators.marks import Merged, RawObject, patiently, unmarked
 from forecaster.actuators.rollback import WATCH, RolledBack, watch_of, watch_text
 from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
@@ -31,7 +34,7 @@ from forecaster.kube.pages import ListMeta, listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
     from forecaster.actuators.rollback import Watch
     from forecaster.kube.client import ApiClient
     from forecaster.sources.live_objects import ScalableKind

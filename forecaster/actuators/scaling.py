@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.actuators.acting import explained
-from forecaster.actuators.health import UNKNOWN, unseen
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits
-from forecaster.actuators.rollback import looked_since
+from forecaster.actuators.rollback import UNKNOWN, looked_since, unseen
 from forecaster.actuators.room import no_quotas
 from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
 from forecaster.actuators.writes import WrittenCluster
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.health import HealthAt
-    from forecaster.actuators.memory import Memory
+    from forecaster.actuators.limits import Memory
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
+    from forecaster.actuators.rollback import HealthAt
     from forecaster.actuators.room import Rooms
     from forecaster.actuators.scale import LiveScale
     from forecaster.actuators.settings import ScaleSettings

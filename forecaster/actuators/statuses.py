@@ -10,23 +10,24 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from forecaster.actuators.events import EventKind, InvolvedObject, create_event, event, instant_text
+from forecaster.actuators.marks import EventKind, InvolvedObject, create_event, event, instant_text
 from forecaster.actuators.writes import MANAGER
 from forecaster.domain.layers import leaf_origins
 from forecaster.kube.client import ApiError
 from forecaster.kube.objects import Wire
-from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource
+from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource, PolicyResource
+from forecaster.resources.policy_status import PolicyStatus
 from forecaster.resources.status import AutoscalerStatus, Condition, Decided, news, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
     from forecaster.actuators.writes import AuditLog, Fence
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
@@ -53,7 +54,7 @@ class StatusPatch(Wire, frozen=True):
     api_version: str
     kind: str
     metadata: dict[str, str]
-    status: AutoscalerStatus
+    status: AutoscalerStatus | PolicyStatus
 
 
 class MergedStatus(Wire, frozen=True):
@@ -63,20 +64,91 @@ class MergedStatus(Wire, frozen=True):
     status: dict[str, Any]
 
 
-class StatusWrite(NamedTuple):
+R = TypeVar("R", AutoscalerResource, PolicyResource)
+S = TypeVar("S", AutoscalerStatus, PolicyStatus)
+
+
+class StatusWrite(NamedTuple, Generic[R, S]):
     """One status, and the conditions that are news."""
 
-    resource: AutoscalerResource
-    status: AutoscalerStatus
+    resource: R
+    status: S
     news: Sequence[Condition]
     at: datetime
 
 
-class Statuses(Protocol):
-    """The status subresource of PredictiveAutoscalers. Raises ApiError."""
+AutoscalerWrite: TypeAlias = StatusWrite[AutoscalerResource, AutoscalerStatus]
+W = TypeVar("W", bound=StatusWrite[Any, Any])
+W_contra = TypeVar("W_contra", bound=StatusWrite[Any, Any], contravariant=True)
 
-    def write(self, write: StatusWrite) -> None:
+
+class Statuses(Protocol[W_contra]):
+    """The status subresource of objects of one kind. Raises ApiError."""
+
+    def write(self, write: W_contra) -> None:
         """One status, then its Events."""
+
+
+@dataclass(slots=True)
+class StatusSender(Generic[W]):
+    """Sends statuses from a thread of its own, while this replica may write."""
+
+    write: Callable[[W], None]
+    """Raises ApiError."""
+    lost: Callable[[W], None]
+    """Is told of each status that was not written, so that the next cycle makes it anew."""
+    fence: Fence
+    log: AuditLog
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Writes by what became of them."""
+    _made: Callable[[], Sequence[W]] = tuple
+    _wake: threading.Event = field(default_factory=threading.Event)
+    _closed: bool = False
+
+    @property
+    def sending(self) -> bool:
+        """Whether the statuses of an earlier cycle are still being sent."""
+        return self._wake.is_set()
+
+    def begin(self, made: Callable[[], Sequence[W]]) -> None:
+        """Have the thread make statuses and send them."""
+        self._made = made
+        self._wake.set()
+
+    def step(self) -> None:
+        """Send what is waiting."""
+        try:
+            self.send(self._made())
+        except Exception as error:  # noqa: BLE001  the boundary of a thread: the next cycle's are sent
+            self.log.warning("statuses_not_written", count=0, first=f"{error!r}")
+        self._wake.clear()
+
+    def send(self, writes: Sequence[W]) -> None:
+        """Send statuses while this replica may write."""
+        failed: list[str] = []
+        for write in writes:
+            if self._closed or not self.fence.valid():
+                self.lost(write)
+                continue
+            try:
+                self.write(write)
+                self.outcomes["written"] += 1
+            except ApiError as error:
+                self.outcomes["gone" if error.status in STILL else "failed"] += 1
+                self.lost(write)
+                failed += [] if error.status in STILL else [f"{write.resource.layer.origin}: {error}"]
+        if failed:
+            self.log.warning("statuses_not_written", count=len(failed), first=failed[0])
+
+    def run(self) -> None:
+        """Send what is found until closed."""
+        while self._wake.wait() and not self._closed:
+            self.step()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._closed = True
+        self._wake.set()
 
 
 class LiveStatuses:
@@ -87,7 +159,7 @@ class LiveStatuses:
         self._older = False
         """Whether the definition is of a release that does not know every field."""
 
-    def write(self, write: StatusWrite) -> None:
+    def write(self, write: AutoscalerWrite) -> None:
         """Write it to the object that was seen; another one of its name is a conflict."""
         try:
             self._apply(write)
@@ -99,7 +171,7 @@ class LiveStatuses:
         for condition in write.news:
             create_event(self._client, event_of(write.resource, condition, write.at))
 
-    def _apply(self, write: StatusWrite) -> None:
+    def _apply(self, write: AutoscalerWrite) -> None:
         """Server-side apply refuses a field that the definition does not know; of a merge it is left out."""
         one = write.resource
         path = f"/apis/{API_VERSION}/namespaces/{one.namespace}/{AUTOSCALERS}/{one.name}/status?fieldManager={MANAGER}"
@@ -116,7 +188,7 @@ class LiveStatuses:
 class StatusWriter:
     """Receives the offers of a cycle."""
 
-    statuses: Statuses
+    statuses: Statuses[AutoscalerWrite]
     fence: Fence
     policies: Policies
     resources: Callable[[], Iterable[AutoscalerResource]]
@@ -127,27 +199,20 @@ class StatusWriter:
     """Why a workload was left as it is in the last cycle although its policy would have it changed: word, sentence."""
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """Writes by what became of them."""
+    sender: StatusSender[AutoscalerWrite] = field(init=False)
     _known: dict[str, tuple[object, float]] = field(default_factory=dict)
     """Content and instant of the status that is written now, by uid."""
-    _waiting: list[StatusWrite] = field(default_factory=list)
-    _wake: threading.Event = field(default_factory=threading.Event)
-    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.sender = StatusSender(self.statuses.write, self._forget, self.fence, self.log)
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Find the statuses that have to be written; none while another replica leads, or while the last are sent."""
-        if self.sending or not self.fence.valid():
-            return
-        self._waiting = self.due(cycle)
-        self._wake.set()
+        if not self.sender.sending and self.fence.valid():
+            writes = self.due(cycle)
+            self.sender.begin(lambda: writes)
 
-    @property
-    def sending(self) -> bool:
-        """Whether the statuses of a cycle are still being sent."""
-        return self._wake.is_set()
-
-    def due(self, cycle: OfferedCycle) -> list[StatusWrite]:
+    def due(self, cycle: OfferedCycle) -> list[AutoscalerWrite]:
         """The writes of one cycle, the longest unknown first."""
         rows = {id_: row for row, id_ in enumerate(cycle.ids)}
         resources = sorted(self.resources(), key=lambda one: self._known.get(one.uid, (None, 0.0))[1])
@@ -170,37 +235,6 @@ class StatusWriter:
                 break
         return found
 
-    def send(self, writes: Sequence[StatusWrite]) -> None:
-        """Send statuses while this replica may write; one that fails is made anew in the next cycle."""
-        failed: list[str] = []
-        for write in writes:
-            if self._closed or not self.fence.valid():
-                self._forget(write)
-                continue
-            try:
-                self.statuses.write(write)
-                self.outcomes["written"] += 1
-            except ApiError as error:
-                self.outcomes["gone" if error.status in STILL else "failed"] += 1
-                self._forget(write)
-                failed += [] if error.status in STILL else [f"{write.resource.layer.origin}: {error}"]
-        if failed:
-            self.log.warning("statuses_not_written", count=len(failed), first=failed[0])
-
-    def run(self) -> None:
-        """Send what is found until closed."""
-        while self._wake.wait() and not self._closed:
-            try:
-                self.send(self._waiting)
-            except Exception as error:  # noqa: BLE001  the boundary of a thread: the next cycle's are sent
-                self.log.warning("statuses_not_written", count=len(self._waiting), first=f"{error!r}")
-            self._wake.clear()
-
-    def close(self) -> None:
-        """Send nothing more."""
-        self._closed = True
-        self._wake.set()
-
     def _facts(self, cycle: OfferedCycle, row: int | None) -> tuple[object, ...]:
         """What decides whether a status may be another one than before, of the columns."""
         if row is None:
@@ -209,7 +243,7 @@ class StatusWriter:
         facts = (decided.current[row], decided.recommended[row], decided.reason[row], decided.mode[row])
         return (*map(int, facts), 0 if worded is None else int(worded[row]))
 
-    def _write(self, one: AutoscalerResource, cycle: OfferedCycle, row: int | None) -> StatusWrite | None:
+    def _write(self, one: AutoscalerResource, cycle: OfferedCycle, row: int | None) -> AutoscalerWrite | None:
         """The status, unless the object has the same one already."""
         decided = Decided(
             cycle.recommendations[row] if row is not None else None,
@@ -225,7 +259,7 @@ class StatusWriter:
         same = status == before or (status.material() == before.material() and not known)
         return None if same else StatusWrite(one, status, news(before, status), cycle.at)
 
-    def _forget(self, write: StatusWrite) -> None:
+    def _forget(self, write: AutoscalerWrite) -> None:
         self._known.pop(write.resource.uid, None)
 
 
@@ -239,7 +273,15 @@ def status_there(one: AutoscalerResource) -> AutoscalerStatus:
 
 def event_of(one: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
     """What `kubectl describe predictiveautoscaler` shows of a change."""
-    change = f"{one.uid} {one.generation} {condition.type} {condition.status} {condition.reason} {instant_text(at)}"
     involved = InvolvedObject(one.namespace, one.name, one.uid, API_VERSION, AUTOSCALER)
-    kind = EventKind(condition.reason, warns=condition.type == "Ready" and condition.status == "False")
-    return event(involved, change, kind, f"{condition.type} is {condition.status}: {condition.message}", at)
+    warns = condition.type == "Ready" and condition.status == "False"
+    return condition_event(involved, one.generation, condition, at, warns=warns)
+
+
+def condition_event(
+    involved: InvolvedObject, generation: int, condition: Condition, at: datetime, *, warns: bool
+) -> EventObject:
+    """Return the Event about a condition of an object that is news."""
+    state = f"{condition.type} {condition.status} {condition.reason}"
+    kind, message = EventKind(condition.reason, warns), f"{condition.type} is {condition.status}: {condition.message}"
+    return event(involved, f"{involved.uid} {generation} {state} {instant_text(at)}", kind, message, at)

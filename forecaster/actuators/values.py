@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.actuators.health import UNKNOWN, Health
 from forecaster.actuators.limits import Move
+from forecaster.actuators.rollback import UNKNOWN, Health
 from forecaster.actuators.writes import MANAGER, Change
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from forecaster.actuators.policy_statuses import LivePolicyStatuses, PolicyStatusWriter
-from forecaster.actuators.statuses import LiveStatuses, StatusWriter
+from forecaster.actuators.statuses import LiveStatuses, StatusSender, StatusWriter
 from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.gates import ForecastGates
@@ -182,7 +182,7 @@ def status_writer(
         [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
         refusal,
     )
-    _run_beside(writer, client, "statuses", parts)
+    _run_beside(writer.sender, client, "statuses", parts)
     return writer
 
 
@@ -199,17 +199,17 @@ def policy_status_writer(
     writer = PolicyStatusWriter(
         LivePolicyStatuses(client), election, settings.policies, lambda: list(found.values()), log
     )
-    _run_beside(writer, client, "policy-statuses", parts)
+    _run_beside(writer.sender, client, "policy-statuses", parts)
     return writer
 
 
-def _run_beside(writer: StatusWriter | PolicyStatusWriter, client: ApiClient, name: str, parts: ExitStack) -> None:
-    """Run the writer in a thread of its own, which `parts` ends."""
-    thread = threading.Thread(target=writer.run, name=name, daemon=True)
+def _run_beside(sender: StatusSender[Any], client: ApiClient, name: str, parts: ExitStack) -> None:
+    """Run the sender in a thread of its own, which `parts` ends."""
+    thread = threading.Thread(target=sender.run, name=name, daemon=True)
     thread.start()
     parts.callback(client.close)
     parts.callback(thread.join)
-    parts.callback(writer.close)
+    parts.callback(sender.close)
 
 
 def nothing_observed(settings: Settings) -> Observed:

@@ -18,11 +18,10 @@ from forecaster.actuators.release import Released, release
 from forecaster.actuators.resize import undone as size_undone
 from forecaster.actuators.resizes import Resizes
 from forecaster.actuators.resizing import ResizeActuator
-from forecaster.actuators.room import Rooms
+from forecaster.actuators.room import Rooms, Templates
 from forecaster.actuators.scale import undone
 from forecaster.actuators.scales import Scales
 from forecaster.actuators.scaling import ScaleActuator
-from forecaster.actuators.templates import Templates
 from forecaster.app.compose import (
     election_of,
     policy_status_writer,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.actuators.health import Health
+from forecaster.actuators.rollback import Health
 from forecaster.domain.signal import Signal
 from forecaster.errors import SourceError
 from forecaster.sources.queries import ERROR_SIGNAL_PREFIX

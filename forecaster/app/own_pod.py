@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.actuators.events import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event, instant_text
+from forecaster.actuators.marks import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event, instant_text
 from forecaster.app.compose import watched_kubeconfig
 from forecaster.errors import ForecasterError
 from forecaster.kube.client import ApiClient

@@ -314,7 +314,7 @@ def watch(
         metrics.watch_certificate(settings.serving.secure.certificate_file)
     statuses, of_policies = writers.statuses, writers.policy_statuses
     if statuses and of_policies:
-        metrics.watch_statuses(lambda: statuses.outcomes + of_policies.outcomes)
+        metrics.watch_statuses(lambda: statuses.sender.outcomes + of_policies.sender.outcomes)
 
 
 def offer_table(

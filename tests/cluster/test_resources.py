@@ -85,7 +85,7 @@ class Replica:
 
     def cycle(self, namespace: str) -> Inventory:
         """One cycle."""
-        wait_until(lambda: not self.writer.sending, what="the statuses of the cycle before")
+        wait_until(lambda: not self.writer.sender.sending, what="the statuses of the cycle before")
         now = datetime.now(UTC)
         inventory = self.source.inventory(now)
         assert inventory.policies is not None

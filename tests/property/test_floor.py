@@ -20,7 +20,7 @@ from tests.support.carried import carried
 
 if TYPE_CHECKING:
     from forecaster.actuators.floor import FloorPlan
-    from forecaster.actuators.memory import Memory
+    from forecaster.actuators.limits import Memory
     from forecaster.actuators.values import LiveAutoscaler
     from tests.support.carried import Carried
 

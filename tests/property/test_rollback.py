@@ -10,8 +10,16 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.health import Health, worse
-from forecaster.actuators.rollback import LONGEST_HOLD, RolledBack, rolled_back, watch_after, watch_of, watch_text
+from forecaster.actuators.rollback import (
+    LONGEST_HOLD,
+    Health,
+    RolledBack,
+    rolled_back,
+    watch_after,
+    watch_of,
+    watch_text,
+    worse,
+)
 from forecaster.actuators.scale import CountOffer, remembered, scale_plan
 from forecaster.actuators.scales import WATCH_LABELS, WHY_MAX, watch_in, watch_labels
 from forecaster.actuators.settings import ScaleSettings

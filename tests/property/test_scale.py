@@ -18,7 +18,7 @@ from tests.support.carried import carried
 from tests.support.scales import FakeScales, live_scale_of
 
 if TYPE_CHECKING:
-    from forecaster.actuators.memory import Memory
+    from forecaster.actuators.limits import Memory
     from forecaster.actuators.scale import LiveScale, ScaleWrite
     from tests.support.carried import Carried
 

@@ -15,7 +15,7 @@ import pytest
 import structlog
 import yaml
 
-from forecaster.actuators.health import Health, errors_worse
+from forecaster.actuators.rollback import Health, errors_worse
 from forecaster.app.health import WorkloadHealth
 from forecaster.config.settings import parse
 from forecaster.domain.workload import WorkloadId

@@ -19,7 +19,7 @@ from forecaster.actuators.autoscalers import (
     floor_event,
     listed_autoscaler,
 )
-from forecaster.actuators.events import LONG_AGO
+from forecaster.actuators.marks import LONG_AGO
 from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId

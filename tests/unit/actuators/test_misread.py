@@ -16,7 +16,7 @@ from tests.support.fences import Fence
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
     from forecaster.kube.client import ApiClient
 
 

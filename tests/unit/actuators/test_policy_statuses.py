@@ -69,9 +69,8 @@ class Stage:
         rows = [recommendation(id_, at=NOON) for id_ in here]
         self.writer.receive(offered_cycle(NOON, rows, [Policy()] * len(rows)))
         before = len(self.written)
-        if self.writer.sending:
-            self.writer.send(self.writer.due(here, NOON))
-            self.writer._wake.clear()  # noqa: SLF001  as its thread does
+        if self.writer.sender.sending:
+            self.writer.sender.step()
         return [one.resource.name for one in self.written[before:]]
 
     def told(self, name: str) -> tuple[int, str, str, str]:
@@ -163,4 +162,4 @@ def test_what_failed_is_written_in_the_next_cycle() -> None:
     assert [event for event, _ in stage.log.lines] == ["statuses_not_written"]
     stage.refuses = 0
     assert stage.cycle() == ["teams"]
-    assert stage.writer.outcomes == {"failed": 1, "written": 1}
+    assert stage.writer.sender.outcomes == {"failed": 1, "written": 1}

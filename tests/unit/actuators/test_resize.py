@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.eviction import EvictionTerms
-from forecaster.actuators.resize import NO_EVICTIONS, ResizablePod, Resized, Surroundings, resize_plan, undone
+from forecaster.actuators.resize import NO_EVICTIONS, ResizablePod, Resized, resize_plan, undone
+from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ResizeSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.actuators.health import Health
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.resize import ResizablePod, ResizeWrite, Surroundings
+from forecaster.actuators.resize import ResizablePod, ResizeWrite
 from forecaster.actuators.resizing import ResizeActuator
+from forecaster.actuators.rollback import Health
+from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ActingSettings, ResizeSettings
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies

@@ -12,9 +12,8 @@ import pytest
 from forecaster.actuators.acting import FloorActuator
 from forecaster.actuators.autoscalers import applied, listed_autoscaler
 from forecaster.actuators.floor import floor_plan, released
-from forecaster.actuators.health import Health
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.rollback import WATCH, RolledBack, Watched, watch_of, watch_text
+from forecaster.actuators.rollback import WATCH, Health, RolledBack, Watched, watch_of, watch_text
 from forecaster.actuators.scaling import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
 from forecaster.actuators.values import FloorOffer

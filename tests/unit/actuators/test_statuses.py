@@ -88,7 +88,7 @@ class Stage:
         """The names that were written."""
         self.now += 60.0 * minutes
         offers = cycle_of(replicas, self.now)
-        self.writer.send(self.writer.due(offers))
+        self.writer.sender.send(self.writer.due(offers))
         return sorted(self.cluster.names())
 
 
@@ -168,14 +168,14 @@ def test_what_failed_is_written_in_the_next_cycle_and_is_one_line() -> None:
     assert stage.log.lines == [("statuses_not_written", 2)]
     stage.cluster.refuses = 0
     assert stage.cycle() == ["api", "web"]
-    assert stage.writer.outcomes == {"failed": 2, "written": 2}
+    assert stage.writer.sender.outcomes == {"failed": 2, "written": 2}
 
 
 def test_an_object_that_has_gone_is_no_failure() -> None:
     stage = Stage()
     stage.cluster.refuses = 404
     stage.cycle()
-    assert (stage.log.lines, stage.writer.outcomes) == ([], {"gone": 2})
+    assert (stage.log.lines, stage.writer.sender.outcomes) == ([], {"gone": 2})
 
 
 def test_events_of_one_change_have_one_name() -> None:

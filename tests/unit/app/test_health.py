@@ -10,7 +10,7 @@ import structlog
 import yaml
 from structlog.testing import capture_logs
 
-from forecaster.actuators.health import Health, worse
+from forecaster.actuators.rollback import Health, worse
 from forecaster.app.health import WorkloadHealth
 from forecaster.config.settings import parse
 from forecaster.domain.signal import Signal

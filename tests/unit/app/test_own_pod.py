@@ -12,7 +12,7 @@ from tests.support.fences import Log
 from tests.support.recommendations import NOON
 
 if TYPE_CHECKING:
-    from forecaster.actuators.events import EventObject
+    from forecaster.actuators.marks import EventObject
 
 NAMED = {"POD_NAMESPACE": "forecaster", "POD_NAME": "forecaster-0", "POD_UID": "1234"}
 
