@@ -130,7 +130,7 @@ def unbounded(_: WorkloadId, more: int) -> Room:
 def fitting(
     take: TakeRoom, one: WrittenObject, *, count: int, written: int, pods: int
 ) -> tuple[int, str] | WriteRefusal:
-    """Return what of a raise from `written` to `count` fits, and why no more, where there are `pods`. Raises ApiError."""
+    """Return what of a raise from `written` to `count` fits beside `pods`, and why no more. Raises ApiError."""
     found = take(one.workload, count - pods)
     fits = pods + found.pods
     if not found.why or fits >= count:

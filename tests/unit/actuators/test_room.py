@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from forecaster.actuators.floor import floor_plan
 from forecaster.actuators.limits import PODS_A_WORKLOAD, CycleLimits
-from forecaster.actuators.resize import Surroundings
-from forecaster.actuators.room import Rooms, room
+from forecaster.actuators.room import Rooms, Surroundings, room
 from forecaster.actuators.scale import CountOffer, remembered, scale_plan
 from forecaster.actuators.settings import FloorSettings, ScaleSettings
 from forecaster.actuators.values import FloorOffer, WrittenFloor
