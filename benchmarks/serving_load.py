@@ -209,7 +209,7 @@ def fit_for_ever() -> None:
     from threadpoolctl import threadpool_limits  # noqa: PLC0415
 
     import models  # noqa: PLC0415
-    from forecaster.app.schedule import give_way  # noqa: PLC0415
+    from forecaster.app.service import give_way  # noqa: PLC0415
 
     give_way()
     values = np.random.default_rng(1).random((200, 2016))

@@ -10,8 +10,7 @@ from prometheus_client import generate_latest
 from forecaster.app.telemetry import Metrics
 from forecaster.config.text import setting_rows
 from forecaster.publish.reader import TableReader
-from forecaster.serving.gauges import FAMILIES
-from forecaster.serving.metrics import ServingMetrics
+from forecaster.serving.metrics import FAMILIES, ServingMetrics
 
 LONGEST = 60
 PLAIN = {"", "string", "object", "boolean", "array", "integer", "number"}

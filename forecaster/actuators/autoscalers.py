@@ -25,8 +25,8 @@ from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import decoder_of, suppress_conflict
+from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import HorizontalPodAutoscaler, Wire
-from forecaster.kube.pages import ListMeta, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -26,8 +26,8 @@ from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
+from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import WatchedMeta, Wire
-from forecaster.kube.pages import ListMeta, listed
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts

@@ -28,8 +28,8 @@ from forecaster.actuators.scale import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
+from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import ManagedFields, OwnerReference, Wire
-from forecaster.kube.pages import ListMeta, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

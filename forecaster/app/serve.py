@@ -25,12 +25,11 @@ from forecaster.app.compose import (
 )
 from forecaster.app.effects import cluster_writers
 from forecaster.app.facts import tell_facts
-from forecaster.app.follower import Follower, leader_config
 from forecaster.app.live_facts import service_source
 from forecaster.app.node_pools import NodesText, node_pools
 from forecaster.app.own_pod import settings_events
 from forecaster.app.reload import SettingsReload
-from forecaster.app.replicas import FencedPublisher, Replica
+from forecaster.app.replicas import FencedPublisher, Follower, Replica, leader_config
 from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
 from forecaster.app.sharding.compose import sharded_cycle

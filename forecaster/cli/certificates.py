@@ -35,7 +35,7 @@ def certificates(
     from datetime import timedelta
 
     from forecaster.certificates import renew
-    from forecaster.certificates.cluster import ApiCluster
+    from forecaster.certificates.renew import ApiCluster
 
     if "/" not in service or "/" not in secret:
         raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
@@ -50,8 +50,7 @@ def certificates(
 def _renew(store: CertificateStore, spec: CertificateSpec, attempts: int) -> None:
     from datetime import UTC, datetime
 
-    from forecaster.certificates.cluster import ChangedError
-    from forecaster.certificates.renew import renew_certificate
+    from forecaster.certificates.renew import ChangedError, renew_certificate
 
     try:
         for line in renew_certificate(store, spec, datetime.now(UTC)):

@@ -11,8 +11,8 @@ import uvicorn
 
 from forecaster.app import telemetry
 from forecaster.app.clock import current
-from forecaster.app.schedule import Schedule
 from forecaster.app.serve import stop_on_signals
+from forecaster.app.service import Schedule
 from forecaster.cli.look import Look, Observer
 from forecaster.domain.window import last_multiple
 from forecaster.report.nodes import metrics_text

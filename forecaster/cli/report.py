@@ -134,7 +134,7 @@ def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None
     from forecaster.cli.streams import tell
     from forecaster.errors import SourceError
     from forecaster.sources import factory
-    from forecaster.sources.container_losses import container_losses
+    from forecaster.sources.container_queries import container_losses
 
     settings = inputs.settings
     source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +16,11 @@ import msgspec
 from forecaster.kube.client import ApiError, decoder_of
 from forecaster.kube.connections import JSON, RawRequest
 from forecaster.kube.objects import Wire
-from forecaster.kube.pages import ListMeta  # noqa: TC001  msgspec resolves it
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.kube.client import ApiClient
 
 METADATA_TYPE = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""
@@ -229,3 +233,37 @@ class Progress(Generic[T]):
             meta = decoder_of(NamedObject).decode(raw).metadata
             self.misread[meta.namespace, meta.name] = str(error)
             return None
+
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class ListMeta(Wire, frozen=True):
+    """Continuation of a page."""
+
+    resource_version: str = ""
+    more: str = msgspec.field(default="", name="continue")
+    """The token of the next page; empty on the last one."""
+
+
+class Page(Protocol[T_co]):
+    """One page."""
+
+    @property
+    def metadata(self) -> ListMeta:
+        """What follows."""
+
+    @property
+    def items(self) -> tuple[T_co, ...]:
+        """The objects."""
+
+
+def listed(client: ApiClient, path: str, page: type[Page[T_co]], *, limit: int, marked: str = "") -> Iterator[T_co]:
+    """All objects of a collection, or those that have the label `marked`. Raises ApiError."""
+    selector, after = f"&labelSelector={quote(marked)}" if marked else "", ""
+    while True:
+        found = client.get(f"{path}?limit={limit}{selector}{after}", page)
+        yield from found.items
+        if not found.metadata.more:
+            return
+        after = f"&continue={quote(found.metadata.more, safe='')}"

@@ -11,9 +11,8 @@ import msgspec
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.kube.collection import PAGE_ITEMS
+from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
-from forecaster.kube.pages import ListMeta, listed
 from forecaster.resources.objects import TargetReference
 from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
 

@@ -1,18 +1,26 @@
-"""How old a table is, and one number of one workload for readers that name the workload. Pure."""
+"""One number of one workload, by its name or by a label selector, and how old the table is. Pure.
+
+An HPA sums the items of a list, so a selector never yields more than one number.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from forecaster.domain.published import DEMAND_METRIC
-from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotNamed, value_of
+from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
+from forecaster.publish.values import CLOCK_SKEW, METRICS, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.table import TableMeta
+    from forecaster.publish.values import WorkloadOffer
 
 STALE_INTERVALS = 3
 """Intervals without a new table before its values are called stale: one may be late, two may be skipped."""
@@ -80,3 +88,150 @@ def entry_of(table: PublishedTable, namespace: str, name: str, kind: str) -> Tab
 
 def _spelled(asked: MetricRequest) -> str:
     return f"{asked.kind or 'workload'} {asked.namespace}/{asked.name}"
+
+
+WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")
+SELECTOR_MAX = 4096
+"""Characters of a selector: what an HPA builds from its own has some dozens."""
+COMMAS_MAX = 256
+
+
+class WorkloadSelector(NamedTuple):
+    """A selector that was understood."""
+
+    names: tuple[str, ...]
+    """The workloads it may mean: nothing is searched for, these are looked up."""
+    selector: Selector
+    signals: tuple[str, ...]
+    """The signals that it names."""
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether all its requirements hold."""
+        return self.selector.matches(labels)
+
+
+def workload_selector(text: str) -> WorkloadSelector | str:
+    """The question behind a selector, or what is wrong with it in a sentence."""
+    if len(text) > SELECTOR_MAX or text.count(",") > COMMAS_MAX:
+        return f"the label selector is too long: {SELECTOR_MAX} characters and {COMMAS_MAX} commas are the most"
+    try:
+        selector = parse_selector(text)
+    except SelectorError as error:
+        return str(error)[:300]
+    workloads = _named(selector, WORKLOAD)
+    if workloads is None:
+        return f"say which workload: {WORKLOAD}=NAME, and {KIND}= where two kinds share it"
+    return WorkloadSelector(workloads, selector, _named(selector, SIGNAL) or ())
+
+
+def _named(selector: Selector, label: str) -> tuple[str, ...] | None:
+    """The values of a label that a selector names; None where it names none."""
+    named = [set(one.values) for one in selector.requirements if one.key == label and one.operator == "in"]
+    return tuple(sorted(set.intersection(*named))) if named else None
+
+
+class NoValue(NamedTuple):
+    """Why there is no number, with the status that says so."""
+
+    status: HTTPStatus
+    message: str
+
+
+class WorkloadValue(NamedTuple):
+    """A number and its workload."""
+
+    entry: TableEntry
+    value: OfferedValue
+
+    def labels(self) -> dict[str, str]:
+        """What the number is about, and where it comes from."""
+        value = self.value
+        labels = {NAMESPACE: self.entry.namespace, KIND: self.entry.kind, WORKLOAD: self.entry.name}
+        if value.signal:
+            labels[SIGNAL] = value.signal
+        if value.quantile is not None:
+            labels["quantile"] = f"{value.quantile:g}"
+        labels["source"] = value.source
+        return labels
+
+
+class _Candidate(NamedTuple):
+    entry: TableEntry
+    published: WorkloadOffer
+    signal: str
+
+    def labels(self) -> dict[str, str]:
+        entry = self.entry
+        labels = {NAMESPACE: entry.namespace, KIND: entry.kind, WORKLOAD: entry.name}
+        return labels | {SIGNAL: self.signal} if self.signal else labels
+
+
+def find(
+    table: PublishedTable, moment: AskedAt, namespace: str, metric: str, asked: WorkloadSelector
+) -> WorkloadValue | NoValue:
+    """The value of one metric in one namespace."""
+    if metric not in METRICS:
+        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
+    entries = [entry for name in asked.names for entry in table.named(namespace, name)]
+    offered = [(entry, published) for entry in entries if (published := table.published(entry)) is not None]
+    matching = [one for one in _candidates(offered, metric, asked) if asked.matches(one.labels())]
+    if not matching:
+        return _nothing(namespace, asked, entries, offered)
+    if len(matching) > 1:
+        return NoValue(HTTPStatus.BAD_REQUEST, _several(matching))
+    return one_value(matching[0].entry, matching[0].published, metric, moment, matching[0].signal)
+
+
+def one_value(
+    entry: TableEntry, published: WorkloadOffer, metric: str, moment: AskedAt, signal: str
+) -> WorkloadValue | NoValue:
+    """The value of a workload that is known to be meant."""
+    answer = value_of(published, metric, moment, signal=signal)
+    if isinstance(answer, NotNamed):
+        return NoValue(HTTPStatus.BAD_REQUEST, answer.message)
+    if isinstance(answer, NotKnown):
+        which = f"{metric} of {entry.kind} {entry.namespace}/{entry.name}"
+        return NoValue(HTTPStatus.SERVICE_UNAVAILABLE, f"{which} is not known: {answer.message}")
+    return WorkloadValue(entry, answer)
+
+
+def _candidates(
+    offered: Iterable[tuple[TableEntry, WorkloadOffer]], metric: str, asked: WorkloadSelector
+) -> Iterator[_Candidate]:
+    for entry, published in offered:
+        for signal in _signals(published, metric, asked):
+            yield _Candidate(entry, published, signal)
+
+
+def _signals(published: WorkloadOffer, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
+    """The signals that decide the count, known now or not; before any was ever read, those that are named."""
+    if metric != DEMAND_METRIC:
+        return ("",)
+    return published.signals or asked.signals or ("",)
+
+
+def _nothing(
+    namespace: str,
+    asked: WorkloadSelector,
+    entries: Sequence[TableEntry],
+    offered: Sequence[tuple[TableEntry, WorkloadOffer]],
+) -> NoValue:
+    names = ", ".join(asked.names)[:200]
+    if entries and not offered:
+        message = f"{namespace}/{names} is not published: set its policy to mode: publish"
+    elif offered and asked.signals and not any(set(asked.signals) & set(offer.signals) for _, offer in offered):
+        there = ", ".join(sorted({signal for _, offer in offered for signal in offer.signals}))
+        message = (
+            f"the count of {namespace}/{names} is not decided by {', '.join(asked.signals)[:64]}; there are {there}"
+        )
+    elif entries:
+        message = f"no value of {namespace}/{names} has these labels; a value has {', '.join(LABELS)}"
+    else:
+        message = f"no workload {names} in namespace {namespace[:64]}"
+    return NoValue(HTTPStatus.NOT_FOUND, message)
+
+
+def _several(matching: list[_Candidate]) -> str:
+    """Two of them would be summed by the HPA."""
+    shown = "; ".join(",".join(f"{key}={value}" for key, value in one.labels().items()) for one in matching[:3])
+    return f"{len(matching)} values match and an HPA would add them up; name one of {shown}"

@@ -10,10 +10,9 @@ import msgspec
 
 from forecaster.publish.values import KNOWN, METRICS
 from forecaster.serving.access_control import watches
+from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import Discovery
-from forecaster.serving.metric_lists import custom, external, print_table
-from forecaster.serving.reply import HttpReply, failure, success
-from forecaster.serving.selection import NoValue, WorkloadValue, find, workload_selector
+from forecaster.serving.reply import HttpReply, custom, external, failure, print_table, success
 
 if TYPE_CHECKING:
     from collections.abc import Callable

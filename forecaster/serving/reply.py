@@ -1,10 +1,16 @@
-"""What goes back: a status, a body, and for errors the `Status` object that every Kubernetes client understands."""
+"""Replies: status and body, lists of metric values, Kubernetes' Table for `kubectl get`, and `Status` for errors."""
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from forecaster.serving.answers import WorkloadValue
 
 JSON_TYPE = b"application/json"
 STATUS_REASONS = {
@@ -55,3 +61,141 @@ def failure(status: HTTPStatus, message: str) -> HttpReply:
 def success(value: msgspec.Struct) -> HttpReply:
     """An object that was asked for."""
     return HttpReply(HTTPStatus.OK, msgspec.json.encode(value))
+
+
+MILLI_MAX = 9_200_000_000_000_000_000
+"""Milli-units that still fit a signed 64-bit integer, which is what the HPA's controller counts in."""
+
+
+def quantity(value: float) -> str:
+    """Decimal SI, whole or in milli-units, rounded up as the HPA does (HPA rules §2) and held within 0 and 9.2e15.
+
+    The inner rounding takes back what the multiplication adds: 1.001 are 1001 m and not 1002 m.
+
+    Raises:
+        ValueError: the value is not a number.
+
+    >>> quantity(12.5), quantity(3.0), quantity(8e9)
+    ('12500m', '3', '8000000000')
+    """
+    if math.isnan(value):
+        raise ValueError("NaN is no quantity")
+    milli = math.ceil(round(min(max(value * 1000, 0.0), MILLI_MAX), 6))
+    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
+EXTERNAL_VERSION = "external.metrics.k8s.io/v1beta1"
+CUSTOM_VERSION = "custom.metrics.k8s.io/v1beta2"
+GROUP_OF_KIND = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1"}
+
+
+class ExternalMetricValue(msgspec.Struct, frozen=True, rename="camel"):
+    """external.metrics.k8s.io/v1beta1."""
+
+    metric_name: str
+    metric_labels: dict[str, str]
+    timestamp: str
+    value: str
+
+
+class ExternalMetricValueList(msgspec.Struct, frozen=True, rename="camel"):
+    """external.metrics.k8s.io/v1beta1; the HPA adds its items up."""
+
+    items: tuple[ExternalMetricValue, ...]
+    kind: str = "ExternalMetricValueList"
+    api_version: str = EXTERNAL_VERSION
+    metadata: dict[str, str] = {}
+
+
+class ObjectReference(msgspec.Struct, frozen=True, rename="camel"):
+    """The object that a value describes."""
+
+    kind: str
+    namespace: str
+    name: str
+    api_version: str
+
+
+class MetricIdentifier(msgspec.Struct, frozen=True):
+    """Name of a custom metric."""
+
+    name: str
+
+
+class MetricValue(msgspec.Struct, frozen=True, rename="camel"):
+    """custom.metrics.k8s.io/v1beta2."""
+
+    described_object: ObjectReference
+    metric: MetricIdentifier
+    timestamp: str
+    value: str
+
+
+class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
+    """custom.metrics.k8s.io/v1beta2."""
+
+    items: tuple[MetricValue, ...]
+    kind: str = "MetricValueList"
+    api_version: str = CUSTOM_VERSION
+    metadata: dict[str, str] = {}
+
+
+def external(found: WorkloadValue) -> ExternalMetricValueList:
+    """A list of the one value."""
+    value = found.value
+    item = ExternalMetricValue(value.metric, found.labels(), instant(value.at), quantity(value.value))
+    return ExternalMetricValueList((item,))
+
+
+def custom(found: WorkloadValue) -> MetricValueList:
+    """A list of the one value, with its workload as the object."""
+    entry, value = found.entry, found.value
+    described = ObjectReference(entry.kind, entry.namespace, entry.name, GROUP_OF_KIND.get(entry.kind, ""))
+    item = MetricValue(described, MetricIdentifier(value.metric), instant(value.at), quantity(value.value))
+    return MetricValueList((item,))
+
+
+def instant(at: datetime) -> str:
+    """RFC 3339 in whole seconds, as the API's own types write it."""
+    return at.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+
+
+TABLE_COLUMNS = (
+    ("Metric", "Which number."),
+    ("Workload", "The workload that the value belongs to."),
+    ("Signal", "Which demand; empty for counts."),
+    ("Value", "Cores, bytes, requests per second or replicas."),
+    ("Source", "forecast, measured, or what is said while neither is known."),
+    ("Age", "Of the newest sample behind the value."),
+)
+
+
+def print_table(found: WorkloadValue, now: datetime) -> dict[str, Any]:
+    """meta.k8s.io/v1 Table: what `kubectl get` prints."""
+    value, entry = found.value, found.entry
+    cells = [
+        value.metric,
+        f"{entry.kind}/{entry.name}",
+        value.signal,
+        quantity(value.value),
+        value.source,
+        age(value.age(now)),
+    ]
+    about = {"metadata": {"name": value.metric, "namespace": entry.namespace, "creationTimestamp": None}}
+    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", **about}
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {},
+        "columnDefinitions": [
+            {"name": name, "type": "string", "format": "", "description": text, "priority": 0}
+            for name, text in TABLE_COLUMNS
+        ],
+        "rows": [{"cells": cells, "object": partial}],
+    }
+
+
+def age(span: timedelta) -> str:
+    """Whole seconds below two minutes, whole minutes above, as `kubectl` has it."""
+    seconds = int(span.total_seconds())
+    return f"{seconds}s" if seconds < 120 else f"{seconds // 60}m"  # noqa: PLR2004  stated above

@@ -1,18 +1,23 @@
-"""uvicorn's server with doors of our own in place of its sockets, and a sweep over slow clients."""
+"""uvicorn's server with listeners of our own in place of its sockets, and a sweep over slow clients.
+
+A listener decides which connections come in, in which order, and at which pace.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from forecaster.serving.connection import Connection
-from forecaster.serving.listener import Listener
+from forecaster.serving.review_cache import FairTurns
 
 if TYPE_CHECKING:
-    import socket
-    import ssl
     from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp
@@ -98,3 +103,188 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+
+
+LISTENER_SILENCE_SECONDS = 5.0
+"""How long a connection may stay silent."""
+SILENT_MAX = 4096
+"""How many may wait at a time; one more sends away the one that has waited longest."""
+
+
+class SilentConnections:
+    """Waits for the first byte of each connection and passes on those that speak."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, speaks: Callable[[socket.socket], None]) -> None:
+        self._loop = loop
+        self._speaks = speaks
+        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def enter(self, connection: socket.socket) -> None:
+        """Let it wait."""
+        if len(self._waiting) >= SILENT_MAX:
+            self._send_away(next(iter(self._waiting)))
+        self._waiting[connection] = self._loop.call_later(LISTENER_SILENCE_SECONDS, self._send_away, connection)
+        self._loop.add_reader(connection, self._spoke, connection)
+
+    def close(self) -> None:
+        """Send all away."""
+        for connection in list(self._waiting):
+            self._send_away(connection)
+
+    def _spoke(self, connection: socket.socket) -> None:
+        self._forget(connection)
+        if _says_something(connection):
+            self._speaks(connection)
+        else:
+            connection.close()
+
+    def _send_away(self, connection: socket.socket) -> None:
+        self._forget(connection)
+        connection.close()
+
+    def _forget(self, connection: socket.socket) -> None:
+        self._waiting.pop(connection).cancel()
+        self._loop.remove_reader(connection)
+
+
+def _says_something(connection: socket.socket) -> bool:
+    """Whether there is a byte to read, and not the end."""
+    try:
+        return bool(connection.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
+
+
+HANDSHAKE_SECONDS = 5.0
+HANDSHAKES = 256
+"""Handshakes under way at a time."""
+PACE_SECONDS = 0.002
+"""Pause after each new connection, for the established ones: a handshake takes up to 3 ms of CPU, and many that are
+under way at the same moment are one long stall."""
+CONNECTIONS = 1024
+OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Listener:
+    """Accepts from one socket; with a context, speaks TLS. Has the face of an asyncio server for uvicorn."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        make: Callable[[], Connection],
+        connections: Callable[[], set[Connection]],
+        context: Callable[[], ssl.SSLContext] | None = None,
+        refused: Callable[[str, str], None] = lambda _why, _peer: None,
+        ready: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        listener.setblocking(False)  # noqa: FBT003  the socket's own signature
+        self._listener = listener
+        self._make = make
+        self._connections = connections
+        self._context = context
+        self._refused = refused
+        self._ready = ready
+        self._loop = asyncio.get_running_loop()
+        self._speaking: FairTurns[socket.socket] = FairTurns()
+        self._spoke = asyncio.Event()
+        self._lobby = SilentConnections(self._loop, self._line_up)
+        self._handshakes: dict[asyncio.Task[None], None] = {}
+        self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        for task in (*self._tasks, *self._handshakes):
+            task.cancel()
+        self._lobby.close()
+
+    async def wait_closed(self) -> None:
+        """Until that is done."""
+        await asyncio.gather(*self._tasks, *self._handshakes, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = await self._loop.sock_accept(self._listener)
+            except OSError as error:
+                # Whoever waits in the queue of the socket goes on waiting; there is no point in asking at once.
+                await asyncio.sleep(0.1 if error.errno in OUT_OF_DESCRIPTORS else 0)
+                continue
+            connection.setblocking(False)  # noqa: FBT003  the socket's own signature
+            self._lobby.enter(connection)
+
+    def _line_up(self, connection: socket.socket) -> None:
+        """Queue a connection for its handshake, in turns by address; above the limit the busiest address loses one."""
+        if len(self._speaking) >= SILENT_MAX:
+            self._speaking.drop().close()
+        self._speaking.add(_address(connection), connection)
+        self._spoke.set()
+
+    async def _let_in(self) -> None:
+        if self._ready:
+            await self._ready()
+        while True:
+            if not self._speaking:
+                self._spoke.clear()
+                await self._spoke.wait()
+            connection = self._speaking.take()
+            self._make_room()
+            task = self._loop.create_task(self._welcome(connection))
+            self._handshakes[task] = None
+            task.add_done_callback(self._handshakes.pop)
+            if self._context:
+                await asyncio.sleep(PACE_SECONDS)
+
+    def _make_room(self) -> None:
+        """The longest handshake and one stranger go first, an idle one if there is; the front proxy's stay."""
+        if len(self._handshakes) >= HANDSHAKES:
+            next(iter(self._handshakes)).cancel()
+        inside = self._connections()
+        if len(inside) >= CONNECTIONS:
+            strangers = [one for one in inside if one.peer is None]
+            stranger = next((one for one in strangers if one.idle), next(iter(strangers), None))
+            if stranger:
+                stranger.transport.abort()
+
+    async def _welcome(self, connection: socket.socket) -> None:
+        with suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer = _address(connection)
+        try:
+            await self._hand_over(connection)
+        except (OSError, ssl.SSLError) as error:  # TLS errors are operating system errors, timeouts too
+            self._refused(f"handshake: {getattr(error, 'verify_message', '') or _name(error)}", peer)
+            connection.close()
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+
+    async def _hand_over(self, connection: socket.socket) -> None:
+        if self._context is None:
+            await self._loop.connect_accepted_socket(self._make, connection)
+            return
+        context = self._context()
+        protocol = self._make()  # uvloop returns its own protocol of TLS in place of this one
+        await self._loop.connect_accepted_socket(
+            lambda: protocol, connection, ssl=context, ssl_handshake_timeout=HANDSHAKE_SECONDS
+        )
+        if not same_trust(context, self._context()):
+            protocol.transport.abort()  # a request that came with the end of the handshake gets no answer either
+
+
+def same_trust(before: ssl.SSLContext, now: ssl.SSLContext) -> bool:
+    """Whether what was verified during a handshake would be verified now: the authority may change meanwhile."""
+    return before is now or before.get_ca_certs(binary_form=True) == now.get_ca_certs(binary_form=True)
+
+
+def _address(connection: socket.socket) -> str:
+    try:
+        return str(connection.getpeername()[0])
+    except OSError:
+        return ""
+
+
+def _name(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or type(error).__name__)

@@ -26,7 +26,7 @@ from forecaster.sources.promql import CARRIED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.sources.slices import Grid
+    from forecaster.sources.pacing import Grid
     from forecaster.sources.wire import QueryAnswer
 
 

@@ -11,8 +11,8 @@ from forecaster.domain.amounts import counted
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError
-from forecaster.sources.back_off import BackOff
 from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts
+from forecaster.sources.pacing import BackOff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -12,19 +12,44 @@ from forecaster.domain.amounts import duration_text
 from forecaster.errors import SourceError
 from forecaster.sources.inventory import of_series
 from forecaster.sources.live import PAST_SECONDS
-from forecaster.sources.relisted import RelistedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
 
-    from forecaster.domain.window import Inventory
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.window import Block, Inventory
+    from forecaster.domain.workload import ContainerBlock, ContainerFacts, Workload, WorkloadId
     from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import (
         Misread,
     )
     from forecaster.sources.prometheus import PrometheusSource
+
+
+class RelistedSource:
+    """Another source without its inventory, which subclasses provide."""
+
+    def __init__(self, source: PrometheusSource) -> None:
+        self.source = source
+
+    def latest(self, signal: Signal, at: datetime) -> Block:
+        """Return the source's answer."""
+        return self.source.latest(signal, at)
+
+    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
+        """Return the source's answer."""
+        return self.source.history(signal, start, end, step)
+
+    def containers(self, at: datetime) -> ContainerFacts:
+        """Return the source's answer."""
+        return self.source.containers(at)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        """Return the source's answer."""
+        return self.source.container_usage(signal, start, end, step)
 
 
 class LiveSource(RelistedSource):

@@ -15,14 +15,13 @@ from forecaster.domain.signal import CPU, MEMORY, MEMORY_CONTAINER, OF_CONTAINER
 from forecaster.domain.window import MINUTE, Block, PodSamples
 from forecaster.domain.workload import ContainerFacts
 from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable, shown_url
-from forecaster.sources import request_rates
-from forecaster.sources.back_off import BackOff
 from forecaster.sources.blocks import block_of, of_containers, pod_samples, samples_of
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
+from forecaster.sources.pacing import BackOff, Grid, Slices, grid_between, read_ahead
+from forecaster.sources.presets import PREFERRED
 from forecaster.sources.request_origins import Origins
-from forecaster.sources.slices import Grid, Slices, grid_between, read_ahead
 from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant
 
 if TYPE_CHECKING:
@@ -266,7 +265,7 @@ class PrometheusSource:
         rows = self.rows(at_instant("request origins", self._queries.detection(), at))
         there = {row.labels.get("preset", "") for row in rows}
         grid = Grid(at, MINUTE, 1)
-        return {name: self._of_origin(name, grid).ids for name in request_rates.PREFERRED if name in there}
+        return {name: self._of_origin(name, grid).ids for name in PREFERRED if name in there}
 
     def _origins_of(self, signal: Signal, at: datetime) -> tuple[str, ...]:
         """The origins that are asked for a signal; one without a name where that is no question."""

@@ -14,6 +14,7 @@ from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_
 from forecaster.errors import nearest
 from forecaster.sources import promql
 from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAGE
+from forecaster.sources.presets import PRESETS, detection
 from forecaster.sources.promql import (
     CARRIED,
     OF_NAMED,
@@ -22,7 +23,6 @@ from forecaster.sources.promql import (
     RAW,
     RECORDED,
 )
-from forecaster.sources.request_rates import PRESETS, detection
 from forecaster.sources.settings import SignalSettings
 
 _TEMPLATES: Mapping[str, str] = {

@@ -17,7 +17,7 @@ import numpy as np
 
 from forecaster.domain.window import HOUR
 from forecaster.domain.workload import WorkloadId
-from forecaster.sources.request_rates import PREFERRED
+from forecaster.sources.presets import PREFERRED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -16,9 +16,9 @@ from typing import Any
 import yaml
 
 from forecaster.sources import promql
+from forecaster.sources.presets import PRESETS
 from forecaster.sources.promql import OWNER_JOIN, RAW
 from forecaster.sources.queries import Queries
-from forecaster.sources.request_rates import PRESETS
 
 _FRESH = timedelta(minutes=2)
 _COARSE = timedelta(minutes=5)

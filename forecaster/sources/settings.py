@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 from forecaster.domain.published import COUNTS
 from forecaster.domain.settings import Section
 from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
-from forecaster.sources.model_servers import MODEL_SERVERS, SERVER_UNIT
+from forecaster.sources.presets import MODEL_SERVERS, SERVER_UNIT
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from forecaster.app.telemetry import Metrics
 from forecaster.config.settings import Settings
 from forecaster.domain.decision import Reason
-from forecaster.serving.gauges import FAMILIES
+from forecaster.serving.metrics import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,8 +25,7 @@ from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.app import create_app
 from forecaster.serving.keda import externalscaler_pb2 as wire
-from forecaster.serving.keda.service import ScalerService
-from forecaster.serving.keda.trigger import TriggerValues
+from forecaster.serving.keda.service import ScalerService, TriggerValues
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
 from tests.support.asgi import Client

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from forecaster.config.text import setting_rows
-from forecaster.serving.gauges import FAMILIES
+from forecaster.serving.metrics import FAMILIES
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from forecaster.domain.quantity import parse_quantity
 from forecaster.hpa.selectors import SelectorError, parse_selector
 from forecaster.publish.values import AskedAt
+from forecaster.serving.answers import workload_selector
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
-from forecaster.serving.metric_lists import quantity
-from forecaster.serving.selection import workload_selector
+from forecaster.serving.reply import quantity
 from tests.support.published import table_of
 from tests.support.recommendations import NOON
 

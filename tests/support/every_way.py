@@ -15,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from forecaster.domain.quantity import parse_quantity
 from forecaster.publish.reader import TableReader
 from forecaster.serving.keda import externalscaler_pb2 as wire
-from forecaster.serving.keda.service import ScalerService
-from forecaster.serving.keda.trigger import TriggerValues
+from forecaster.serving.keda.service import ScalerService, TriggerValues
 from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, SERVICE
 from tests.support.exporters import NAMESPACE as SHOP
 from tests.support.waiting import PATIENCE

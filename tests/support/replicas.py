@@ -11,7 +11,7 @@ import httpx
 
 from forecaster.app import telemetry
 from forecaster.app.child import ServingProcess
-from forecaster.app.follower import Follower, leader_config
+from forecaster.app.replicas import Follower, leader_config
 from forecaster.app.serve import build_service, state_directory, table_path
 from forecaster.config.settings import parse
 from forecaster.kube.config import ClientConfig

@@ -19,8 +19,8 @@ from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
 from forecaster.sources.factory import close, origins_of, source_of
+from forecaster.sources.live_source import RelistedSource
 from forecaster.sources.promql import expression_of
-from forecaster.sources.relisted import RelistedSource
 from forecaster.store.history import HistoryStore
 from forecaster.store.shards import ShardState
 

@@ -16,8 +16,7 @@ import uvloop
 
 from forecaster.publish.reader import TableReader
 from forecaster.serving.keda.server import CertificateFiles, ScalerCertificates, WatchedTable, serve
-from forecaster.serving.keda.service import ScalerService
-from forecaster.serving.keda.trigger import TriggerValues
+from forecaster.serving.keda.service import ScalerService, TriggerValues
 from forecaster.serving.options import address_argument
 
 if TYPE_CHECKING:

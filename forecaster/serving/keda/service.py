@@ -1,25 +1,33 @@
-"""The calls of the protocol `externalscaler.ExternalScaler`."""
+"""The protocol `externalscaler.ExternalScaler`: its calls, and what the metadata of a trigger asks for."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+import math
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 import grpc
 from google.protobuf.message import DecodeError
 
-from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
-from forecaster.serving.answers import NotThere
+from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX
+from forecaster.domain.quantity import QuantityError, parse_quantity
+from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue, current_count
+from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire
-from forecaster.serving.keda.trigger import Trigger, parse_trigger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from forecaster.publish.reader import PublishedTable, TableReader
+    from forecaster.publish.values import Answer, WorkloadOffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
     from google.protobuf.message import Message
-
-    from forecaster.serving.keda.trigger import TriggerValues
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
     Reference: TypeAlias = wire.ScaledObjectRef | None
@@ -139,3 +147,128 @@ def _code(why: NotKnown | NotNamed | NotThere) -> grpc.StatusCode:
 def _whole(number: float) -> int:
     """Return a whole number for clients that read no fractions. 0 is refused rather than rounded to."""
     return int(number) if number.is_integer() else 0
+
+
+SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
+"""Triggers say `demand`, `floor` or `replicas`."""
+
+
+class Trigger(NamedTuple):
+    """One number, what one replica carries of it, and from where on the workload counts as active."""
+
+    asked: MetricRequest
+    activation: float
+
+    @property
+    def metric_name(self) -> str:
+        """What KEDA calls it in the HPA, behind a number of its own: by this name the HPA's target is ours again."""
+        return KEDA_PREFIX + (self.asked.signal or self.asked.metric.removeprefix("forecaster_"))
+
+
+def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str]) -> Trigger | NotNamed:
+    """The trigger of a ScaledObject; it reads only workloads of its own namespace.
+
+    Metadata: `workload` (default: the ScaledObject's own name), `kind`, `metric` (default: demand), `signal` and
+    `target` (for demand, both needed), `activationTarget` (default: 0). What KEDA itself reads, such as
+    `scalerAddress`, is left alone.
+    """
+    short, signal = metadata.get("metric", "demand"), metadata.get("signal", "")
+    metric = SHORT.get(short, short)
+    if metric not in METRICS:
+        return NotNamed(f"trigger metric {short[:64]!r}: use {', '.join(SHORT)}")
+    if metric == DEMAND_METRIC and not signal.isidentifier():
+        return NotNamed(f"trigger signal {signal[:64]!r}: say which demand, e.g. cpu, memory or requests")
+    target = _amount(metadata.get("target", "1" if metric in COUNTS else ""))
+    if target is None or target <= 0:
+        return NotNamed("trigger target: say what one replica carries, e.g. 500m cores or 100 requests per second")
+    activation = _amount(metadata.get("activationTarget", "0"))
+    if activation is None:
+        return NotNamed("trigger activationTarget: a quantity is expected, e.g. 0 or 50m")
+    workload = metadata.get("workload") or scaled_object
+    return Trigger(MetricRequest(namespace, workload, metadata.get("kind", ""), metric, signal, target), activation)
+
+
+def _amount(text: str) -> float | None:
+    """A Kubernetes quantity that is not negative."""
+    try:
+        value = parse_quantity(text).as_float()
+    except QuantityError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+KEEPING = frozenset({NEUTRAL, HOLD})
+"""Values that stand for a present count, not for demand."""
+
+
+UNREAD_FOR = timedelta(minutes=5)
+"""Time for which the HPA that KEDA makes of a new ScaledObject may be unread: a cycle or two, and its scrapes."""
+UNREAD_MOST = 10_000
+"""Triggers remembered whose HPA has not been read."""
+
+
+class TriggerValues:
+    """The trigger's number and whether there is anything to do."""
+
+    def __init__(self, reader: TableReader, clock: Callable[[], datetime], stale_after: timedelta | None) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._stale_after = stale_after
+        self._unread: dict[MetricRequest, datetime] = {}
+        """Since when each of these triggers has been answered without the HPA that KEDA makes of it."""
+
+    def value(self, trigger: Trigger) -> Answer | NotThere:
+        """The number now, or why there is none.
+
+        Without knowledge the present count is kept: at zero that is 0, which wakes nothing and is no load that anything
+        was said of; while the HPA of a new ScaledObject is not read yet it is the target times the count.
+        """
+        table, asked = self._reader.table, trigger.asked
+        if table is None:
+            return NotKnown(self._reader.fault)
+        moment = moment_at(table, self._clock(), self._stale_after)
+        found = answer(table, asked, moment)
+        offer = None if isinstance(found, OfferedValue) else _offer(table, asked)
+        count = None if offer is None else current_count(offer, moment)
+        if offer is None or count is None:
+            self._unread.pop(asked, None)
+            return found
+        unread = isinstance(found, NotNamed) and self._is_unread(offer, asked, moment.now)
+        asleep = isinstance(found, NotKnown) and count == 0 and offer.abstain != "fail"
+        if unread or asleep:
+            return OfferedValue(asked.metric, asked.target * count, moment.published_at, NEUTRAL, asked.signal, None)
+        return found
+
+    def active(self, trigger: Trigger, value: OfferedValue) -> bool:
+        """Does the workload have, or soon have, more to do than the trigger's activation?
+
+        Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept
+        for want of knowledge stays active whatever the activation: ignorance scales nothing to zero. Nor does a signal
+        that is not measured without pods, since nothing would wake the workload again; KEDA's own CPU and memory
+        triggers are always active for that reason.
+        """
+        if value.source in KEEPING:
+            return value.value > 0.0
+        return value.value > trigger.activation or not self._wakes(trigger)
+
+    def _wakes(self, trigger: Trigger) -> bool:
+        """Whether a signal that the number follows from is measured without pods."""
+        table = self._reader.table
+        offer = None if table is None else _offer(table, trigger.asked)
+        if table is None or offer is None:
+            return False
+        signals = [trigger.asked.signal] if trigger.asked.signal else offer.signals
+        return any(signal in table.meta.survives_zero for signal in signals)
+
+    def _is_unread(self, offer: WorkloadOffer, asked: MetricRequest, now: datetime) -> bool:
+        """Whether the HPA of the ScaledObject has not been read, for a time in which it may not have been."""
+        if asked.metric != DEMAND_METRIC or any(reader.signal == asked.signal for reader in offer.consumers):
+            return False
+        if len(self._unread) >= UNREAD_MOST and asked not in self._unread:
+            del self._unread[next(iter(self._unread))]
+        return now - self._unread.setdefault(asked, now) <= UNREAD_FOR
+
+
+def _offer(table: PublishedTable, asked: MetricRequest) -> WorkloadOffer | None:
+    entry = entry_of(table, asked.namespace, asked.name, asked.kind)
+    return None if isinstance(entry, (NotNamed, NotThere)) else table.published(entry)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.workload import WorkloadId
-from forecaster.sources.container_losses import container_losses
+from forecaster.sources.container_queries import container_losses
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings

@@ -26,7 +26,7 @@ from forecaster.app.serve import build_service, state_directory
 from forecaster.config.settings import parse
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import HOUR, MINUTE, Block, Inventory
-from forecaster.sources.slices import grid_between
+from forecaster.sources.pacing import grid_between
 from tests.support.builders import GIB, workload
 
 if TYPE_CHECKING:

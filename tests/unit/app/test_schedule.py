@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from forecaster.app.schedule import NICENESS, Schedule
+from forecaster.app.service import NICENESS, Schedule
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells threads apart")

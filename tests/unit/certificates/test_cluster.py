@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.certificates import renew
-from forecaster.certificates.cluster import ApiCluster, ChangedError, ClusterError
 from forecaster.certificates.issue import Issued
-from forecaster.certificates.renew import Registered, Registration, StoredCertificate
+from forecaster.certificates.renew import (
+    ApiCluster,
+    ChangedError,
+    ClusterError,
+    Registered,
+    Registration,
+    StoredCertificate,
+)
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import ClientConfig
 from tests.support.control_plane.authority import Authority

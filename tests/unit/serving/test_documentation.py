@@ -19,12 +19,18 @@ from forecaster.serving.access_control import (
     PROXIED_HOLD,
     PROXIED_OPEN_MAX,
 )
+from forecaster.serving.answers import COMMAS_MAX, SELECTOR_MAX
 from forecaster.serving.app import create_app
 from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
-from forecaster.serving.gauges import FAMILIES
-from forecaster.serving.listener import CONNECTIONS, HANDSHAKE_SECONDS, HANDSHAKES, LISTENER_SILENCE_SECONDS, SILENT_MAX
-from forecaster.serving.selection import COMMAS_MAX, SELECTOR_MAX
-from forecaster.serving.server import KEEP_ALIVE_SECONDS
+from forecaster.serving.metrics import FAMILIES
+from forecaster.serving.server import (
+    CONNECTIONS,
+    HANDSHAKE_SECONDS,
+    HANDSHAKES,
+    KEEP_ALIVE_SECONDS,
+    LISTENER_SILENCE_SECONDS,
+    SILENT_MAX,
+)
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON
 from tests.support.tables import publish

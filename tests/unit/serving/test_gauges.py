@@ -15,7 +15,7 @@ from forecaster.publish.decision_history import DecisionHistory, PastScores, Sco
 from forecaster.publish.publisher import table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import Gauges, TableFile
-from forecaster.serving.gauges import FAMILIES, TableGauges
+from forecaster.serving.metrics import FAMILIES, TableGauges
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 
 if TYPE_CHECKING:

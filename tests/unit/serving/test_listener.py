@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.serving.listener import same_trust
-from forecaster.serving.tls import server_context
+from forecaster.serving.secured import server_context
+from forecaster.serving.server import same_trust
 from tests.support.control_plane.authority import Authority
 
 if TYPE_CHECKING:

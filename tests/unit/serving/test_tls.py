@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.serving.tls import ServingCertificates
+from forecaster.serving.secured import ServingCertificates
 from tests.support.control_plane.authority import Authority
 
 if TYPE_CHECKING:

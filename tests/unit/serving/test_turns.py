@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.serving.turns import FairTurns
+from forecaster.serving.review_cache import FairTurns
 
 
 def turns_of(*items: str) -> FairTurns[str]:

@@ -11,8 +11,8 @@ import pytest
 from forecaster.domain.signal import CPU, MEMORY
 from forecaster.domain.workload import ContainerId, Resources, WorkloadId
 from forecaster.sources.facts import InstantRow, container_block, container_of, facts_of
+from forecaster.sources.pacing import Grid
 from forecaster.sources.queries import Queries
-from forecaster.sources.slices import Grid
 from forecaster.sources.wire import answer_of
 from tests.support.recommendations import NOON
 

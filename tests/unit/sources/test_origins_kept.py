@@ -7,8 +7,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from forecaster.sources.presets import PREFERRED
 from forecaster.sources.request_origins import FORGOTTEN, Origins
-from forecaster.sources.request_rates import PREFERRED
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from forecaster.domain.signal import CPU, REQUESTS
+from forecaster.sources.presets import PREFERRED, PRESETS
 from forecaster.sources.queries import Queries
-from forecaster.sources.request_rates import PREFERRED, PRESETS
 
 MINUTE = timedelta(minutes=1)
 

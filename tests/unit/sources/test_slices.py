@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.sources.slices import grid_between, points_for
+from forecaster.sources.pacing import grid_between, points_for
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 FIVE = timedelta(minutes=5)

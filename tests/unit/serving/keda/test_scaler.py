@@ -11,7 +11,7 @@ from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
 from forecaster.serving.answers import MetricRequest, NotThere
-from forecaster.serving.keda.trigger import Trigger, TriggerValues
+from forecaster.serving.keda.service import Trigger, TriggerValues
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 from tests.support.tables import publish
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from forecaster.publish.values import NotNamed
 from forecaster.serving.answers import MetricRequest
-from forecaster.serving.keda.trigger import Trigger, parse_trigger
+from forecaster.serving.keda.service import Trigger, parse_trigger
 
 CPU = {"signal": "cpu", "target": "500m"}
 

@@ -12,7 +12,7 @@ import yaml
 from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import OfferedValue
-from forecaster.serving.keda.trigger import Trigger, TriggerValues, parse_trigger
+from forecaster.serving.keda.service import Trigger, TriggerValues, parse_trigger
 from tests.support.builders import NO_FORECAST, NOON, hpa, outlooks, workload
 from tests.support.horizontal import decided
 from tests.support.integrate_page import of_kind

@@ -1,17 +1,22 @@
-"""Request rate per workload from the common meshes, ingress controllers and instrumentations.
+"""Queries by preset: request rates of meshes, ingress controllers and instrumentations; requests at model servers.
 
-Every preset says how it finds the workload, because that decides when it can be trusted:
+Every preset of request rates says how it finds the workload, because that decides when it can be trusted:
 
 - by pod: the series carries the pod that served the request; its owner is the workload. Exact.
 - by workload: the mesh names the workload; its kind is taken from the cluster's inventory. Exact as long as no two
   kinds share a name.
 - by service: the ingress controller names the Service (or route), and no series that every cluster has leads from a
   Service to its pods. The preset takes the workload that bears the same name; others need a query of their own.
+
+CPU says little of a server of large models that works on a GPU, and requests per second little where one takes a second
+and the next a minute. Requests in flight, running and waiting, are demand that no queue hides: a full pod lets more of
+it wait. What a pod ran while more waited is what it can carry.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 BY_POD = "by pod: the owner of the pod that served the request"
 BY_WORKLOAD = "by workload: the name that the mesh states"
@@ -211,3 +216,58 @@ def detection() -> str:
     return "\nor\n".join(
         f'label_replace(group({preset.evidence}), "preset", "{name}", "", "")' for name, preset in PRESETS.items()
     )
+
+
+SERVER_UNIT: Final = "requests in flight"
+
+
+class ModelServer(NamedTuple):
+    """PromQL with one series a pod, labels namespace and pod, of what runs in it and of what waits for it."""
+
+    running: str
+    waiting: str
+
+    @property
+    def query(self) -> str:
+        """Running and waiting of each workload."""
+        return _of_workloads("sum", f"{self.running}\n    + on (namespace, pod)\n    {self.waiting}")
+
+    @property
+    def capacity(self) -> str:
+        """What the pods of each workload usually ran in the minutes of a day in which more waited."""
+        full = f"{self.running}\n      and on (namespace, pod) {self.waiting} > 0"
+        return _of_workloads("avg", f"quantile_over_time(0.5, (\n      {full}\n    )[1d:1m])")
+
+
+def _of_workloads(aggregated: str, of_pods: str) -> str:
+    return f"""\
+{aggregated} by (namespace, workload_kind, workload) (
+  (
+    {of_pods}
+  )
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
+def _gauge(name: str) -> str:
+    """Return the query of a gauge by pod: engines and models summed, copies of a series counted once."""
+    return f'sum by (namespace, pod) (max without ($copies) ({name}{{namespace=~"$namespaces"$labels}}))'
+
+
+def _busy(microseconds: str) -> str:
+    """The mean number of requests in a stage: the seconds that they spent there in each second (Little's law)."""
+    rate = f'rate({microseconds}{{namespace=~"$namespaces"$labels}}[$window])'
+    return f"sum by (namespace, pod) (max without ($copies) ({rate})) / 1e6"
+
+
+MODEL_SERVERS: Final = {
+    "vllm": ModelServer(_gauge("vllm:num_requests_running"), _gauge("vllm:num_requests_waiting")),
+    "sglang": ModelServer(_gauge("sglang:num_running_reqs"), _gauge("sglang:num_queue_reqs")),
+    "tgi": ModelServer(_gauge("tgi_batch_current_size"), _gauge("tgi_queue_size")),
+    "triton": ModelServer(
+        f"({_busy('nv_inference_request_duration_us')} - {_busy('nv_inference_queue_duration_us')})",
+        _busy("nv_inference_queue_duration_us"),
+    ),
+}
+"""Queries by preset. A gauge is of the moment of its scrape; Triton's counters are means of $window."""
