@@ -17,8 +17,7 @@ from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.layers import merged
 from forecaster.forecasting.forecaster import FITS
-from forecaster.sources.tape import Tape, TapedLedger, encoded, taped
-from forecaster.sources.tape import open_tape
+from forecaster.sources.tape import Tape, TapedLedger, encoded, open_tape, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 

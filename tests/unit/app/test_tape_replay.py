@@ -19,8 +19,7 @@ from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import StartedPod
 from forecaster.errors import SourceRefused, StoreError
 from forecaster.horizontal.lead_time import ScaleUpWatch
-from forecaster.sources.tape import Tape, TapedLedger, TapedSource
-from forecaster.sources.tape import TapeReader
+from forecaster.sources.tape import Tape, TapedLedger, TapedSource, TapeReader
 from tests.support.builders import NOON, after, minutes, workload
 from tests.support.fakes import SHORT, CycleOnFakes, FakeLedger, Load, load, named, nobody_answers
 
