@@ -27,7 +27,7 @@ from forecaster.app.what_if_facts import what_if_facts
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
 from forecaster.replay.setup import Setup
-from forecaster.replay.sliders import LEADS, NO_CHANGE, Slider, WhatIfChange, sliders_of, with_value
+from forecaster.replay.sliders import LEADS, NO_CHANGE, PolicyChange, Slider, sliders_of, tried_names
 from forecaster.replay.what_if import WhatIf, override_of, settings_of
 from models import Calendar
 
@@ -49,7 +49,7 @@ KEPT_FOR = timedelta(minutes=5)
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One workload, and values by the names of `WhatIfChange`; durations in seconds."""
+    """One workload, and other values of what `sliders.tried_names` lists; durations in seconds."""
 
     id: WorkloadId
     changes: dict[str, float | bool] = {}
@@ -88,7 +88,7 @@ class WhatIfView(msgspec.Struct, frozen=True):
     runs: dict[str, StrategyView]
     settings: dict[str, float | bool | None]
     sliders: dict[str, Slider]
-    """Least and most value, and the step; by the names of settings."""
+    """Least and most value, the step and the unit; by the names of settings."""
     leads: list[float]
     acting: bool
     """Whether the forecast has its say at present, where the policy asks for a gate."""
@@ -197,22 +197,22 @@ class WhatIfAnswers:
         return PreparedWorkload(told, WhatIf(what_if_facts(told)))
 
 
-def change_of(given: Mapping[str, float | bool]) -> WhatIfChange:
+def change_of(given: Mapping[str, float | bool]) -> PolicyChange:
     """What a question asks for.
 
     Raises:
         ValueError: it names a setting that is none of these.
     """
-    unknown = sorted(set(given) - set(WhatIfChange._fields))
+    unknown = sorted(set(given) - set(tried_names()))
     if unknown:
-        raise ValueError(f"{unknown[0]} is no setting that can be tried; they are {', '.join(WhatIfChange._fields)}")
+        raise ValueError(f"{unknown[0]} is no setting that can be tried; they are {', '.join(tried_names())}")
     change = NO_CHANGE
     for name, value in given.items():
-        change = with_value(change, name, value)
+        change = change.put(name, value)
     return change
 
 
-def view_of(ready: PreparedWorkload, change: WhatIfChange, changed: RunResult, seconds: float) -> WhatIfView:
+def view_of(ready: PreparedWorkload, change: PolicyChange, changed: RunResult, seconds: float) -> WhatIfView:
     """The answer to one change."""
     what_if, (alone, present) = ready.what_if, ready.before()
     setup, measured = what_if.setup, what_if.measurements
@@ -250,11 +250,12 @@ def _strategy(result: RunResult) -> StrategyView:
     )
 
 
-def yaml_of(what_if: WhatIf, change: WhatIfChange) -> str:
+def yaml_of(what_if: WhatIf, change: PolicyChange) -> str:
     """The change as settings take it; what an HPA states and no policy can is a remark."""
     workload, lines = what_if.facts.workload, []
     hpa = workload.autoscaler
-    bounds = {"minReplicas": change.min_replicas, "maxReplicas": change.max_replicas}
+    changed = change.policy_fields
+    bounds = {"minReplicas": changed.get("min_replicas"), "maxReplicas": changed.get("max_replicas")}
     if hpa and change.target_share != 1.0:
         lines.append(f"# In HPA {hpa.name}: every target at {change.target_share:.0%} of what it is.")
     if hpa and (named := ", ".join(f"{name}: {value}" for name, value in bounds.items() if value is not None)):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SUNDAY = 7
 YEARS = 2000, 2200
 """Years of single events: at the ends of the calendar, arithmetic with a lead time or a time zone would fail."""
+MAX_REPLICAS = 100_000
+"""Replicas that a policy may state: of no workload are there more in the largest clusters that are known."""
 MAX_EVENTS = 50
 """Events of one workload: each is looked at in every cycle."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -146,7 +148,9 @@ class ScheduledEvent(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=253, description="What it is called in explanations.")
-    replicas: Annotated[int, Field(ge=1)] | None = Field(None, description="Floor for the whole duration.")
+    replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = Field(
+        None, description="Floor for the whole duration."
+    )
     freeze: bool = Field(default=False, description="Change nothing while it lasts: a maintenance window.")
     start: AwareDatetime | None = Field(None, description="Beginning of a single event, with its offset from UTC.")
     end: AwareDatetime | None = Field(None, description="Its end.")

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
-from forecaster.domain.event import MAX_EVENTS, ScheduledEvent
-from forecaster.domain.settings import Amount, Duration, Positive, Section
+from forecaster.domain.event import MAX_EVENTS, MAX_REPLICAS, ScheduledEvent
+from forecaster.domain.settings import Amount, Decides, Duration, Positive, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.domain.vertical_policy import VerticalPolicy
 
@@ -23,6 +23,8 @@ class PodCapacity(NamedTuple):
 
 PRICES = {"economy": 4.0, "standard": 9.0, "critical": 19.0}
 """Price of a missing pod in prices of an idle one, by class of availability."""
+QUANTILES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+"""Quantiles of the peak that `forecaster tune` tries."""
 Mode: TypeAlias = Literal["observe", "publish", "floor", "scale"]
 
 
@@ -71,8 +73,11 @@ class HorizontalPolicy(Section):
     price: Annotated[float, Field(ge=0.01, le=99)] | None = Field(
         None, description="The same as a number, 0.01–99: price of a missing pod in prices of an idle one."
     )
-    quantile: Annotated[float, Field(ge=0.5, le=0.99)] | None = Field(
-        None, description="Quantile of the forecast peak, 0.5–0.99, stated outright; default: from the price."
+    quantile: Annotated[float | None, Decides(clamp="forecast", resolved=True, step=0.01, tried=QUANTILES)] = Field(
+        None,
+        ge=0.5,
+        le=0.99,
+        description="Quantile of the forecast peak, 0.5–0.99, stated outright; default: from the price.",
     )
     coverage_correction: bool = Field(
         default=False,
@@ -81,7 +86,10 @@ class HorizontalPolicy(Section):
             "that a p90 that covered 84 % of the peaks is asked for as what lies beyond."
         ),
     )
-    lead_time: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(hours=12))] | None = Field(
+    lead_time: Annotated[
+        Annotated[Duration, Field(gt=timedelta(0), le=timedelta(hours=12))] | None,
+        Decides(clamp="forecast", resolved=True, step=60),
+    ] = Field(
         None,
         description=(
             "From asking for a pod until it serves: pod start-up + scrape + cycle + HPA sync. Default: measured, the "
@@ -114,7 +122,7 @@ class HorizontalPolicy(Section):
             "otherwise 1."
         ),
     )
-    churn_price: float = Field(
+    churn_price: Annotated[float, Decides(clamp="churn", unit="min", step=1, most=60, remembers=60.0)] = Field(
         0.0,
         ge=0,
         le=1440,
@@ -123,14 +131,16 @@ class HorizontalPolicy(Section):
             "been saved already. For workloads that rebalance on each change."
         ),
     )
-    surge: Annotated[float, Field(ge=0.05, le=10)] | None = Field(
+    surge: Annotated[float | None, Decides(clamp="blast radius", step=0.05, most=2)] = Field(
         None,
+        ge=0.05,
+        le=10,
         description=(
             "The blast radius: how far a forecast may move the count in one cycle, as a share of it, 0.05–10, and four "
             "pods at least. Measured demand is not bounded. Default: no bound."
         ),
     )
-    outage_hold: Duration = Field(
+    outage_hold: Annotated[Duration, Decides(clamp="outage", step=300)] = Field(
         timedelta(0),
         ge=timedelta(0),
         le=timedelta(hours=6),
@@ -155,22 +165,24 @@ class HorizontalPolicy(Section):
             "one lasts `replicas` is the floor, and with `freeze` the count stays as it is (maintenance)."
         ),
     )
-    headroom: float = Field(
+    headroom: Annotated[float, Decides(clamp="forecast", step=0.05, most=1)] = Field(
         0.0,
         ge=0,
         le=4,
         description="Sized by newsvendor: a constant share added to the demand, 0–4. The price is headroom already.",
     )
-    min_replicas: Annotated[int, Field(ge=0)] | None = Field(
+    min_replicas: Annotated[int | None, Decides(clamp="bounds", resolved=True, step=1)] = Field(
         None,
+        ge=0,
+        le=MAX_REPLICAS,
         description=(
             "Lowest recommendation; default: the HPA's minReplicas; without an HPA the present size. 0, sized by "
             "newsvendor with scale_in_by_forecast: the forecast takes the last pod, and brings the first one back "
             "before the load; 1 where only CPU or memory decide, which are not measured without pods."
         ),
     )
-    max_replicas: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Highest recommendation; default: the HPA's maxReplicas, or no bound."
+    max_replicas: Annotated[int | None, Decides(clamp="bounds", resolved=True, step=1)] = Field(
+        None, ge=1, le=MAX_REPLICAS, description="Highest recommendation; default: the HPA's maxReplicas, or no bound."
     )
     cpu_utilization: float = Field(
         0.8,
@@ -195,10 +207,12 @@ class HorizontalPolicy(Section):
     demand_signal: str = Field(
         "cpu", description="Which demand the HPA's `forecaster_demand` target means; its selector says the same."
     )
-    tolerance: float = Field(
+    tolerance: Annotated[float, Decides(clamp="desired replicas", step=0.01, most=0.5)] = Field(
         0.1, ge=0, lt=1, description="Share of deviation that moves nothing, as the HPA's own; ratio, 0–1."
     )
-    scale_down_stabilization: Duration = Field(
+    scale_down_stabilization: Annotated[
+        Duration, Decides(clamp="stabilization", step=60, tried=(60, 300, 600), remembers=1.0)
+    ] = Field(
         timedelta(minutes=5),
         ge=timedelta(0),
         le=timedelta(hours=1),

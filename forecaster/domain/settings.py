@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,26 @@ from forecaster.domain.quantity import Quantity, QuantityError, QuantityFormat, 
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decides:
+    """What a number of a policy decides, as an annotation of its field (domain/policy_numbers.py)."""
+
+    clamp: str
+    """Name of the clamp, or of the step before the clamps, that reads its column."""
+    resolved: bool = False
+    """Whether its column holds what an HPA or a measurement states where the policy leaves it open."""
+    remembers: float | timedelta = timedelta(0)
+    """How far its clamp looks back on recommendations: seconds for each unit of its column, or one time for any."""
+    unit: str = ""
+    """Unit of the column; by default `s` of a duration, `replicas` of a count, `ratio` of any other number."""
+    step: float
+    """Step of its what-if slider, in that unit."""
+    most: float | None = None
+    """Largest position of the slider; by default the range of the field, or twice what is in force."""
+    tried: tuple[float, ...] = ()
+    """Numbers that `forecaster tune` tries; none are tried by default."""
 
 
 class Section(BaseModel):

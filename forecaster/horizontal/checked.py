@@ -38,7 +38,7 @@ class Checked(NamedTuple):
     policy: PolicyColumns
     targets: TargetColumns
     failed: Codes
-    """[row] the position in `codes.CHECKED` of what is impossible, 0 where all is possible."""
+    """[row] the code of what is impossible, 0 where all is possible."""
     current: Counts
     ready: Counts
     unseen: Codes

@@ -28,23 +28,14 @@ SCALED = frozenset(REASONS[:4])
 
 CHECKED = (
     "",
-    "tolerance",
-    "surge",
-    "scale_down_stabilization",
-    "churn_price",
-    "outage_hold",
-    "headroom",
-    "quantile",
-    "min_replicas",
-    "max_replicas",
     "the target of a pod",
     "replicas",
     "ready replicas",
     "the floor of an event",
     "the policy or the targets",
 )
-"""What a code of `Decisions.failed` names; the numbers of a policy in the order of `PolicyColumns`."""
-TARGET, REPLICAS, READY, EVENT, UNREADABLE = range(CHECKED.index("the target of a pod"), len(CHECKED))
+"""What a code of `Decisions.failed` names; the codes after these are the numbers of a policy, in their order."""
+TARGET, REPLICAS, READY, EVENT, UNREADABLE, FIRST_NUMBER = range(1, len(CHECKED) + 1)
 
 KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
 """Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount.

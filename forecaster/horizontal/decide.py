@@ -39,7 +39,7 @@ class Decisions:
     reason: Codes
     """[row] a position in `codes.REASONS`."""
     failed: Codes
-    """[row] a position in `codes.CHECKED`."""
+    """[row] the code of what is impossible, 0 where all is possible (`Checked.failed`)."""
     unseen: Codes
     """[target, row] why there is no measurement; `codes.KNOWN` where there is one."""
     proposals: Proposals

@@ -6,18 +6,22 @@ of groups, whatever its owners write.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.codes import LARGEST
+from forecaster.domain.policy_numbers import policy_numbers, stated_numbers
+from forecaster.horizontal.codes import FIRST_NUMBER, LARGEST
 from forecaster.horizontal.numbers import Band
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
@@ -67,18 +71,8 @@ class Rules(NamedTuple):
 class PolicyColumns:
     """The numbers of the policies, [row] each."""
 
-    tolerance: Floats
-    """Ratio."""
-    surge: Floats
-    """How far a forecast may move a count, as a ratio of it; NaN for no bound."""
-    stabilization: Floats
-    """Seconds."""
-    churn_price: Floats
-    """Minutes of one pod, 0 for none."""
-    outage_hold: Floats
-    """Seconds, 0 for none."""
-    headroom: Floats
-    """Ratio added to the demand by newsvendor sizing."""
+    numbers: Mapping[str, Floats]
+    """What policies alone decide, by the names of the settings (domain/policy_numbers.py). Durations are seconds."""
     quantile: Floats
     """Quantile of the coming peak, stated or from the price of a missing pod."""
     min_replicas: Counts
@@ -90,42 +84,63 @@ class PolicyColumns:
     max_sample_age: Floats
     """Seconds; told where a sample is too old."""
 
+    @classmethod
+    def usual(cls, rows: int, **columns: NDArray[Any]) -> PolicyColumns:
+        """Return rows in which every number is the default, except for these columns."""
+        numbers = {name: np.full(rows, policy_numbers()[name].default) for name in stated_numbers()}
+        resolved = {name: np.full(rows, USUAL[name]) for name in USUAL}
+        return cls(numbers={name: columns.pop(name, usual) for name, usual in numbers.items()}, **(resolved | columns))
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return the column of a number that policies alone decide, by the name of its setting."""
+        return self.numbers[name]
+
     @cached_property
     def impossible(self) -> Codes:
-        """[row] the position in `CHECKED` of a number that no decision can be made with, 0 where all are possible."""
-        code = np.zeros(len(self.tolerance), np.int8)
-        for position, bad in enumerate(self._impossible(), 1):
+        """[row] `codes.FIRST_NUMBER` and the position of a number that no decision can be made with; 0 for none."""
+        code = np.zeros(len(self.quantile), np.int8)
+        for position, bad in enumerate(self._impossible(), FIRST_NUMBER):
             code = np.where((code == 0) & bad, np.int8(position), code)
         return code
 
-    def _impossible(self) -> Sequence[Flags]:
-        """One mask [row] for each name of `CHECKED`."""
+    def number_of(self, code: int, row: int) -> tuple[str, float]:
+        """Name and value of the impossible number that a code of `impossible` means."""
+        name = (*stated_numbers(), "quantile", "min_replicas", "max_replicas")[code - FIRST_NUMBER]
+        column = self.numbers[name] if name in self.numbers else getattr(self, name)
+        return name, column[row]
+
+    def _impossible(self) -> Iterator[Flags]:
+        """One mask [row] for each number: those that policies alone decide, quantile, and both bounds."""
+        for name in stated_numbers():
+            number, column = policy_numbers()[name], self.numbers[name]
+            unstated = np.isnan(column) & np.isnan(number.default)
+            yield ~(unstated | _between(column, number.lowest, number.highest))
         lowest, highest = self.min_replicas, self.max_replicas
-        return (
-            ~_between(self.tolerance, 0.0, 1.0),
-            ~(np.isnan(self.surge) | _between(self.surge, 0.0, 1e6)),
-            ~_between(self.stabilization, 0.0, _YEAR),
-            ~_between(self.churn_price, 0.0, _YEAR),
-            ~_between(self.outage_hold, 0.0, _YEAR),
-            ~_between(self.headroom, 0.0, 1e6),
-            ~((self.quantile > 0.0) & (self.quantile < 1.0)),
-            (lowest < 0) | ((lowest > highest) & (highest >= 1)),
-            (highest < 1) | (highest > MAX_INT32),
-        )
+        yield ~((self.quantile > 0.0) & (self.quantile < 1.0))
+        yield (lowest < 0) | ((lowest > highest) & (highest >= 1))
+        yield (highest < 1) | (highest > MAX_INT32)
 
     @cached_property
     def possible(self) -> PolicyColumns:
-        """Return the columns with harmless numbers in place of impossible ones: those rows are masked."""
+        """Return the columns with usual numbers in place of impossible ones: those rows are masked."""
         bad = self.impossible > 0
         if not bad.any():
             return self
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        return PolicyColumns(**{name: np.where(bad, HARMLESS[name], column) for name, column in columns.items()})
+        usual = PolicyColumns.usual(len(bad))
+        numbers = {name: np.where(bad, usual[name], column) for name, column in self.numbers.items()}
+        return PolicyColumns(
+            numbers, **{name: np.where(bad, getattr(usual, name), getattr(self, name)) for name in USUAL}
+        )
+
+    @cached_property
+    def in_use(self) -> frozenset[str]:
+        """Numbers that are above zero in some row: a clamp whose number is nowhere stated has nothing to do."""
+        return frozenset(name for name, column in self.numbers.items() if (column > 0.0).any())
 
     @cached_property
     def band(self) -> Band:
         """The edges of the tolerance."""
-        return Band.of(self.tolerance)
+        return Band.of(self["tolerance"])
 
     @cached_property
     def price(self) -> Floats:
@@ -140,28 +155,19 @@ class PolicyColumns:
     @cached_property
     def window(self) -> float | None:
         """The window of stabilization in seconds where all rows have the same."""
-        return _single(self.stabilization)
+        return _single(self["scale_down_stabilization"])
 
     @cached_property
     def keep(self) -> float:
-        """The longest time that a recommendation is looked back for, in seconds."""
-        longest = np.maximum(self.stabilization, self.churn_price * 60.0)
-        return float(longest.max(initial=0.0))
+        """The longest time that a recommendation is looked back for by any clamp, in seconds."""
+        return max((self._remembered(name) for name in self.in_use), default=0.0)
 
-    @cached_property
-    def bounds_surge(self) -> bool:
-        """Whether any row has a blast radius."""
-        return not bool(np.isnan(self.surge).all())
-
-    @cached_property
-    def prices_churn(self) -> bool:
-        """Whether a change has a price in any row."""
-        return bool(self.churn_price.any())
-
-    @cached_property
-    def holds_outages(self) -> bool:
-        """Whether any row holds its count after an outage."""
-        return bool(self.outage_hold.any())
+    def _remembered(self, name: str) -> float:
+        """The longest time that the clamp of this number looks back for, in seconds."""
+        remembers = policy_numbers()[name].decides.remembers
+        if isinstance(remembers, timedelta):
+            return remembers.total_seconds()
+        return remembers * float(np.nanmax(self.numbers[name], initial=0.0)) if remembers else 0.0
 
     @cached_property
     def may_wake(self) -> Flags | None:
@@ -169,26 +175,21 @@ class PolicyColumns:
         zero = self.min_replicas == 0
         return zero if zero.any() else None
 
-    def take(self, rows: Counts) -> Self:
+    def take(self, rows: Counts) -> PolicyColumns:
         """The policies of these rows."""
-        return replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
+        numbers = {name: column[rows] for name, column in self.numbers.items()}
+        return PolicyColumns(numbers, **{name: getattr(self, name)[rows] for name in USUAL})
 
 
-HARMLESS = {
-    "tolerance": 0.1,
-    "surge": np.nan,
-    "stabilization": 0.0,
-    "churn_price": 0.0,
-    "outage_hold": 0.0,
-    "headroom": 0.0,
+USUAL = {
     "quantile": 0.9,
     "min_replicas": 1,
     "max_replicas": MAX_INT32,
     "own_max_replicas": MAX_INT32,
     "lead_time": 0.0,
-    "max_sample_age": 0.0,
+    "max_sample_age": np.nan,
 }
-_YEAR = 366 * 86400.0
+"""Columns beside those that policies alone decide, with harmless numbers."""
 
 
 def _between(column: Floats, low: float, high: float) -> Flags:

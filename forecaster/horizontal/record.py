@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from math import nan
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, un
 from forecaster.horizontal.codes import (
     CHECKED,
     EVENT,
+    FIRST_NUMBER,
     IMPOSSIBLE,
     KNOWN,
     NONE,
@@ -22,7 +22,6 @@ from forecaster.horizontal.codes import (
     REPLICAS,
     SILENCE,
     STALE,
-    TARGET,
 )
 from forecaster.horizontal.events import floor_at, freeze_at
 from forecaster.horizontal.row import RowWords, RuleNumbers, TargetWords
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.targets import PodTarget
 
-NO_RULES = RuleNumbers(nan, nan, nan, nan, 0, 0, nan)
+NO_RULES = RuleNumbers(nan, 0, 0, nan)
 """Rules of a row about which nothing was decided."""
 
 
@@ -129,14 +128,12 @@ def _rules(decisions: Decisions, row: int, policy: HorizontalPolicy) -> RuleNumb
     return RuleNumbers(
         quantile=float(columns.quantile[row]),
         newsvendor=rules.sizing == "newsvendor",
-        surge=float(columns.surge[row]),
-        stabilization=float(columns.stabilization[row]),
-        churn_price=float(columns.churn_price[row]),
         lowest=int(columns.min_replicas[row]),
         highest=int(columns.max_replicas[row]),
         max_sample_age=float(columns.max_sample_age[row]),
         may_sleep=policy.min_replicas == 0,
         comes_back=rules.comes_back,
+        numbers=tuple((name, float(columns[name][row])) for name in sorted(columns.in_use) if columns[name][row] > 0.0),
     )
 
 
@@ -156,9 +153,9 @@ def _impossible(decisions: Decisions, row: int) -> str:
     counts = {REPLICAS: inputs.current, READY: inputs.ready, EVENT: inputs.event_floor}
     if code in counts:
         return f"{CHECKED[code]}: {counts[code][row]} is impossible"
-    if code < TARGET:
-        number = getattr(inputs.policy, fields(inputs.policy)[code - 1].name)[row]
-        return f"{CHECKED[code]}: {number:g} is impossible"
+    if code >= FIRST_NUMBER:
+        name, number = inputs.policy.number_of(code, row)
+        return f"{name}: {number:g} is impossible"
     return f"{CHECKED[code]}: nothing can be computed by it"
 
 

@@ -20,12 +20,6 @@ class RuleNumbers(NamedTuple):
 
     quantile: float
     """Quantile of the coming peak."""
-    surge: float
-    """How far a forecast may move a count, as a ratio of it; NaN for no bound."""
-    stabilization: float
-    """Seconds."""
-    churn_price: float
-    """Minutes of one pod."""
     lowest: int
     """Replicas, in force."""
     highest: int
@@ -37,6 +31,12 @@ class RuleNumbers(NamedTuple):
     """Whether the policy states a lowest count of 0."""
     comes_back: bool = False
     """Whether anything is measured without pods that can bring the first one back."""
+    numbers: tuple[tuple[str, float], ...] = ()
+    """Numbers above zero that the policy alone decides, by the names of the settings; durations in seconds."""
+
+    def number(self, name: str) -> float:
+        """Return a number that the policy alone decides; 0 where it is not stated."""
+        return dict(self.numbers).get(name, 0.0)
 
 
 class TargetWords(NamedTuple):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
+from forecaster.domain.policy_numbers import as_number, policy_numbers, stated_numbers
+from forecaster.horizontal.inputs import USUAL, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import milli
 from forecaster.horizontal.quantile import stated_quantile
@@ -34,14 +35,14 @@ class Terms(NamedTuple):
 
     rules: Rules
     policy: tuple[float, ...]
-    """Numbers of the policy in the order of `PolicyColumns`."""
+    """Numbers of the policy: those that it alone decides, then the others in the order of `PolicyColumns`."""
     targets: tuple[tuple[float, float, float], ...]
     """Goal, request and full pod of each target, as in `TargetColumns`."""
 
 
 UNREADABLE_TERMS = Terms(
     Rules("quantile", scale_in_by_forecast=False, kinds=()),
-    (0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.5, 1, MAX_INT32, MAX_INT32, 0.0, 0.0),
+    (*(policy_numbers()[name].default for name in stated_numbers()), *USUAL.values()),
     (),
 )
 """Terms of a row that cannot be read."""
@@ -85,12 +86,7 @@ def _numbers(
     policy: HorizontalPolicy, lowest: int, highest: int, max_sample_age: timedelta | None
 ) -> tuple[float, ...]:
     return (
-        policy.tolerance,
-        np.nan if policy.surge is None else policy.surge,
-        policy.scale_down_stabilization.total_seconds(),
-        policy.churn_price,
-        policy.outage_hold.total_seconds(),
-        policy.headroom,
+        *(as_number(getattr(policy, name)) for name in stated_numbers()),
         stated_quantile(policy),
         lowest,
         highest,
@@ -111,12 +107,12 @@ def target_numbers(target: PodTarget, peak_target: float | None) -> tuple[float,
 def policy_columns(terms: Sequence[Terms]) -> PolicyColumns:
     """The numbers of the policies of some rows."""
     columns = np.array([one.policy for one in terms], np.float64).T
-    names = PolicyColumns.__dataclass_fields__
+    stated, resolved = columns[: -len(USUAL)], columns[-len(USUAL) :]
     typed = {
         name: column.astype(np.int64) if name in COUNT_COLUMNS else column
-        for name, column in zip(names, columns, strict=True)
+        for name, column in zip(USUAL, resolved, strict=True)
     }
-    return PolicyColumns(**typed)
+    return PolicyColumns(dict(zip(stated_numbers(), stated, strict=True)), **typed)
 
 
 def target_columns(terms: Sequence[Terms]) -> TargetColumns:

@@ -19,7 +19,6 @@ from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, Tar
 from forecaster.horizontal.numbers import ceil_counts, milli
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.state import State
-from forecaster.hpa.numbers import MAX_INT32
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.pods import Pods, StartUps
 
@@ -255,19 +254,14 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
     windows = np.array([policy.scale_down_stabilization.total_seconds() for policy in policies])
     quantiles = np.tile([stated_quantile(policy) for policy in policies], count)
     rows = count * series
-    return PolicyColumns(
+    return PolicyColumns.usual(
+        rows,
         tolerance=np.where(sized, 0.0, SHIPPED.tolerance),
         surge=column("surge", np.nan),
-        stabilization=np.where(sized, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
+        scale_down_stabilization=np.where(sized, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
         churn_price=column("churn_price", 0.0),
-        outage_hold=np.zeros(rows),
         headroom=1.0 / shares - 1.0,
         quantile=np.where(np.isnan(prices), quantiles, 1.0 - prices),
-        min_replicas=np.ones(rows, np.int64),
-        max_replicas=np.full(rows, MAX_INT32),
-        own_max_replicas=np.full(rows, MAX_INT32),
-        lead_time=np.zeros(rows),
-        max_sample_age=np.full(rows, np.nan),
     )
 
 

@@ -107,7 +107,7 @@ class DecisionInputs:
             if kind.signal in self._measurements.latest:
                 self._measure(block, target, kind.signal, span)
             block.peak[:, target] = self._peaks(block, target, kind.signal, span)
-            if self._policy.holds_outages:
+            if "outage_hold" in self._policy.in_use:
                 block.low[:, target] = self._peaks(block, target, kind.signal, span, LOW)
         return block
 

@@ -1,5 +1,6 @@
 """What a reader of a what-if may change, the sliders for it, and all that one movement of a slider leads to.
 
+Every number of a policy has a slider, as its field declares it (domain/policy_numbers.py).
 Fifty rows of a replay cost hardly more than one, so all positions of a slider are replayed together.
 """
 
@@ -8,11 +9,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.policy_numbers import PolicyNumber, as_number, policy_numbers
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     Values = Mapping[str, float | bool | None]
-    """What is in force, by the names of `WhatIfChange`; durations in seconds."""
+    """What is in force, by name; durations in seconds."""
 
 LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
 """Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
@@ -22,51 +25,56 @@ SLIDER_DIGITS = 6
 """After which two positions are the same."""
 
 
-class WhatIfChange(NamedTuple):
-    """Other values of some settings; None leaves one as it is. The share is that of the HPA's targets, its owner's."""
+TARGET_SHARE, GATE, LEAD_TIME = "target_share", "gate", "lead_time"
 
-    quantile: float | None = None
-    tolerance: float | None = None
-    stabilization: timedelta | None = None
-    min_replicas: int | None = None
-    max_replicas: int | None = None
-    lead_time: timedelta | None = None
+
+class PolicyChange(NamedTuple):
+    """Other values of some settings of `policy.horizontal`, and another share of the HPA's targets, its owner's."""
+
+    settings: tuple[tuple[str, float | bool], ...] = ()
+    """Changed settings by name, sorted; durations in seconds."""
     target_share: float = 1.0
-    gate: bool | None = None
+
+    @classmethod
+    def to(cls, *, target_share: float = 1.0, **settings: float | timedelta | None) -> PolicyChange:
+        """Return the change to these settings; None leaves one as it is."""
+        stated = {name: value for name, value in settings.items() if value is not None}
+        plain = {name: value if isinstance(value, bool) else as_number(value) for name, value in stated.items()}
+        return cls(tuple(sorted(plain.items())), target_share)
+
+    def get(self, name: str) -> float | bool | None:
+        """Return the changed value of a setting or of the share; None where it stays as it is."""
+        return self.target_share if name == TARGET_SHARE else dict(self.settings).get(name)
+
+    def put(self, name: str, value: float | None) -> PolicyChange:
+        """Return the change with another value of one setting or of the share; None leaves it as it is in force."""
+        if name == TARGET_SHARE:
+            return self._replace(target_share=1.0 if value is None else value)
+        settings = {**dict(self.settings), name: value}
+        return self._replace(settings=tuple(sorted((name, one) for name, one in settings.items() if one is not None)))
 
     @property
     def policy_fields(self) -> dict[str, object]:
-        """Return the changed fields by their names in a policy."""
-        named = {
-            "quantile": self.quantile,
-            "tolerance": self.tolerance,
-            "scale_down_stabilization": self.stabilization,
-            "min_replicas": self.min_replicas,
-            "max_replicas": self.max_replicas,
-            "lead_time": self.lead_time,
-            "gate": self.gate,
-        }
-        return {name: value for name, value in named.items() if value is not None}
+        """Return the changed fields by their names in a policy, in the types of the settings."""
+        numbers = policy_numbers()
+        return {name: numbers[name].value(value) if name in numbers else value for name, value in self.settings}
 
 
-NO_CHANGE = WhatIfChange()
+NO_CHANGE = PolicyChange()
 
 
-DURATIONS, COUNTS = {"stabilization", "lead_time"}, {"min_replicas", "max_replicas"}
-
-
-def with_value(change: WhatIfChange, name: str, value: float) -> WhatIfChange:
-    """The change with one more value, as a slider has it: durations in seconds."""
-    typed = timedelta(seconds=float(value)) if name in DURATIONS else int(value) if name in COUNTS else value
-    return change._replace(**{name: typed})  # type: ignore[arg-type]  # numbers, which the policy checks
+def tried_names() -> tuple[str, ...]:
+    """Return all that can be changed: every number of a policy, whether there is a gate, and the targets' share."""
+    return (*policy_numbers(), GATE, TARGET_SHARE)
 
 
 class Slider(NamedTuple):
-    """Range of a slider with its step; durations in seconds."""
+    """Range of a slider with its step, and their unit; durations in seconds."""
 
     least: float
     most: float
     step: float
+    unit: str = "ratio"
 
     def values(self, near: float) -> list[float]:
         """Return its positions, only the nearest ones where they are many."""
@@ -76,44 +84,36 @@ class Slider(NamedTuple):
         return [round(self.least + place * self.step, SLIDER_DIGITS) for place in places]
 
 
-FIXED = {
-    "quantile": Slider(0.5, 0.99, 0.01),
-    "target_share": Slider(0.5, 1.5, 0.05),
-    "stabilization": Slider(0, 3600, 60),
-    "tolerance": Slider(0, 0.5, 0.01),
-}
 FEWEST_OFFERED = 10
 """Replicas that can be tried, however few there are."""
 
 
 def sliders_of(now: Values) -> dict[str, Slider]:
-    """Return sliders by the names of `WhatIfChange`, for what is stated at present. Lead times have a list, `LEADS`."""
+    """Return sliders by name, for what is stated at present. Lead times have a list instead, `LEADS`."""
     stated = {name: float(value) for name, value in now.items() if value is not None}
-    wide = {
-        name: slider._replace(least=min(slider.least, stated[name]), most=max(slider.most, stated[name]))
-        for name, slider in FIXED.items()
-    }
-    counts = {name: Slider(1, max(FEWEST_OFFERED, 2 * stated[name]), 1) for name in sorted(COUNTS & set(stated))}
-    return wide | counts
+    numbers = (number for name, number in policy_numbers().items() if name in stated and name != LEAD_TIME)
+    return {TARGET_SHARE: Slider(0.5, 1.5, 0.05)} | {one.name: _slider(one, stated[one.name]) for one in numbers}
 
 
-def beside(change: WhatIfChange, names: Iterable[str], now: Values) -> Iterator[WhatIfChange]:
+def _slider(number: PolicyNumber, now: float) -> Slider:
+    """The slider of a number: over its declared range, and at least as far as the number in force."""
+    widest = max(FEWEST_OFFERED, 2 * now) if number.kind is int else number.highest
+    most = number.decides.most or widest
+    least = max(1, number.lowest) if number.kind is int else number.lowest
+    return Slider(min(least, now), max(most, now), number.decides.step, number.unit)
+
+
+def beside(change: PolicyChange, names: Iterable[str], now: Values) -> Iterator[PolicyChange]:
     """All that one movement of these sliders leads to."""
     sliders = sliders_of(now)
     for name in names:
-        present, changed = now[name], getattr(change, name)
-        if name == "gate":
-            yield from (change._replace(gate=None), change._replace(gate=not present))
-        elif name == "lead_time":
-            yield from (change._replace(lead_time=lead) for lead in (None, *LEADS))
+        present, changed = now[name], change.get(name)
+        if name == GATE:
+            yield from (change.put(GATE, None), change.put(GATE, not present))
+        elif name == LEAD_TIME:
+            yield from (change.put(LEAD_TIME, lead) for lead in (None, *(lead.total_seconds() for lead in LEADS)))
         elif name in sliders and present is not None:
             slider = sliders[name]
-            here = present if changed is None else changed
-            near = here.total_seconds() if isinstance(here, timedelta) else float(here)
-            for value in slider.values(near):
+            for value in slider.values(float(present if changed is None else changed)):
                 same = abs(value - float(present)) < slider.step / 2
-                yield with_value(change, name, value) if not same else _as_present(change, name)
-
-
-def _as_present(change: WhatIfChange, name: str) -> WhatIfChange:
-    return change._replace(**{name: getattr(NO_CHANGE, name)})
+                yield change.put(name, None if same else value)

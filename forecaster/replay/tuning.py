@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.amounts import duration_text
+from forecaster.domain.policy_numbers import policy_numbers
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.quantile import stated_quantile
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
@@ -23,6 +24,7 @@ from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.runs import Run
 from forecaster.replay.setup import lead_time_of
+from forecaster.replay.sliders import LEAD_TIME, PolicyChange
 from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
 
 if TYPE_CHECKING:
@@ -42,10 +44,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-QUANTILES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
-LONGER = (timedelta(), timedelta(minutes=2), timedelta(minutes=5))
-"""Added to the lead time."""
-WINDOWS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=10))
+LONGER = (0.0, 120.0, 300.0)
+"""Seconds added to the lead time."""
 SHARES = (0.9, 1.0, 1.15, 1.3)
 LEAST_DAYS, MOST_FOLDS = 6, 7
 """Days and folds of tuning: with fewer days a fold is a single one, and the weekend decides."""
@@ -53,25 +53,6 @@ SLACK = 0.01
 """The present policy stays unless another one is better by this share: of equals the known one is to be preferred."""
 DRAWS, SEED, LEVEL = 2000, 1, 0.9
 MINUTES = 1440
-
-
-class Candidate(NamedTuple):
-    """One setting. `share` is that of the HPA's targets, which a policy cannot change: its owner does."""
-
-    quantile: float
-    lead_time: timedelta
-    stabilization: timedelta
-    share: float = 1.0
-
-    def policy_of(self, policy: Policy) -> Policy:
-        """The workload's policy with this setting, ungated while it is tried."""
-        changed = {
-            "quantile": self.quantile,
-            "lead_time": self.lead_time,
-            "scale_down_stabilization": self.stabilization,
-            "gate": False,
-        }
-        return with_horizontal(policy, changed)
 
 
 class Estimate(NamedTuple):
@@ -90,8 +71,8 @@ class PolicyProposal:
     """
 
     workload: Workload
-    present: Candidate
-    chosen: Candidate
+    present: PolicyChange
+    chosen: PolicyChange
     days: int
     cost: Estimate
     pod_hours: Estimate
@@ -205,7 +186,7 @@ class DailyCosts:
 
 
 def judged(
-    candidates: Sequence[Candidate], daily: DailyCosts, workload: Workload, *, allow_shortage: bool = True
+    candidates: Sequence[PolicyChange], daily: DailyCosts, workload: Workload, *, allow_shortage: bool = True
 ) -> PolicyProposal | str:
     """The proposal, or why there is none. Candidate 0 is the present policy."""
     cost, days = daily.cost, daily.cost.shape[1]
@@ -269,44 +250,53 @@ def change(before: Floats, after: Floats) -> Estimate:
     return Estimate(float(after.sum() / before.sum() - 1.0), float(low), float(high))
 
 
-def present_of(policy: Policy, assumed: Assumptions) -> Candidate:
-    """The policy as it is."""
-    horizontal = policy.horizontal
-    return Candidate(
-        stated_quantile(horizontal), lead_time_of(horizontal, assumed), horizontal.scale_down_stabilization
-    )
+def present_of(policy: Policy, assumed: Assumptions) -> PolicyChange:
+    """The policy as it is, in all numbers that are searched."""
+    settings = {name: getattr(policy.horizontal, name) for name in searched()}
+    settings |= {"quantile": stated_quantile(policy.horizontal), LEAD_TIME: lead_time_of(policy.horizontal, assumed)}
+    return PolicyChange.to(**settings)
 
 
-def _grid(policy: Policy, assumed: Assumptions) -> Iterator[Candidate]:
-    lead = lead_time_of(policy.horizontal, assumed)
-    for quantile, longer, window, share in product(QUANTILES, LONGER, WINDOWS, SHARES):
-        yield Candidate(quantile, lead + longer, window, share)
+def searched() -> tuple[str, ...]:
+    """Return the numbers of a policy that are searched: the lead time, and those that say which values are tried."""
+    return tuple(name for name, number in policy_numbers().items() if number.decides.tried or name == LEAD_TIME)
 
 
-def span_of(one: Candidate, policy: Policy) -> PeakSpan:
+def _grid(policy: Policy, assumed: Assumptions) -> Iterator[PolicyChange]:
+    lead, names = lead_time_of(policy.horizontal, assumed).total_seconds(), searched()
+    tried = [
+        [lead + one for one in LONGER] if name == LEAD_TIME else policy_numbers()[name].decides.tried for name in names
+    ]
+    for *values, share in product(*tried, SHARES):
+        yield PolicyChange.to(target_share=share, **dict(zip(names, values, strict=True)))
+
+
+def policy_of(candidate: PolicyChange, policy: Policy) -> Policy:
+    """The workload's policy with the candidate's settings, ungated while it is tried."""
+    return with_horizontal(policy, {**candidate.policy_fields, "gate": False})
+
+
+def span_of(candidate: PolicyChange, policy: Policy) -> PeakSpan:
     """Return the span in which this candidate expects the peak."""
-    return PeakSpan(one.lead_time, policy.horizontal.window)
+    return PeakSpan(policy_of(candidate, policy).horizontal.lead_time or timedelta(), policy.horizontal.window)
 
 
 def _runs(
-    scope: ReplayScope, series: int, candidates: Sequence[Candidate], forecasts: Mapping[PeakSpan, ReplayForecasts]
+    scope: ReplayScope, series: int, candidates: Sequence[PolicyChange], forecasts: Mapping[PeakSpan, ReplayForecasts]
 ) -> Iterator[Run]:
     measurements, policy = scope.measurements, scope.policies[series]
     replicas = measurements.traces.pods_at(series, measurements.begin)
     for one in candidates:
-        workload, setup = with_setup_at(scope, series, one.share)
-        yield Run(series, workload, setup, replicas, one.policy_of(policy), forecasts[span_of(one, policy)])
+        workload, setup = with_setup_at(scope, series, one.target_share)
+        yield Run(series, workload, setup, replicas, policy_of(one, policy), forecasts[span_of(one, policy)])
 
 
 def override_of(one: PolicyProposal) -> dict[str, object]:
     """The proposal as an entry of `overrides` in the settings: only what changes."""
-    named = {
-        "quantile": (one.present.quantile, one.chosen.quantile),
-        "lead_time": (duration_text(one.present.lead_time), duration_text(one.chosen.lead_time)),
-        "scale_down_stabilization": (
-            duration_text(one.present.stabilization),
-            duration_text(one.chosen.stabilization),
-        ),
-    }
-    changed = {name: after for name, (before, after) in named.items() if before != after}
+    before, after = one.present.policy_fields, one.chosen.policy_fields
+    changed = {name: _plain(value) for name, value in after.items() if value != before.get(name)}
     return {"match": dict(one.workload.id._asdict()), "policy": {"horizontal": changed}}
+
+
+def _plain(value: object) -> object:
+    return duration_text(value) if isinstance(value, timedelta) else value

@@ -10,12 +10,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.policy_numbers import as_number, stated_numbers
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.lead_time import lead_time
@@ -27,7 +29,7 @@ from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
 from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_or_reason
-from forecaster.replay.sliders import LEADS, NO_CHANGE, WhatIfChange, beside
+from forecaster.replay.sliders import GATE, LEAD_TIME, LEADS, NO_CHANGE, TARGET_SHARE, PolicyChange, beside, tried_names
 from forecaster.replay.strategies import at_share, with_horizontal
 from forecaster.replay.traces import measurements_of
 
@@ -77,9 +79,9 @@ class WhatIf:
         """The policy with the lead time that is in force, measured or not."""
         self.setup = self._setup(facts.workload, self.present)
         """What is replayed, or why nothing can be."""
-        self.replayed: dict[WhatIfChange, RunResult] = {}
+        self.replayed: dict[PolicyChange, RunResult] = {}
         self._last = NO_CHANGE
-        self._beside: WhatIfChange | None = None
+        self._beside: PolicyChange | None = None
         """The change beside which all others were replayed."""
 
     def alone(self) -> RunResult:
@@ -87,7 +89,7 @@ class WhatIf:
         run = self._run(self.facts.workload, self._replayable(self.setup))
         return replay_runs([run], self.measurements, tracks=True)[0]
 
-    def changed(self, change: WhatIfChange = NO_CHANGE) -> RunResult:
+    def changed(self, change: PolicyChange = NO_CHANGE) -> RunResult:
         """What would have come of the change; without one, of the present policy.
 
         What was not replayed yet is replayed with all positions of the slider that leads to it.
@@ -96,9 +98,7 @@ class WhatIf:
             ValueError: a value is out of range, or values contradict each other.
         """
         if change not in self.replayed:
-            moved = [
-                name for name, one, before in zip(change._fields, change, self._last, strict=True) if one != before
-            ]
+            moved = [name for name in tried_names() if change.get(name) != self._last.get(name)]
             self._replay(change, self._changed_run(change), moved)
         self._last = change
         return self.replayed[change]
@@ -113,7 +113,7 @@ class WhatIf:
             return False
         if self._beside != self._last:
             with suppress(OvertakenError):
-                self._replay(self._last, self._changed_run(self._last), self._last._fields, overtaken)
+                self._replay(self._last, self._changed_run(self._last), tried_names(), overtaken)
                 self._beside = self._last
             return True
         missing = [span for span in map(self._span, LEADS) if span not in self.forecasts]
@@ -125,14 +125,15 @@ class WhatIf:
         return True
 
     def _replay(
-        self, change: WhatIfChange, run: Run, moved: Iterable[str], overtaken: Callable[[], bool] | None = None
+        self, change: PolicyChange, run: Run, moved: Iterable[str], overtaken: Callable[[], bool] | None = None
     ) -> None:
         """Replay the change, and with it what sliders lead to that settings would take."""
         runs = {change: run}
         for other in beside(change, moved, settings_of(self)):
             if overtaken and overtaken():
                 raise OvertakenError
-            ahead = other.lead_time is None or self._span(other.lead_time) in self.forecasts
+            lead = other.get(LEAD_TIME)
+            ahead = lead is None or self._span(timedelta(seconds=lead)) in self.forecasts
             if ahead and other not in runs and other not in self.replayed:
                 with suppress(ValueError):
                     runs[other] = self._changed_run(other)
@@ -141,7 +142,7 @@ class WhatIf:
         results = replay_runs([*runs.values()], self.measurements, tracks=True, overtaken=overtaken)
         self.replayed.update(zip(runs, results, strict=True))
 
-    def _changed_run(self, change: WhatIfChange) -> Run:
+    def _changed_run(self, change: PolicyChange) -> Run:
         policy = changed_policy(self.present, change)
         workload = with_bounds(with_targets_at(self.facts.workload, change.target_share), change)
         setup = self._replayable(self._setup(workload, policy))
@@ -190,7 +191,7 @@ def _stated(policy: Policy, lead: timedelta) -> Policy:
     return with_horizontal(policy, {"lead_time": lead})
 
 
-def changed_policy(policy: Policy, change: WhatIfChange) -> Policy:
+def changed_policy(policy: Policy, change: PolicyChange) -> Policy:
     """The policy with other values, checked as settings are.
 
     Raises:
@@ -202,17 +203,16 @@ def changed_policy(policy: Policy, change: WhatIfChange) -> Policy:
     return policy.model_copy(update={"horizontal": horizontal})
 
 
-def with_bounds(workload: Workload, change: WhatIfChange) -> Workload:
+def with_bounds(workload: Workload, change: PolicyChange) -> Workload:
     """Return the workload with an HPA and bounds that allow the changed ones."""
     hpa = workload.autoscaler
-    if hpa is None or (change.min_replicas is None and change.max_replicas is None):
+    bounds = {name: value for name, value in change.policy_fields.items() if name in {"min_replicas", "max_replicas"}}
+    if hpa is None or not bounds:
         return workload
-    least = hpa.min_replicas if change.min_replicas is None else change.min_replicas
-    most = hpa.max_replicas if change.max_replicas is None else change.max_replicas
-    return replace(workload, autoscaler=replace(hpa, min_replicas=least, max_replicas=most))
+    return replace(workload, autoscaler=replace(hpa, **bounds))  # type: ignore[arg-type]  # counts
 
 
-def override_of(workload: Workload, policy: Policy, change: WhatIfChange) -> dict[str, object]:
+def override_of(workload: Workload, policy: Policy, change: PolicyChange) -> dict[str, object]:
     """The change as an entry of `overrides` in the settings: only what differs from the policy in force."""
     before = policy.horizontal.model_dump() | {"quantile": stated_quantile(policy.horizontal)}
     changed = {name: value for name, value in change.policy_fields.items() if value != before[name]}
@@ -221,16 +221,16 @@ def override_of(workload: Workload, policy: Policy, change: WhatIfChange) -> dic
 
 
 def settings_of(what_if: WhatIf) -> Mapping[str, float | bool | None]:
-    """The values that are in force, by the names of `WhatIfChange`; durations in seconds."""
+    """The values that are in force, by what can be changed; durations in seconds, None for what nothing states."""
     horizontal, hpa = what_if.present.horizontal, what_if.facts.workload.autoscaler
     least, most = horizontal.min_replicas, horizontal.max_replicas
+    stated = {name: as_number(getattr(horizontal, name)) for name in stated_numbers()}
     return {
+        **{name: None if isnan(number) else number for name, number in stated.items()},
         "quantile": stated_quantile(horizontal),
-        "tolerance": horizontal.tolerance,
-        "stabilization": horizontal.scale_down_stabilization.total_seconds(),
         "min_replicas": (hpa.min_replicas if hpa else None) if least is None else least,
         "max_replicas": (hpa.max_replicas if hpa else None) if most is None else most,
-        "lead_time": lead_time(horizontal).value.total_seconds(),
-        "target_share": 1.0,
-        "gate": horizontal.gate,
+        LEAD_TIME: lead_time(horizontal).value.total_seconds(),
+        TARGET_SHARE: 1.0,
+        GATE: horizontal.gate,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it makes the schema
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +19,8 @@ from forecaster.report.printed import print_json, print_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.replay.tuning import Candidate, Estimate, PolicyProposal, Tuning
+    from forecaster.replay.sliders import PolicyChange
+    from forecaster.replay.tuning import Estimate, PolicyProposal, Tuning
 
 
 def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
@@ -89,7 +90,7 @@ def _proposal(one: PolicyProposal) -> ProposalView:
         pod_hours_ratio=EstimateView(*one.pod_hours),
         missing_ratio=EstimateView(*one.missing) if one.missing else None,
         agreed_ratio=one.agreed,
-        hpa_target_share=one.chosen.share,
+        hpa_target_share=one.chosen.target_share,
     )
 
 
@@ -133,15 +134,16 @@ def _expected(one: PolicyProposal) -> Iterator[str]:
     )
     missing = _spoken(one.missing) if one.missing else "none before"
     yield f"demand short {missing}. {one.agreed:.0%} of the folds chose the same."
-    if one.chosen.share != 1.0:
+    if one.chosen.target_share != 1.0:
         yield f"It takes another target of its HPA: {_targets(one)}."
 
 
-def _setting(one: Candidate) -> str:
-    return (
-        f"quantile {one.quantile:g}, lead time {duration_text(one.lead_time)}, "
-        f"stabilization {duration_text(one.stabilization)}"
-    )
+def _setting(one: PolicyChange) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_spelt(value)}" for name, value in one.policy_fields.items())
+
+
+def _spelt(value: object) -> str:
+    return duration_text(value) if isinstance(value, timedelta) else f"{value:g}"
 
 
 def _spoken(one: Estimate) -> str:
@@ -149,7 +151,7 @@ def _spoken(one: Estimate) -> str:
 
 
 def _targets(one: PolicyProposal) -> str:
-    after = with_targets_at(one.workload, one.chosen.share)
+    after = with_targets_at(one.workload, one.chosen.target_share)
     pairs = zip(
         one.workload.autoscaler.targets if one.workload.autoscaler else (),
         after.autoscaler.targets if after.autoscaler else (),

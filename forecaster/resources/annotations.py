@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from forecaster.domain.faults import allowed
 from forecaster.domain.layers import Layer
-from forecaster.domain.policy import Policy
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.policy_numbers import value_types
 from forecaster.errors import nearest
 from forecaster.kube.objects import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MODE, PAUSED = f"{ANNOTATION_PREFIX}mode", f"{ANNOTATION_PREFIX}paused"
+
+
+def _annotations_of(section: type[BaseModel], *within: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the annotation of each setting of a section that is one value, with the path of the setting."""
+    for name, field in section.model_fields.items():
+        kinds = {get_origin(kind) or kind for kind in value_types(field.annotation)}
+        if not any(kind is tuple or issubclass(kind, BaseModel) for kind in kinds if isinstance(kind, type)):
+            yield f"{ANNOTATION_PREFIX}{name.replace('_', '-')}", (*within, name)
+
+
 ANNOTATION_SETTINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        MODE: ("mode",),
-        f"{ANNOTATION_PREFIX}availability": ("horizontal", "availability"),
-        f"{ANNOTATION_PREFIX}lead-time": ("horizontal", "lead_time"),
-        f"{ANNOTATION_PREFIX}quantile": ("horizontal", "quantile"),
-        f"{ANNOTATION_PREFIX}sizing": ("horizontal", "sizing"),
-    }
+    {**dict(_annotations_of(HorizontalPolicy, "horizontal")), **dict(_annotations_of(Policy))}
 )
-"""The setting that each annotation states."""
+"""The setting that each annotation states: every single value of `policy` and of `policy.horizontal`."""
 PAUSED_POLICY: Mapping[str, object] = MappingProxyType({"mode": "observe"})
 """What a paused workload has: recommendations only, nothing that anything reads or that is written."""
 VALUE_SHOWN = 40
@@ -36,6 +41,8 @@ VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
 
+WRITTEN = ("-before", "-by", "-expires", "-until")
+"""Endings of the annotations that our own writes leave."""
 READ = frozenset({*ANNOTATION_SETTINGS, PAUSED})
 """Annotations with a value that matters: those that our writes leave change often, and would fill the cache."""
 
@@ -77,9 +84,11 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 faults.append(
                     f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
                 )
-        elif near := nearest(
-            name.removeprefix(ANNOTATION_PREFIX),
-            [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)],
+        elif not name.endswith(WRITTEN) and (
+            near := nearest(
+                name.removeprefix(ANNOTATION_PREFIX),
+                [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)],
+            )
         ):
             faults.append(f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}{near[0]}?")
     layer = Layer(f"annotations of {described}", policy) if policy else None

@@ -35,7 +35,7 @@ PER_SECOND, AT_ONCE = 25.0, 50.0
 """Questions of one caller, on average and in a burst: a page asks twenty times a second while a slider moves."""
 CALLERS_KEPT = 1000
 CHANGES_MOST = 16
-NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,23}", re.ASCII)
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 NUMBER_PATTERN = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
 FLAGS = {"true": True, "false": False}
 REFUSED_PREFIX = b'{"refused":'
@@ -164,7 +164,7 @@ def past_of(parameters: Mapping[str, str]) -> dict[str, object]:
 
 def _name(text: str) -> str:
     if not NAME_PATTERN.fullmatch(text):
-        raise _bad(f"{text[:24]!r} is no setting")
+        raise _bad(f"{text[:40]!r} is no setting")
     return text
 
 
@@ -178,4 +178,4 @@ def _value(name: str, text: str) -> float | bool:
 
 
 def _bad(detail: str) -> ProblemError:
-    return ProblemError(HTTPStatus.BAD_REQUEST, detail, "Use e.g. ?quantile=0.9&stabilization=300.")
+    return ProblemError(HTTPStatus.BAD_REQUEST, detail, "Use e.g. ?quantile=0.9&tolerance=0.2.")

@@ -39,10 +39,11 @@ def policy_of(random: Generator, rows: int, rules: Rules) -> PolicyColumns:
 
     least = random.integers(0 if rules.wakes else 1, 4, rows)
     highest = least + random.integers(1, 60, rows)
-    return PolicyColumns(
+    return PolicyColumns.usual(
+        rows,
         tolerance=some(0.0, 0.1, 0.35),
         surge=some(np.nan, 0.05, 0.5, 2.0),
-        stabilization=some(0.0, 60.0, 300.0) if random.integers(2) else np.full(rows, 300.0),
+        scale_down_stabilization=some(0.0, 60.0, 300.0) if random.integers(2) else np.full(rows, 300.0),
         churn_price=some(0.0, 0.0, 2.5, 14.0),
         outage_hold=some(0.0, 120.0, 1800.0),
         headroom=some(0.0, 0.2),
@@ -66,7 +67,7 @@ def targets_of(random: Generator, rows: int, rules: Rules) -> TargetColumns:
 
 def inputs_of(random: Generator, rules: Rules, policy: PolicyColumns, targets: TargetColumns) -> Inputs:
     """What rows are decided from in one cycle."""
-    rows = len(policy.tolerance)
+    rows = len(policy.quantile)
     shape = (len(rules.kinds), rows)
     current = np.where(random.random(rows) < 0.1, 0, random.integers(1, 40, rows))
     measured = _with_holes(random, random.uniform(0.0, 30.0, shape))
@@ -137,7 +138,10 @@ def poisoned(random: Generator, inputs: Inputs, rows: Any) -> Inputs:
         return bad
 
     def all_of(columns: Any) -> Any:
-        return type(columns)(**{one.name: spoilt(getattr(columns, one.name)) for one in fields(columns)})
+        return type(columns)(**{one.name: all_in(getattr(columns, one.name)) for one in fields(columns)})
+
+    def all_in(column: Any) -> Any:
+        return {name: spoilt(each) for name, each in column.items()} if isinstance(column, dict) else spoilt(column)
 
     return replace(
         inputs,

@@ -34,7 +34,7 @@ CLAMPS = (
     ClampRule("present size", present_size.limited, present_size.sentence),
     ClampRule("bounds", bounds.limited, bounds.sentence, of_hpa=True),
 )
-RECOMMENDATION = 1
+RECOMMENDATION = [clamp.name for clamp in CLAMPS].index("stabilization") - 1
 """Position of the clamp after which a count is remembered: before stabilization (HPA rules §10)."""
 
 

@@ -16,9 +16,9 @@ FEW = 4
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """No further from the current replicas than the radius, but as far as the measured demand asks, up or down."""
-    if not at.seen.policy.bounds_surge:
+    if "surge" not in at.seen.policy.in_use:
         return count
-    return within_radius(count, at.seen.current, at.seen.policy.surge, at.desired.reactive)
+    return within_radius(count, at.seen.current, at.seen.policy["surge"], at.desired.reactive)
 
 
 def within_radius(count: Counts, current: Counts, surge: Floats, reactive: Counts) -> Counts:
@@ -31,4 +31,4 @@ def within_radius(count: Counts, current: Counts, surge: Floats, reactive: Count
 
 def sentence(step: Step) -> str:
     """How far it may move."""
-    return f"a forecast moves {step.words.rules.surge:.0%} at most"
+    return f"a forecast moves {step.policy('surge'):.0%} at most"

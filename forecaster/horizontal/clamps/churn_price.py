@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 def limited(count: Counts, at: ClampContext) -> Counts:
     """Return the lowest count [row] not above the current one that saves more than the price of a change."""
     policy, current = at.seen.policy, at.seen.current
-    if not policy.prices_churn:
+    if "churn_price" not in policy.in_use:
         return count
-    rows = np.flatnonzero((count < current) & (policy.churn_price > 0.0))
+    rows = np.flatnonzero((count < current) & (policy["churn_price"] > 0.0))
     if not rows.size:
         return count
-    before, lowest, price = current[rows], count[rows], policy.churn_price[rows] * 60.0
+    before, lowest, price = current[rows], count[rows], policy["churn_price"][rows] * 60.0
     paid = count.copy()
     paid[rows] = before - saved(at.state.recommendations.take(rows), before, lowest, price, at.now)
     return paid
@@ -51,4 +51,4 @@ def saved(recommendations: Ring, current: Counts, lowest: Counts, price: Floats,
 
 def sentence(step: Step) -> str:
     """The price."""
-    return f"a change costs {step.words.rules.churn_price:g} min of a pod, which fewer pods have not saved yet"
+    return f"a change costs {step.policy('churn_price'):g} min of a pod, which fewer pods have not saved yet"

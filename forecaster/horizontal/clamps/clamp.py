@@ -32,6 +32,10 @@ class Step(NamedTuple):
     numbers: RowNumbers
     words: RowWords
 
+    def policy(self, name: str) -> float:
+        """Return a number of the row's policy, by the name of its setting; 0 where it is not stated."""
+        return self.words.rules.number(name)
+
 
 class ClampRule(NamedTuple):
     """One rule that may change a count."""

@@ -41,9 +41,9 @@ CAUSES = (GONE, BACK, SILENCE, NONE)
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an outage."""
-    if not at.seen.policy.holds_outages:
+    if "outage_hold" not in at.seen.policy.in_use:
         return count
-    return np.maximum(count, np.where(at.seen.policy.outage_hold > 0.0, at.state.floor, 0))
+    return np.maximum(count, np.where(at.seen.policy["outage_hold"] > 0.0, at.state.floor, 0))
 
 
 def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
@@ -51,8 +51,8 @@ def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales
 
     An outage begins, goes on, is over, or its load has come back, from when the hold runs anew.
     """
-    hold = seen.policy.outage_hold
-    if not (seen.policy.holds_outages and seen.rules.kinds):
+    hold = seen.policy["outage_hold"]
+    if not ("outage_hold" in seen.policy.in_use and seen.rules.kinds):
         return state
     scales, silent = scales & (hold > 0.0), silent & (hold > 0.0)
     loads = _loads(state, seen)

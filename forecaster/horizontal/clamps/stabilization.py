@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The highest of this recommendation and those of the window."""
     policy, state = at.seen.policy, at.state
-    window = policy.stabilization if policy.window is None else policy.window
+    window = policy["scale_down_stabilization"] if policy.window is None else policy.window
     highest = np.maximum(count, highest_since(state.recommendations, window, at.now))
     if state.begun.all():
         return highest
@@ -43,4 +43,4 @@ def highest_since(recommendations: Ring, window: float | Floats, now: float) -> 
 
 def sentence(step: Step) -> str:
     """The length of the window."""
-    return f"highest recommendation of the last {step.words.rules.stabilization:g} s"
+    return f"highest recommendation of the last {step.policy('scale_down_stabilization'):g} s"

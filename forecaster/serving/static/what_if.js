@@ -8,15 +8,9 @@ import { DASH, count, duration, percent, signed } from "./format.js";
 const MINUTE = 60000;
 const AGAIN_MS = 400;
 const EVERY_MS = 50;
-const SLIDERS = [
-  { name: "quantile", title: "Quantile of the peak", say: (value) => percent(value) },
-  { name: "target_share", title: "Target of the HPA", say: (value) => value === 1 ? "as it is" : `× ${value.toFixed(2)}` },
-  { name: "lead_time", title: "Lead time", say: duration },
-  { name: "stabilization", title: "Stabilization window", say: duration },
-  { name: "tolerance", title: "Tolerance", say: (value) => percent(value) },
-  { name: "min_replicas", title: "Least replicas", say: count },
-  { name: "max_replicas", title: "Most replicas", say: count },
-];
+const FIRST = ["quantile", "target_share", "lead_time"];
+const TITLES = { quantile: "Quantile of the peak", target_share: "Target of the HPA", scale_down_stabilization: "Stabilization window" };
+const SAY = { ratio: (value) => percent(value), replicas: count, s: duration };
 const NAMES = { hpa: "HPA alone", now: "Present settings", changed: "Changed" };
 
 let path = "";
@@ -81,7 +75,8 @@ function tell(found, from) {
 }
 
 function sliders({ settings, sliders: ranges, leads }) {
-  const rows = SLIDERS.filter(({ name }) => settings[name] !== null).map((one) => slider(one, settings[one.name], ranges[one.name], leads));
+  const names = [...new Set([...FIRST, ...Object.keys(ranges)])];
+  const rows = names.map((name) => slider(name, settings[name], ranges[name], leads));
   const gate = element("input", { type: "checkbox", ...(settings.gate ? { checked: "" } : {}) });
   gate.addEventListener("change", () => set("gate", gate.checked, settings.gate));
   const reset = element("button", { type: "button", class: "action" }, "Reset");
@@ -90,7 +85,9 @@ function sliders({ settings, sliders: ranges, leads }) {
 }
 
 /** A slider over a range of values, or, without one, over the lead times there are. */
-function slider({ name, title, say }, now, found, leads) {
+function slider(name, now, found, leads) {
+  const title = TITLES[name] ?? (name[0].toUpperCase() + name.slice(1)).replaceAll("_", " ");
+  const say = name === "target_share" ? (value) => value === 1 ? "as it is" : `× ${value.toFixed(2)}` : SAY[found?.[3] ?? "s"] ?? ((value) => `${value} ${found[3]}`);
   const values = found ? null : [...new Set([...leads, now])].sort((a, b) => a - b);
   const [min, max, step] = found ?? [0, values.length - 1, 1];
   const range = { min, max, step, value: values ? values.indexOf(now) : now };

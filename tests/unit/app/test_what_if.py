@@ -82,7 +82,13 @@ def test_an_answer_has_three_runs_over_the_same_minutes(facts: FactsServer) -> N
 
 
 def test_its_policy_is_taken_by_the_settings(facts: FactsServer) -> None:
-    changes = {"quantile": 0.9, "stabilization": 600, "min_replicas": 2, "max_replicas": 12, "lead_time": 480}
+    changes = {
+        "quantile": 0.9,
+        "scale_down_stabilization": 600,
+        "min_replicas": 2,
+        "max_replicas": 12,
+        "lead_time": 480,
+    }
     text = asked(facts, gate=False, target_share=0.8, **changes)["yaml"]
     policy = parse(yaml.safe_load(text), "copied").policies.of(WEB).horizontal
     assert (policy.quantile, policy.min_replicas, policy.max_replicas, policy.gate) == (0.9, 2, 12, False)

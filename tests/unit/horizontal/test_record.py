@@ -23,9 +23,10 @@ def verdict(**columns: object) -> Hold:
     """The hold of a row in which these columns are impossible."""
     subject = Subject(workload(), policy().horizontal, SEEN, failure=str(columns.pop("failure", "")))
     inputs = inputs_of_one(subject, NOON)
-    of_policy = {name: np.array([one]) for name, one in columns.items() if hasattr(inputs.policy, name)}
-    others = {name: np.array([one]) for name, one in columns.items() if name not in of_policy}
-    spoilt = replace(inputs, policy=replace(inputs.policy, **of_policy), **others)
+    arrays = {name: np.array([one]) for name, one in columns.items()}
+    numbers = {name: arrays.pop(name, column) for name, column in inputs.policy.numbers.items()}
+    of_policy = {name: arrays.pop(name) for name in columns if hasattr(inputs.policy, name)}
+    spoilt = replace(inputs, policy=replace(inputs.policy, numbers=numbers, **of_policy), **arrays)
     found, _ = decide_rows(spoilt, State.new(1), NOON.timestamp())
     told = record(found, 0, subject).verdict
     assert isinstance(told, Hold)

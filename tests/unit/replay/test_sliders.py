@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from forecaster.replay.sliders import LEADS, MOST_VALUES, NO_CHANGE, Slider, WhatIfChange, beside, sliders_of
+from forecaster.replay.sliders import LEADS, MOST_VALUES, NO_CHANGE, PolicyChange, Slider, beside, sliders_of
 
 NOW = {
     "quantile": 0.9,
     "tolerance": 0.1,
-    "stabilization": 300.0,
+    "scale_down_stabilization": 300.0,
     "min_replicas": 2,
     "max_replicas": None,
     "lead_time": 180.0,
@@ -30,21 +28,24 @@ def test_of_a_long_slider_the_nearest_positions_are_replayed() -> None:
 
 
 def test_a_slider_reaches_the_value_in_force_and_is_not_offered_for_what_is_not_stated() -> None:
-    sliders = sliders_of({**NOW, "stabilization": 7200.0})
-    assert sliders["stabilization"].most == 7200.0
-    assert sliders["min_replicas"] == Slider(1, 10, 1)
+    sliders = sliders_of({**NOW, "scale_down_stabilization": 7200.0})
+    assert sliders["scale_down_stabilization"].most == 7200.0
+    assert sliders["min_replicas"] == Slider(1, 10, 1, "replicas")
     assert "max_replicas" not in sliders
 
 
 def test_one_movement_changes_one_setting_and_back_again() -> None:
-    change = WhatIfChange(quantile=0.95)
-    found = list(beside(change, ["quantile", "stabilization", "gate", "max_replicas"], NOW))
+    change = PolicyChange.to(quantile=0.95)
+    found = list(beside(change, ["quantile", "scale_down_stabilization", "gate", "max_replicas"], NOW))
     assert NO_CHANGE in found
-    assert WhatIfChange(quantile=0.5) in found
-    assert change._replace(stabilization=timedelta(minutes=6)) in found
-    assert change._replace(stabilization=timedelta(minutes=5)) not in found
-    assert change._replace(gate=False) in found
+    assert PolicyChange.to(quantile=0.5) in found
+    assert change.put("scale_down_stabilization", 360.0) in found
+    assert change.put("scale_down_stabilization", 300.0) not in found
+    assert PolicyChange.to(quantile=0.95, gate=False) in found
 
 
 def test_lead_times_are_those_of_which_forecasts_are_made() -> None:
-    assert [one.lead_time for one in beside(NO_CHANGE, ["lead_time"], NOW)] == [None, *LEADS]
+    assert [one.get("lead_time") for one in beside(NO_CHANGE, ["lead_time"], NOW)] == [
+        None,
+        *(lead.total_seconds() for lead in LEADS),
+    ]

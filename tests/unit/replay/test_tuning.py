@@ -17,8 +17,9 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
 from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.sliders import PolicyChange
 from forecaster.replay.traces import Traces
-from forecaster.replay.tuning import Candidate, DailyCosts, PolicyProposal, Tuning, best, change, judged, tune
+from forecaster.replay.tuning import DailyCosts, PolicyProposal, Tuning, best, change, judged, tune
 from forecaster.report.schemas import schema_of
 from forecaster.report.tuned import tuned_text, tuned_view
 from tests.support.builders import NOON, hpa, minutes, workload
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
     from forecaster.replay.traces import Measurements
 
-PRESENT = Candidate(0.9, minutes(3), minutes(5))
-OTHER = Candidate(0.7, minutes(3), minutes(5))
+PRESENT = PolicyChange.to(quantile=0.9, lead_time=minutes(3), scale_down_stabilization=minutes(5))
+OTHER = PolicyChange.to(quantile=0.7, lead_time=minutes(3), scale_down_stabilization=minutes(5))
 WEB = workload("web", autoscaler=hpa(highest=200))
 NOISE = np.random.default_rng(1).normal(0, 1, 14)
 
@@ -117,9 +118,9 @@ def test_what_is_printed_is_a_policy_that_the_settings_take() -> None:
     settings = parse(yaml.safe_load(text), "tuned")
     (proposal,) = found.proposals
     assert proposal.cost.high < 0
-    assert proposal.chosen.share > 1.0
+    assert proposal.chosen.target_share > 1.0
     policy = settings.policies.of(WEB.id).horizontal
-    assert policy.scale_down_stabilization == proposal.chosen.stabilization
+    assert policy.scale_down_stabilization == proposal.chosen.policy_fields["scale_down_stabilization"]
     assert "confidence" in text
     assert "another target of its HPA: cpu 0.65 instead of 0.5" in text
 

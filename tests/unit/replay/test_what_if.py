@@ -14,7 +14,7 @@ from forecaster.domain.signal import CPU, PODS
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
-from forecaster.replay.sliders import WhatIfChange
+from forecaster.replay.sliders import PolicyChange
 from forecaster.replay.strategies import HPA, gated_with
 from forecaster.replay.traces import Traces
 from forecaster.replay.what_if import WHAT_IF_LENGTH, WhatIf, WhatIfFacts, override_of
@@ -68,7 +68,7 @@ def test_a_forecast_that_has_its_say_takes_pods_and_leaves_less_short() -> None:
 
 def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -> None:
     what_if = WhatIf(facts(standing=Standing.OBSERVE))
-    watched, ungated = what_if.changed(), what_if.changed(WhatIfChange(gate=False))
+    watched, ungated = what_if.changed(), what_if.changed(PolicyChange.to(gate=False))
     assert watched.account.missing == what_if.alone().account.missing
     assert ungated.account.missing < watched.account.missing
 
@@ -76,34 +76,34 @@ def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -
 @pytest.mark.parametrize(
     "change",
     [
-        WhatIfChange(target_share=0.6),
-        WhatIfChange(min_replicas=14),
-        WhatIfChange(quantile=0.5, lead_time=minutes(20)),
-        WhatIfChange(stabilization=minutes(60)),
+        PolicyChange.to(target_share=0.6),
+        PolicyChange.to(min_replicas=14),
+        PolicyChange.to(quantile=0.5, lead_time=minutes(20)),
+        PolicyChange.to(scale_down_stabilization=minutes(60)),
     ],
     ids=["target", "least", "lead time", "stabilization"],
 )
-def test_more_safety_costs_pods(change: WhatIfChange) -> None:
+def test_more_safety_costs_pods(change: PolicyChange) -> None:
     what_if = WhatIf(facts())
     assert what_if.changed(change).account.pod_hours > what_if.changed().account.pod_hours
 
 
 def test_bounds_hold_in_the_hpa_too() -> None:
-    track = WhatIf(facts()).changed(WhatIfChange(max_replicas=7)).track
+    track = WhatIf(facts()).changed(PolicyChange.to(max_replicas=7)).track
     assert track.asked.max() == 7
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        WhatIfChange(quantile=0.2),
-        WhatIfChange(tolerance=2.0),
-        WhatIfChange(min_replicas=9, max_replicas=3),
-        WhatIfChange(stabilization=-minutes(1)),
+        PolicyChange.to(quantile=0.2),
+        PolicyChange.to(tolerance=2.0),
+        PolicyChange.to(min_replicas=9, max_replicas=3),
+        PolicyChange.to(scale_down_stabilization=-minutes(1)),
     ],
     ids=["quantile", "tolerance", "bounds", "stabilization"],
 )
-def test_what_settings_would_refuse_is_refused(change: WhatIfChange) -> None:
+def test_what_settings_would_refuse_is_refused(change: PolicyChange) -> None:
     with pytest.raises(ValueError, match=r"quantile|tolerance|max_replicas|scale_down_stabilization"):
         WhatIf(facts()).changed(change)
 
@@ -128,44 +128,44 @@ def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
         prepared += 1
     assert prepared == 1 + 11 + 1  # all that a slider leads to, the other leads, and what these lead to
     before = what_if.forecasts.copy()
-    what_if.changed(WhatIfChange(lead_time=minutes(10), quantile=0.9))
+    what_if.changed(PolicyChange.to(lead_time=minutes(10), quantile=0.9))
     assert what_if.forecasts == before
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        WhatIfChange(quantile=0.97),
-        WhatIfChange(stabilization=minutes(17)),
-        WhatIfChange(max_replicas=8),
-        WhatIfChange(lead_time=minutes(8)),
-        WhatIfChange(target_share=0.65),
-        WhatIfChange(gate=False),
+        PolicyChange.to(quantile=0.97),
+        PolicyChange.to(scale_down_stabilization=minutes(17)),
+        PolicyChange.to(max_replicas=8),
+        PolicyChange.to(lead_time=minutes(8)),
+        PolicyChange.to(target_share=0.65),
+        PolicyChange.to(gate=False),
     ],
     ids=lambda change: next(iter(change.policy_fields), "target_share"),
 )
-def test_what_a_slider_leads_to_is_replayed_before_and_is_the_same(prepared: WhatIf, change: WhatIfChange) -> None:
+def test_what_a_slider_leads_to_is_replayed_before_and_is_the_same(prepared: WhatIf, change: PolicyChange) -> None:
     found, alone = prepared.replayed[change], WhatIf(facts(standing=Standing.OBSERVE)).changed(change)
     assert found.account == alone.account
     assert found.track.ready.tolist() == alone.track.ready.tolist()
 
 
 def test_the_first_position_of_a_slider_brings_the_others(prepared: WhatIf) -> None:
-    prepared.changed(WhatIfChange(gate=False, quantile=0.9))
-    assert WhatIfChange(gate=False, quantile=0.91) in prepared.replayed
+    prepared.changed(PolicyChange.to(gate=False, quantile=0.9))
+    assert PolicyChange.to(gate=False, quantile=0.91) in prepared.replayed
 
 
 def test_what_is_kept_of_a_restless_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("forecaster.replay.what_if.MOST_KEPT", 60)
     what_if = WhatIf(facts())
     for share in (0.61, 0.72, 0.83):
-        what_if.changed(WhatIfChange(target_share=share, quantile=share))
+        what_if.changed(PolicyChange.to(target_share=share, quantile=share))
         assert len(what_if.replayed) <= 2 * 60
 
 
 def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
     known = facts(tolerance=0.2)
-    change = WhatIfChange(quantile=0.95, tolerance=0.2, stabilization=timedelta(minutes=10))
+    change = PolicyChange.to(quantile=0.95, tolerance=0.2, scale_down_stabilization=timedelta(minutes=10))
     assert override_of(known.workload, known.policy, change) == {
         "match": {"namespace": "shop", "kind": "Deployment", "name": "web"},
         "policy": {"horizontal": {"quantile": 0.95, "scale_down_stabilization": "10m"}},
@@ -181,4 +181,4 @@ def test_a_question_that_comes_is_not_kept_waiting_by_what_is_made_ready(within:
     assert what_if.prepare(lambda: next(asked))
     assert set(what_if.replayed) == known
     assert what_if.prepare(lambda: False)
-    assert WhatIfChange(gate=False) in what_if.replayed
+    assert PolicyChange.to(gate=False) in what_if.replayed

@@ -131,7 +131,7 @@ def test_numbers_and_flags_are_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", [{"quantile": "nan"}, {"quantile": "1e9"}, {"quantile": ""}, {"Quan": "1"}, {"x" * 30: "1"}, {"a": "."}]
+    "query", [{"quantile": "nan"}, {"quantile": "1e9"}, {"quantile": ""}, {"Quan": "1"}, {"x" * 50: "1"}, {"a": "."}]
 )
 def test_what_is_no_number_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(ProblemError) as refused:
