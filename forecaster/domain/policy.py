@@ -140,17 +140,6 @@ class HorizontalPolicy(Section):
             "pods at least. Measured demand is not bounded. Default: no bound."
         ),
     )
-    max_rise_per_hour: Annotated[int | None, Decides(clamp="rise", step=1, most=100, remembers=timedelta(hours=1))] = (
-        Field(
-            None,
-            ge=1,
-            le=MAX_REPLICAS,
-            description=(
-                "How many pods a forecast may add within an hour, above that hour's lowest recommendation, 1–100000. "
-                "Measured demand is not bounded. Default: no bound."
-            ),
-        )
-    )
     outage_hold: Annotated[Duration, Decides(clamp="outage", step=300)] = Field(
         timedelta(0),
         ge=timedelta(0),

@@ -15,7 +15,6 @@ from forecaster.horizontal.clamps import (
     forecast,
     outage_hold,
     present_size,
-    rise,
     stabilization,
 )
 from forecaster.horizontal.clamps.clamp import ClampRule
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 CLAMPS = (
     ClampRule("forecast", forecast.limited, forecast.sentence),
     ClampRule("blast radius", blast_radius.limited, blast_radius.sentence),
-    ClampRule("rise", rise.limited, rise.sentence),
     ClampRule("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
     ClampRule("churn", churn_price.limited, churn_price.sentence),
     ClampRule("outage", outage_hold.limited, outage_hold.sentence),

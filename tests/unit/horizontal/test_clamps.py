@@ -56,27 +56,6 @@ class TestSurge:
         assert one.wanted_replicas == 70
 
 
-class TestRise:
-    def test_a_forecast_adds_no_more_within_an_hour_than_its_ceiling(self) -> None:
-        before = recommended_before((12, 40), (10, 20))
-        one = decided(
-            outlooks(cpu=6.0, cpu_ahead=50.0), state=before, of=workload(replicas=14), under=policy(max_rise_per_hour=8)
-        )
-        assert one.wanted_replicas == 18
-        assert "a forecast adds 8 pods an hour at most" in str(one)
-
-    def test_measured_demand_is_not_bounded(self) -> None:
-        one = decided(outlooks(cpu=25.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(max_rise_per_hour=8))
-        assert one.wanted_replicas == 50
-
-    def test_what_was_recommended_before_the_hour_is_forgotten(self) -> None:
-        before = recommended_before((2, 61), (20, 30))
-        one = decided(
-            outlooks(cpu=6.0, cpu_ahead=50.0), state=before, of=workload(replicas=20), under=policy(max_rise_per_hour=8)
-        )
-        assert one.wanted_replicas == 28
-
-
 class TestChurn:
     def test_one_pod_fewer_has_to_be_wanted_for_the_whole_price(self) -> None:
         assert paid_for(recommended_before((9, 11), (9, 5), (9, 0)), 10, 9, 10.0) == 9
