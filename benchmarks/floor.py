@@ -72,7 +72,7 @@ def rows(count: int) -> list[str]:
         f"| looked at as they are watched, seconds of CPU a cycle | {looking:.2f} |",
         f"| decoded where they are listed ({len(body) / 2**20:.0f} MiB), seconds of CPU a cycle | {listing:.2f} |",
         f"| the plan, all asking for more, seconds of CPU a cycle | {sorted(seconds)[4]:.2f} |",
-        f"| writes of that cycle, by its limits | {len(plan.writes):,} |",
+        f"| changes of that cycle, before its limits | {len(plan.writes):,} |",
     ]
 
 

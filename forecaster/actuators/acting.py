@@ -79,8 +79,9 @@ class FloorActuator:
         writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
         raised = sum(one.floor is not None for one in live)
         limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
+        found, later = self.autoscalers, plan.renewals
         return self.writer.effected(
-            self.autoscalers, writes, plan.refusals, now, limits=limits, take=take, raised=raised
+            found, writes, plan.refusals, now, limits=limits, take=take, meanwhile=later, raised=raised
         )
 
     def _kept_while_unjudged(

@@ -8,7 +8,6 @@ owner stated lies in an annotation beside it, written in the same request, and i
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +41,8 @@ class FloorPlan(NamedTuple):
     memory: Memory
     fleet: list[int]
     """Pods of each HPA in mode floor, or with a value of ours."""
+    renewals: dict[tuple[str, ...], Write]
+    """Renewals of floors whose change may have to wait: where many move in every cycle, some wait for long."""
 
 
 def floor_plan(
@@ -59,17 +60,19 @@ def floor_plan(
     targets = Counter(one.target for one in autoscalers)
     concerned = [one for one in autoscalers if not one.deleted and (_marked(one) or floored(one.target))]
     remembered: dict[tuple[str, ...], Seen] = {}
-    writes, refusals = [], []
+    writes, refusals, renewals = [], [], dict[tuple[str, ...], Write]()
     for one in concerned:
         offer = offers.get(one.target) or FloorOffer(None)
         seen = remembered[one.key] = looked(memory.get(one.key), one.uid, offer.floor, now, rules.lower_after)
         ours = floored(one.target)
         match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
             case Write() as write:
-                writes.append(replace(write, meanwhile=_meanwhile(write, now, rules)))
+                writes.append(write)
+                if write.move and one.floor and _renewal_due(one.floor, now, rules):
+                    renewals[one.key] = _floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules)
             case WriteRefusal() as refusal if ours or one.fault or one.misread:
                 refusals.append(refusal)
-    return FloorPlan(writes, refusals, remembered, [one.replicas for one in concerned])
+    return FloorPlan(writes, refusals, remembered, [one.replicas for one in concerned], renewals)
 
 
 def _marked(one: LiveAutoscaler) -> bool:
@@ -226,14 +229,3 @@ def _watch(one: LiveAutoscaler, change: Change, now: datetime, rules: FloorSetti
 def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bool:
     """Whether a floor is in the second half of its time, or ends later than settings and clock allow."""
     return not rules.expires_after / 2 <= floor.expires - now <= rules.expires_after + timedelta(minutes=1)
-
-
-def _meanwhile(write: Write, now: datetime, rules: FloorSettings) -> Write | None:
-    """Return the renewal of a floor whose change may have to wait: where many move in every cycle, some wait for long.
-
-    The floor acts within one sync of the HPA and past every policy of its `behavior`, so it has limits of its own.
-    """
-    one = write.autoscaler
-    if write.move is None or one.floor is None or not _renewal_due(one.floor, now, rules):
-        return None
-    return _floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules)

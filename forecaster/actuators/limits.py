@@ -35,11 +35,6 @@ class Move(NamedTuple):
     """What the measured demand alone asks for: no limit holds that back."""
 
     @property
-    def raises(self) -> bool:
-        """Whether the count goes up."""
-        return self.asked > self.written
-
-    @property
     def lowers(self) -> bool:
         """Whether the count goes down."""
         return self.asked < self.written
@@ -79,7 +74,7 @@ class CycleLimits:
             return measured if measured > move.written else None
         growth = max(LEAST_GROWTH, int(self.most_growth * there))
         count = max(min(move.asked, there + min(growth, self.pods)), measured)
-        return None if move.raises and count <= move.written else count
+        return None if count <= move.written < move.asked else count
 
     def charge(self, move: Move) -> None:
         """Take a move from the limits, once it is written: one that failed or was refused costs nothing."""

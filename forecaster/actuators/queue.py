@@ -13,7 +13,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from forecaster.actuators.limits import CycleLimits, Move, mass_fall
 from forecaster.actuators.room import TakeRoom, fitting, unbounded
@@ -24,7 +24,7 @@ from forecaster.errors import unexpected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.settings import ActingSettings
@@ -45,6 +45,8 @@ FIRST, RAISES, LOWERS = range(3)
 """Order of changes: what is not limited and what is worse off, raises, what takes pods away."""
 
 W = TypeVar("W", bound=ClusterWrite)
+K = TypeVar("K")
+S = TypeVar("S")
 
 
 class Outcome(NamedTuple, Generic[W]):
@@ -63,6 +65,8 @@ class Round:
     """None: what a person asks for by command has no limits."""
     take: TakeRoom = unbounded
     """Room that quotas leave for more pods."""
+    meanwhile: Mapping[tuple[str, ...], Any] = field(default_factory=dict)
+    """Changes that keep an object as it is while its own one waits, by key."""
     refused: list[WriteRefusal] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     """A line for each write that failed, and for what was left."""
@@ -84,14 +88,10 @@ class WriteTurns:
         turns: list[tuple[bool, bool, bool, int, int, W]] = []
         for write in sorted(writes, key=lambda each: (places.get(each.subject.key, -1), *_urgency(each))):
             namespace, lowers = namespace_of(write), _class(write) == LOWERS
-            order = (self.failed_before(write), namespace in failing, lowers, ranks[namespace], len(turns))
+            order = (write.subject.key in self.failed, namespace in failing, lowers, ranks[namespace], len(turns))
             turns.append((*order, write))
             ranks[namespace] += 1
         return [write for *_, write in sorted(turns, key=lambda turn: turn[:5])]
-
-    def failed_before(self, write: ClusterWrite) -> bool:
-        """Whether the last write of this object failed."""
-        return write.subject.key in self.failed
 
     def note(self, write: ClusterWrite, *, failed: bool) -> None:
         """Remember what became of a write."""
@@ -137,13 +137,14 @@ class WriteQueue:
         *,
         limits: CycleLimits | None = None,
         take: TakeRoom = unbounded,
+        meanwhile: Mapping[tuple[str, ...], W] | None = None,
         **ours: int,
     ) -> Effected:
         """What a look at the cluster comes to: refusals are said, the rest is written; `ours` is what bears a mark.
 
         Of `unseen` workloads, which were not looked at this time, what lasted at their last look still does.
         """
-        found = Round(now, limits, take, list(refusals))
+        found = Round(now, limits, take, meanwhile or {}, list(refusals))
         outcomes: Counter[tuple[str, str]] = Counter()
         done: Counter[tuple[str, str]] = Counter()
         for write, error in self.carried_out(cluster, self._braked(writes, found), found):
@@ -175,7 +176,7 @@ class WriteQueue:
             if self.seconds() > until or not self.fence.valid():
                 found.failures.extend(self._left([write, *queue, *late]))
                 return
-            again, error = self.turns.failed_before(write), self._tried(cluster, admitted, found)
+            again, error = write.subject.key in self.turns.failed, self._tried(cluster, admitted, found)
             yield Outcome(admitted, error)
             if error is None:
                 troubles = 0
@@ -212,7 +213,7 @@ class WriteQueue:
             WriteRefusal(one.subject, RefusalReason.BRAKED, f"{one} waits, {since}: {why}") for one in held
         ]
         others = [write for write in writes if not (write.move and write.move.lowers)]
-        return [*others, *(write.meanwhile for write in held if write.meanwhile)]
+        return [*others, *(found.meanwhile[key] for one in held if (key := one.subject.key) in found.meanwhile)]
 
     def _brake_since(self, falling: int, now: datetime) -> datetime | None:
         """Return since when the brake is on. A person's word lifts it for a while; it stays on until then."""
@@ -227,13 +228,13 @@ class WriteQueue:
         if not isinstance(admitted, WriteRefusal):
             return admitted
         found.refused.append(admitted)
-        return write.meanwhile
+        return found.meanwhile.get(write.subject.key)
 
     def _tried(self, cluster: WrittenCluster[W], write: W, found: Round) -> Exception | None:
-        """Write one object, and charge the limits with what was written or may have been."""
+        """Write one object, and charge the limits with what was written."""
         error = self._written(cluster, write, found.now)
         self.turns.note(write, failed=self._outcome(error) == "failed")
-        if found.limits and write.move and (error is None or isinstance(error, UnreachableError)):
+        if found.limits and write.move and error is None:
             found.limits.charge(write.move)
         return error
 
@@ -296,6 +297,44 @@ class WriteQueue:
         if error is None:
             return "dry-run" if self.acting.dry_run else "written"
         return "conflict" if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT else "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An object that could not be read."""
+
+    workload: WorkloadId
+    name: str
+    version: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return the identity of the object."""
+        return self.workload.namespace, self.name
+
+
+def read_each(
+    read: Callable[[K], S | None], wanted: Iterable[tuple[WorkloadId, str, K]]
+) -> tuple[list[S], list[WriteRefusal]]:
+    """Read objects one after the other; one that may not be read is refused, and the others are read.
+
+    Raises:
+        UnreachableError: the API server has not answered several times in a row.
+    """
+    objects, refused, silent = list[S](), list[WriteRefusal](), 0
+    for workload, name, key in wanted:
+        try:
+            found = read(key)
+        except Exception as error:
+            silent = silent + 1 if isinstance(error, UnreachableError) else 0
+            if silent == MAX_TROUBLE:
+                raise
+            one = Unread(workload, name)
+            refused.append(WriteRefusal(one, RefusalReason.UNREADABLE, f"{workload}: {name}: {error_text(error)}"))
+        else:
+            silent = 0
+            objects += [] if found is None else [found]
+    return objects, refused
 
 
 def _within(write: W, limits: CycleLimits | None, take: TakeRoom) -> W | WriteRefusal:

@@ -136,11 +136,6 @@ class ResizeWrite:
         limited = {Change.RESIZE, Change.RESTORE, Change.ROLL_BACK}
         return Move() if self.change in limited else None
 
-    @property
-    def meanwhile(self) -> ResizeWrite | None:
-        """Nothing: a size does not expire."""
-        return None
-
     def __str__(self) -> str:
         return f"{self.pod}: size {sizes_text(self.sizes)}"
 

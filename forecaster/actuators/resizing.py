@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from forecaster.actuators.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
+from forecaster.actuators.queue import read_each
 from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
 from forecaster.actuators.rollback import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.writes import Change, WrittenCluster
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.rollback import Health, HealthAt
     from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings
+    from forecaster.actuators.writes import WriteRefusal
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import Resources, WorkloadId
@@ -83,7 +85,7 @@ class ResizeActuator:
         """
         wanted = sizes_wanted(self.offered, now, self._in_place)
         watched = self._with_health([*self.pods.marked(), *self._left_behind(now)], now)
-        found = self._candidates(wanted, occupied(watched, now, self.rules), now)
+        found, unread = self._candidates(wanted, occupied(watched, now, self.rules), now)
         around = cache(self.pods.around)
         evictions = self._evictions(watched, now)
         plan = resize_plan(watched, found or [], wanted, self._sized, around, now, self.rules, evictions)
@@ -91,7 +93,9 @@ class ResizeActuator:
         unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
         fleet = len(wanted.keys() | {one.workload for one in watched})
         limits = CycleLimits(fleet, most_workloads(fleet, self.rules.most_workloads))
-        done = self.writer.effected(self.pods, plan.writes, plan.refusals, now, unseen, limits=limits, watched=kept)
+        done = self.writer.effected(
+            self.pods, plan.writes, [*plan.refusals, *unread], now, unseen, limits=limits, watched=kept
+        )
         evicted = (one.pod.key for one in plan.writes if one.change is Change.EVICT)
         self.tried |= dict.fromkeys(evicted, now) if done.leading else {}
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
@@ -134,22 +138,23 @@ class ResizeActuator:
 
     def _candidates(
         self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
-    ) -> list[ResizablePod] | None:
+    ) -> tuple[list[ResizablePod] | None, list[WriteRefusal]]:
         """Return one pod of each workload with pods of another size; None where pods are not watched."""
         due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in wanted.items() if id_ not in busy}
         running = self.running(due) if due else iter(())
         if running is None:
-            return None
+            return None, []
         others: dict[WorkloadId, list[tuple[str, str]]] = defaultdict(list)
         for id_, namespace, name, size in running:
             if requirements_of(size) != due[id_]:
                 others[id_].append((namespace, name))
         self.turn += 1
-        chosen = (sorted(pods)[self.turn % len(pods)] for pods in islice(others.values(), MOST_WORKLOADS))
-        pods = [one for namespace, name in chosen if (one := self.pods.of(namespace, name))]
+        turns = islice(((id_, sorted(pods)[self.turn % len(pods)]) for id_, pods in others.items()), MOST_WORKLOADS)
+        chosen = ((id_, key[1], key) for id_, key in turns)
+        pods, unread = read_each(lambda key: self.pods.of(*key), chosen)
         beside = self.neighbours(now) if pods else Neighbours()
         pods = [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
-        return self._with_health(pods, now)
+        return self._with_health(pods, now), unread
 
     def _with_health(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
         """Return the pods with the errors of their workloads, for observed pods and those that may be resized."""

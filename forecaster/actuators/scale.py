@@ -142,11 +142,6 @@ class ScaleWrite:
             return None
         return Move(self.replicas, one.replicas, one.pods, self.measured)
 
-    @property
-    def meanwhile(self) -> ScaleWrite | None:
-        """Nothing: a count does not expire."""
-        return None
-
     def __str__(self) -> str:
         return f"{self.workload}: replicas {self.replicas}"
 

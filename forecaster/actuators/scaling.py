@@ -11,6 +11,7 @@ import numpy as np
 
 from forecaster.actuators.acting import explained
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits
+from forecaster.actuators.queue import read_each
 from forecaster.actuators.rollback import UNKNOWN, looked_since, unseen
 from forecaster.actuators.room import no_quotas
 from forecaster.actuators.scale import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.scale import LiveScale
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.actuators.values import LiveAutoscaler
+    from forecaster.actuators.writes import WriteRefusal
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
@@ -78,27 +80,31 @@ class ScaleActuator:
         """
         offers = count_offers(self.offered, now, self._scaled)
         self.memory = remembered(self.memory, offers, now, self.rules)
-        live = self._live(offers, now)
+        live, unread = self._live(offers, now)
         leaving = measured_counts(self.offered, now, (one.id for one in live if not self._scaled(one.id)))
         plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, leaving)
         writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
-        others = offers.keys() - {one.id for one in live}
+        others = offers.keys() - {one.id for one in live} - {one.subject.workload for one in unread}
         limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
         return self.writer.effected(
-            self.scales, writes, plan.refusals, now, others, limits=limits, take=take, scaled=scaled
+            self.scales, writes, [*plan.refusals, *unread], now, others, limits=limits, take=take, scaled=scaled
         )
 
     def _scaled(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "scale"
 
-    def _live(self, offers: Mapping[WorkloadId, CountOffer], now: datetime) -> list[LiveScale]:
+    def _live(
+        self, offers: Mapping[WorkloadId, CountOffer], now: datetime
+    ) -> tuple[list[LiveScale], list[WriteRefusal]]:
         """The marked ones, and as many of those to look at as one cycle may change, with what else scales them."""
         marked = {one.id: one for one in self.scales.marked()}
         others = (id_ for id_ in to_look_at(offers, self.memory, now, self.rules) if id_ not in marked)
-        found = [*marked.values(), *filter(None, map(self.scales.of, islice(others, MOST_WORKLOADS)))]
+        wanted = ((id_, id_.name, id_) for id_ in islice(others, MOST_WORKLOADS))
+        read, unread = read_each(self.scales.of, wanted)
+        found = [*marked.values(), *read]
         if not found:
-            return []
+            return [], unread
         scalers: dict[WorkloadId, list[str]] = defaultdict(list)
         for one in self.autoscalers():
             scalers[one.target].append(f"HPA {one.name}")
@@ -106,7 +112,7 @@ class ScaleActuator:
         for id_ in [one.id for one in found if beside.scaled_object(one.id)]:
             scalers[id_].append(str(beside.scaled_object(id_)))
         health = self.health({one.id: looked_since(one.watch, now, self.rules) for one in found}, now)
-        return [
+        found = [
             replace(
                 one,
                 scalers=tuple(scalers[one.id]),
@@ -115,6 +121,7 @@ class ScaleActuator:
             )
             for one in found
         ]
+        return found, unread
 
 
 def _held(id_: WorkloadId, beside: Neighbours) -> str:

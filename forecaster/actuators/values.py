@@ -108,8 +108,6 @@ class Write:
     backed_off_until: datetime | None = None
     watch: Watch = None
     """What is written down to be watched, or held, afterwards."""
-    meanwhile: Write | None = None
-    """The renewal of a floor while its change waits."""
 
     @property
     def subject(self) -> LiveAutoscaler:

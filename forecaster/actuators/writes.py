@@ -125,10 +125,6 @@ class ClusterWrite(Protocol):
     def move(self) -> Move | None:
         """The count that is changed; None for a change to which no limit applies."""
 
-    @property
-    def meanwhile(self) -> Self | None:
-        """What keeps the object as it is while this change waits; None where nothing has to be written."""
-
     def facts(self) -> dict[str, object]:
         """Return the fields of the audit line."""
 

@@ -51,6 +51,7 @@ def carried(
     """Carry a plan out once; each write goes to the `cluster`, if there is one."""
     taken = cluster or Accepting()
     queue = WriteQueue("test", Fence(), ActingSettings(), Log(taken), seconds=lambda: 0.0)
-    found = Round(NOON, CycleLimits.of(plan.fleet, rules), take, list(plan.refusals))
+    meanwhile = getattr(plan, "renewals", {})
+    found = Round(NOON, CycleLimits.of(plan.fleet, rules), take, meanwhile, list(plan.refusals))
     done = [outcome.write for outcome in queue.carried_out(taken, plan.writes, found)]
     return Carried(done, found.refused)

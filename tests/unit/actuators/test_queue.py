@@ -92,13 +92,12 @@ def test_floors_that_are_held_by_the_brake_do_not_run_out() -> None:
     hpas = [replace(live_hpa(f"w{n}", 9), marked=True, floor=due, writers=frozenset({MANAGER})) for n in range(20)]
     cluster = FakeAutoscalers.of(*hpas)
     renewed = WrittenFloor(2, NOON + timedelta(minutes=15))
-    writes = [
-        Write(one, Change.RESTORE, 2, "gone", meanwhile=Write(one, Change.RENEW, 9, "its change waits", renewed))
-        for one in hpas
-    ]
+    writes = [Write(one, Change.RESTORE, 2, "gone") for one in hpas]
+    renewals = {one.key: Write(one, Change.RENEW, 9, "its change waits", renewed) for one in hpas}
     queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster))
     limits = CycleLimits.of([4] * 20, FloorSettings(enabled=True))
-    assert queue.effected(cluster, writes, [], NOON, limits=limits).writes == {("renew", "written"): 20}
+    found = queue.effected(cluster, writes, [], NOON, limits=limits, meanwhile=renewals)
+    assert found.writes == {("renew", "written"): 20}
     assert {(one.min_replicas, one.floor) for one in cluster.listed()} == {(9, renewed)}
 
 

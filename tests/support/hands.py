@@ -1,0 +1,166 @@
+"""Everything that writes, composed over a fake API server: modes floor, scale and in-place, their undo and release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from forecaster.actuators.acting import FloorActuator
+from forecaster.actuators.autoscalers import Autoscalers
+from forecaster.actuators.floor import released
+from forecaster.actuators.queue import WriteQueue
+from forecaster.actuators.release import Released, release
+from forecaster.actuators.resize import undone as size_undone
+from forecaster.actuators.resizes import Resizes
+from forecaster.actuators.resizing import ResizeActuator
+from forecaster.actuators.scale import undone
+from forecaster.actuators.scales import Scales
+from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
+from forecaster.domain.decision import Reason, Resize
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+from forecaster.publish.publisher import OfferPublisher
+from forecaster.resources.neighbours import Neighbours
+from forecaster.sources.live_objects import BUILT_IN_KINDS
+from tests.support.fake_api_server import OWNER
+from tests.support.fences import Fence, Log
+from tests.support.recommendations import NOON, recommendation, signal_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+    from datetime import datetime
+
+    from forecaster.domain.report import Effected
+    from tests.support.fake_api_server import Document, FakeApiServer
+
+MIB = 2**20
+SMALL, LARGE = (Resources(cpu_request=cpu, memory_request=memory * MIB) for cpu, memory in ((0.1, 64.0), (0.3, 128.0)))
+MODES = ("floor", "scale", "resize")
+POLICIES: dict[str, Document] = {
+    "floor": {"mode": "floor"},
+    "scale": {"mode": "scale", "horizontal": {"min_replicas": 1, "max_replicas": 20}},
+    "resize": {"vertical": {"mode": "in-place"}},
+    "observe": {},
+}
+KIND = {"floor": "Deployment", "scale": "Deployment", "resize": "StatefulSet"}
+
+
+def path_of(mode: str, namespace: str, name: str = "web") -> str:
+    """Where the object lies that a mode writes."""
+    if mode == "floor":
+        return f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/{name}"
+    if mode == "scale":
+        return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+def object_of(mode: str, name: str = "web") -> Document:
+    """An object as its owner applied it: a floor of 2, three replicas, or a small pod."""
+    claim = {"manager": OWNER, "operation": "Update", "time": (NOON - timedelta(days=1)).isoformat()}
+    if mode == "floor":
+        target = {"kind": "Deployment", "name": name}
+        claim["fieldsV1"] = {"f:spec": {"f:minReplicas": {}}}  # type: ignore[assignment]
+        spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 20}
+        return {"metadata": {"managedFields": [claim]}, "spec": spec, "status": {"currentReplicas": 4}}
+    if mode == "scale":
+        claim["fieldsV1"] = {"f:spec": {"f:replicas": {}}}  # type: ignore[assignment]
+        return {"metadata": {"managedFields": [claim]}, "spec": {"replicas": 3}, "status": {"replicas": 3}}
+    owner = {"kind": "StatefulSet", "name": name, "controller": True}
+    requests = {"cpu": "100m", "memory": "64Mi"}
+    container = {"name": "app", "resources": {"requests": requests, "limits": {}}}
+    status = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+    meta = {"ownerReferences": [owner], "labels": {}, "annotations": {}}
+    return {"metadata": meta, "spec": {"containers": [container], "nodeName": "n1"}, "status": status}
+
+
+def value_of(document: Document) -> Any:
+    """The field that is written."""
+    spec = document["spec"]
+    return spec.get("minReplicas", spec.get("replicas")) or spec["containers"][0]["resources"]["requests"]["cpu"]
+
+
+WISHED = {"floor": 7, "scale": 6, "resize": "300m"}
+STATED = {"floor": 2, "scale": 3, "resize": "100m"}
+
+
+@dataclass
+class Hands:
+    """One process over the workloads of some namespaces, which remembers what was written by none before it."""
+
+    server: FakeApiServer
+    mode: str
+    now: datetime = NOON
+    acts: bool = True
+    """False: policies only observe, so that what was written is undone."""
+    reactive: int = 3
+    written: list[Document] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        none = Neighbours()
+        self.policies = Policies(Policy.model_validate(POLICIES[self.mode if self.acts else "observe"]))
+        queue = WriteQueue(self.mode, Fence(), ActingSettings(), Log(self), seconds=lambda: 0.0)
+        client = self.server.client()
+        if self.mode == "floor":
+            hpas, rules = Autoscalers(client), FloorSettings(enabled=True, lower_after=timedelta(minutes=1))
+            self.actuator: Any = FloorActuator(hpas, queue, self.policies, rules, lambda _: none)
+        elif self.mode == "scale":
+            scales, counts = Scales(client, BUILT_IN_KINDS), ScaleSettings(enabled=True)
+            self.actuator = ScaleActuator(scales, list, queue, self.policies, counts, lambda _: none)
+        else:
+            sizes = ResizeSettings(enabled=True)
+            pods, running = Resizes(client, lambda id_: id_), self._running
+            self.actuator = ResizeActuator(pods, running, queue, self.policies, sizes, lambda _: none)
+        self.publisher = OfferPublisher(self.policies, {self.mode: self.actuator})
+
+    def cycle(self) -> Effected:
+        """One cycle, in which more is asked for while the mode is on."""
+        self.publisher.publish(self.now, [self._asked(id_) for id_ in self._workloads()])
+        done: Effected = self.actuator.act(self.now)
+        self.now += timedelta(minutes=1)
+        return done
+
+    def cycles(self, count: int) -> None:
+        """Some cycles."""
+        for _ in range(count):
+            self.cycle()
+
+    def _workloads(self) -> list[WorkloadId]:
+        found = (path.split("/") for path in self.server.objects)
+        return sorted({WorkloadId(parts[-3], KIND[self.mode], parts[-1]) for parts in found})
+
+    def _asked(self, id_: WorkloadId) -> Any:
+        wished = {"floor": 7, "scale": 6}.get(self.mode, 2) if self.acts else self.reactive
+        one = recommendation(id_, at=self.now, now=3, replicas=wished, reason=Reason.FORECAST)
+        view = replace(signal_view("cpu", self.now), forecast_replicas=wished, reactive_replicas=self.reactive)
+        size = ContainerSize("app", SMALL, LARGE, None, None, "")
+        return replace(one, signals=(view,), clamps=(), resources=Resize(LARGE, Reason.SIZED, "sized", (size,)))
+
+    def _running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
+        for path, one in list(self.server.objects.items()):
+            namespace, name = path.split("/")[-3], path.split("/")[-1]
+            if (id_ := WorkloadId(namespace, "StatefulSet", name)) in wanted:
+                yield id_, namespace, name, SMALL if _is_small(one) else LARGE
+
+
+def _is_small(one: Document) -> bool:
+    return bool(one["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "100m")
+
+
+def released_objects_of(server: FakeApiServer, mode: str, now: datetime, *, expired: bool = False) -> list[Released]:
+    """`forecaster release`, or the expiry, over the objects of one mode."""
+    client, undo = server.client(), UNDO[mode]
+    cluster: Any = {"floor": Autoscalers, "scale": Scales, "resize": Resizes}[mode](client, *_MORE[mode])
+    marked = cluster.listed(marked=True) if mode == "floor" else cluster.marked(**_ALL[mode])
+    return list(release(cluster, marked, lambda one: undo(one, now, expired), now))
+
+
+UNDO: dict[str, Callable[[Any, datetime, bool], Any]] = {
+    "floor": lambda one, now, expired: released(one, now, expired=expired),
+    "scale": lambda one, _, __: undone(one, "released by command"),
+    "resize": lambda one, _, __: size_undone(one, "released by command"),
+}
+_MORE: dict[str, tuple[Any, ...]] = {"floor": (), "scale": (BUILT_IN_KINDS,), "resize": (lambda id_: id_,)}
+_ALL: dict[str, dict[str, bool]] = {"scale": {}, "resize": {"settled": True}}

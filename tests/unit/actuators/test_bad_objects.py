@@ -1,0 +1,142 @@
+"""Objects of bad owners in every plan, write, undo, release and expiry: each harms itself only, one and all at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from forecaster.kube.client import UnreachableError
+from tests.support.fake_api_server import FakeApiServer
+from tests.support.hands import MODES, STATED, WISHED, Hands, object_of, path_of, released_objects_of, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from forecaster.kube.connections import RawRequest
+    from tests.support.fake_api_server import Document
+
+GOOD = ("alpha", "middle", "zulu")
+"""Namespaces before, between and after those of the bad ones."""
+FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":2000000000,"why":"x"}'
+
+
+class Bad(NamedTuple):
+    """How an object is bad: what its writes are answered, or what it says."""
+
+    answer: int | Exception | None = None
+    spoil: Callable[[Document, str], None] = lambda _, __: None
+
+
+def hostile(one: Document, _mode: str) -> None:
+    marks = {
+        "watched": FOREVER,
+        "min-replicas-before": "9" * 400,
+        "replicas-before": "-1",
+        "floor-expires": "9999-12-31T23:59:59-23:59",
+        "size-before": "[" * 5000,
+        "floor-backed-off-until": "0001-01-01T00:00:00+23:59",
+        "mode": "scale\x00",
+    }
+    meta = one["metadata"]
+    meta["annotations"] = {f"forecaster.dev/{name}": text for name, text in marks.items()}
+    meta["labels"] = {"forecaster.dev/floor": "x", "forecaster.dev/scale": "x", "forecaster.dev/resize": "watched"}
+
+
+def enormous(one: Document, mode: str) -> None:
+    one["metadata"]["annotations"] = {"forecaster.dev/watched": "x" * 250_000, "note": "y" * 250_000}
+    if mode == "floor":
+        one["spec"] |= {"minReplicas": 2_000_000_000, "maxReplicas": 2_147_483_647}
+        one["status"]["currentReplicas"] = 2_000_000_000
+    elif mode == "scale":
+        one["spec"]["replicas"] = one["status"]["replicas"] = 2_000_000_000
+
+
+def owned(one: Document, _mode: str) -> None:
+    one["metadata"]["ownerReferences"] = [{"kind": "Shop", "name": "web", "controller": True}]
+
+
+BAD = {
+    "slow": Bad(UnreachableError("no answer within 2 s")),
+    "forbidden": Bad(403),
+    "deleted meanwhile": Bad(404),
+    "always changing": Bad(409),
+    "invalid": Bad(422),
+    "busy": Bad(429),
+    "its webhook fails": Bad(500),
+    "an error of ours": Bad(ValueError("unexpected")),
+    "hostile": Bad(spoil=hostile),
+    "enormous": Bad(spoil=enormous),
+    "owned by another": Bad(spoil=owned),
+}
+
+
+class Cluster:
+    """Good objects, and bad ones in namespaces of their own, which come first, last and between."""
+
+    def __init__(self, mode: str, bad: dict[str, Bad]) -> None:
+        self.mode, self.server = mode, FakeApiServer()
+        self.answers = {f"bad-{number}": one.answer for number, one in enumerate(bad.values())}
+        for namespace in GOOD:
+            self.server.add(path_of(mode, namespace), object_of(mode))
+        for namespace, one in zip(self.answers, bad.values(), strict=True):
+            spoilt = object_of(mode)
+            one.spoil(spoilt, mode)
+            self.server.add(path_of(mode, namespace), spoilt)
+
+    def turn_bad(self) -> None:
+        """From now on writes and reads of the bad objects are answered as they are."""
+        self.server.fault = self._answer
+
+    def _answer(self, request: RawRequest) -> int | Exception | None:
+        answers = self.answers.items()
+        return next((answer for name, answer in answers if f"/namespaces/{name}/" in request.target), None)
+
+    def good(self) -> list[object]:
+        return [value_of(self.server.objects[path_of(self.mode, namespace)]) for namespace in GOOD]
+
+
+CASES = [*([name] for name in BAD), list(BAD)]
+IDS = [*BAD, "all at once"]
+
+
+@pytest.mark.parametrize("names", CASES, ids=IDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_others_are_written_in_the_first_cycle(mode: str, names: list[str]) -> None:
+    cluster = Cluster(mode, {name: BAD[name] for name in names})
+    cluster.turn_bad()
+    Hands(cluster.server, mode).cycle()
+    assert cluster.good() == [WISHED[mode]] * len(GOOD)
+
+
+@pytest.mark.parametrize("names", CASES, ids=IDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_others_are_undone_when_the_mode_is_left(mode: str, names: list[str]) -> None:
+    cluster = Cluster(mode, {name: BAD[name] for name in names})
+    hands = Hands(cluster.server, mode)
+    hands.cycles(4)
+    assert cluster.good() == [WISHED[mode]] * len(GOOD)
+    cluster.turn_bad()
+    left = Hands(cluster.server, mode, hands.now, acts=False, reactive=1)
+    left.actuator.writer.fence.resumed_at = left.now  # all of them at once is what the brake is for
+    left.cycles(3)
+    assert cluster.good() == [STATED[mode]] * len(GOOD)
+
+
+@pytest.mark.parametrize("names", CASES, ids=IDS)
+@pytest.mark.parametrize(
+    ("mode", "expired"), [("floor", True), *((mode, False) for mode in MODES)], ids=["expiry", *MODES]
+)
+def test_release_and_expiry_go_on_past_them_and_name_them(mode: str, names: list[str], *, expired: bool) -> None:
+    cluster = Cluster(mode, {name: BAD[name] for name in names})
+    hands = Hands(cluster.server, mode)
+    hands.cycles(4)
+    assert cluster.good() == [WISHED[mode]] * len(GOOD)
+    cluster.turn_bad()
+    later = hands.now + timedelta(hours=1)
+    lines = released_objects_of(cluster.server, mode, later, expired=expired)
+    assert cluster.good() == [STATED[mode]] * len(GOOD)
+    assert sum(line.done for line in lines) >= len(GOOD)
+    unread = [line.line for line in lines if not line.done]
+    assert all("bad-" in line for line in unread)
