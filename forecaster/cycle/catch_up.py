@@ -85,8 +85,8 @@ def _follow(history: Histories, before: dict[WorkloadId, str], signal: Signal, n
 
 
 def _pods_first(gaps: Sequence[Gap]) -> list[Gap]:
-    """Minutes before five minutes, and ready pods before what is held against them."""
-    return sorted(gaps, key=lambda gap: (gap.step, gap.signal != PODS))
+    """Minutes before five minutes, ready pods before what is held against them, and what is missing longest first."""
+    return sorted(gaps, key=lambda gap: (gap.step, gap.signal != PODS, gap.start))
 
 
 def _ask(

@@ -32,7 +32,9 @@ EMPTY_PATIENCE = timedelta(days=1)
 however long it lasts, and a clock that is hours ahead makes every answer empty. As long as what is learned of a
 workload is kept."""
 COLLAPSED = 0.5
-"""Share of a fleet, a namespace or a kind: so many gone at once mean an incomplete source."""
+"""Share of a namespace or a kind: so many gone at once mean an incomplete source."""
+COLLAPSED_FLEET = 1 / 3
+"""Share of the whole fleet that means an incomplete source: one shard of three of kube-state-metrics is away."""
 MIN_COLLAPSE = 3
 """Workloads of a namespace or kind whose loss is no single deletion."""
 NOTHING_LOST: Mapping[WorkloadId, str] = MappingProxyType({})
@@ -115,7 +117,7 @@ def _sizes(ids: Iterable[WorkloadId]) -> Counter[str]:
 def _collapsed(group: str, gone: int, known: int) -> bool:
     """An empty answer is a collapse of any fleet; of a namespace or a kind, several workloads at once are."""
     if group == "in all":
-        return gone == known or (gone >= MIN_COLLAPSE and gone >= COLLAPSED * known)
+        return gone == known or (gone >= MIN_COLLAPSE and gone >= COLLAPSED_FLEET * known)
     return gone >= MIN_COLLAPSE and gone >= COLLAPSED * known
 
 

@@ -100,7 +100,10 @@ class SecureListening:
         )
 
     def _stand_before(self, connections: AsyncApiClient) -> UpstreamAdapter:
-        return UpstreamAdapter(connections, self._learn, time.monotonic)
+        def fails(why: str) -> None:
+            self._audit.note("upstream_adapter_fails", why=why)
+
+        return UpstreamAdapter(connections, self._learn, time.monotonic, fails)
 
     def _learn(self, found: Discovery) -> None:
         self.discovered(found)

@@ -45,10 +45,15 @@ class UpstreamAdapter:
     """Passes value calls on, and adds the adapter's metrics to discovery."""
 
     def __init__(
-        self, connections: Connected, learned: Callable[[Discovery], None], clock: Callable[[], float]
+        self,
+        connections: Connected,
+        learned: Callable[[Discovery], None],
+        clock: Callable[[], float],
+        fails: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """Prepare the way to the adapter; `fails` hears why it did not answer, or answered with an error of its own."""
         self._connections = connections
-        self._learned = learned
+        self._learned, self._fails = learned, fails
         self._clock = clock
         self._breaker = Breaker()
         self._waiting = 0
@@ -67,7 +72,7 @@ class UpstreamAdapter:
             return AWAY
         self._waiting += 1
         try:
-            found = await self._connections.exchange(RawRequest("GET", target_of(request)))
+            found = await self._exchange(target_of(request))
         except UnreachableError:
             self._breaker.failed(self._clock())
             return AWAY
@@ -76,10 +81,21 @@ class UpstreamAdapter:
         self._breaker.answered()
         return HttpReply(found.status, found.body, found.content_type.encode("latin-1") or b"application/json")
 
+    async def _exchange(self, target: str) -> RawAnswer:
+        """Send one request, and report a failure. Raises UnreachableError."""
+        try:
+            found = await self._connections.exchange(RawRequest("GET", target))
+        except UnreachableError as error:
+            self._fails(str(error))
+            raise
+        if found.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._fails(f"it answered {found.status}")
+        return found
+
     async def look(self) -> None:
         """Learn which metrics it has. When it is away, they are still listed: they will be back."""
         try:
-            answer = await self._connections.exchange(RawRequest("GET", DISCOVERY))
+            answer = await self._exchange(DISCOVERY)
         except UnreachableError:
             return
         found = _resources(answer)

@@ -61,12 +61,16 @@ SEVERAL_OBJECTS = (
     "its series are those of several objects, of more than one cluster: state the one that is meant in queries.labels"
 )
 
+NOTHING_LISTED = "no workload is listed: no series tells the replicas of any "
+
 NOT_HONOURED = "those of kube-state-metrics itself (label exported_pod): scrape it with honor_labels: true"
 
 
 def of_series(told: Inventory) -> tuple[tuple[str, ...], dict[WorkloadId, str]]:
     """Return the faults and incomplete parts of usage: they hold whatever source provides counts and HPAs."""
-    faults = tuple(one for one in told.faults if one.endswith((SEVERAL_OBJECTS, NOT_HONOURED)))
+    faults = tuple(
+        one for one in told.faults if one.endswith((SEVERAL_OBJECTS, NOT_HONOURED)) or one.startswith(NOTHING_LISTED)
+    )
     return faults, {id_: why for id_, why in told.partly.items() if why == SEVERAL_OBJECTS}
 
 
@@ -103,7 +107,9 @@ def inventory_of(
     )
     partly = {one.id: specified.untold or specified.partly.get(one.id, "") for one in workloads}
     silent = [f"{one.kind} {one}: no series tells its ready replicas; left out" for one in known if one not in ready]
-    faults = (*specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
+    remedy = "see whether kube-state-metrics is scraped, and which namespaces and labels queries.* select"
+    nothing = () if known else (f"{NOTHING_LISTED}{', '.join(sorted(kinds))}; {remedy}",)
+    faults = (*nothing, *specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
     return Inventory(at, workloads, faults, {id_: why for id_, why in partly.items() if why})
 
 
@@ -190,6 +196,7 @@ class Rotation:
         self._told_at: dict[str, datetime] = {}
         self._back_off = BackOff()
         self._hpas: float | None = None
+        self._late: Callable[[], bool] = lambda: False
         self._familiar: frozenset[WorkloadId] = frozenset()
         self._facts = Facts()
         self._made = Specifications()
@@ -202,9 +209,17 @@ class Rotation:
         return self._facts.named
 
     def specifications(
-        self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]
+        self,
+        at: datetime,
+        ids: Collection[WorkloadId],
+        ask: Callable[[str], Sequence[InstantRow]],
+        late: Callable[[], bool] = lambda: False,
     ) -> Specifications:
-        """Return the specifications of `ids` at `at`, after asking what is due by its name."""
+        """Return the specifications of `ids` at `at`, after asking what is due by its name.
+
+        Once it is `late` in a cycle, what else is due waits for the next one.
+        """
+        self._late = late
         due = [name for name in self._due(at, ids, ask) if not self._back_off.waits(name, at)]
         told = self._renewed(due, at, ask)
         if self._told_at.get("hpa_metric_targets") == at:
@@ -221,7 +236,7 @@ class Rotation:
         told, failed = False, 0
         for i, name in enumerate(due, 1):
             self._due_at[name] = at + self._every * i / len(due)
-            if failed >= MOST_FAILED:
+            if failed >= MOST_FAILED or (i > 1 and self._late()):
                 self._due_at[name] = at
                 continue
             rows = self._answer(name, at, ask)
@@ -262,7 +277,7 @@ class Rotation:
 
     def _counted(self, at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> float | None:
         """How many HPAs there are; None where that is not known."""
-        rows = None if self._back_off.waits(HPA_COUNT, at) else self._answer(HPA_COUNT, at, ask)
+        rows = None if self._late() or self._back_off.waits(HPA_COUNT, at) else self._answer(HPA_COUNT, at, ask)
         return None if rows is None else sum(row.value for row in rows)
 
     def _old(self) -> Iterator[str]:

@@ -11,6 +11,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.sources.wire import TooMuch
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from forecaster.sources.wire import QueryAnswer
+
+
+class AnswerTime:
+    """Time that questions of one evaluation time may take together; with it over, the others wait for the next."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._at: datetime | None = None
+        self._begun = 0.0
+
+    def is_over(self, at: datetime) -> bool:
+        """Return whether questions of `at` have taken too long; the first one begins the time."""
+        if at != self._at:
+            self._at, self._begun = at, self._clock()
+        return self._clock() - self._begun > self._seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,13 +20,13 @@ from forecaster.sources.blocks import block_of, of_containers, pod_samples, samp
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
-from forecaster.sources.pacing import BackOff, Grid, Slices, grid_between, read_ahead
+from forecaster.sources.pacing import AnswerTime, BackOff, Grid, Slices, grid_between, read_ahead
 from forecaster.sources.presets import PREFERRED
 from forecaster.sources.request_origins import Origins
 from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.domain.window import Inventory
@@ -39,6 +40,11 @@ _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""
 
 
+FACTS_SECONDS, SIGNALS_SECONDS = 30.0, 60.0
+"""Time of a cycle in which questions about specifications, and about signals, are begun. Each kind gets one answer more
+at least, so that none is starved: with answers that take 20 s a cycle takes two to three minutes, and six without."""
+SHORT_GAP = 60
+"""Points of a gap that waits where answers are slow; the history at a first start is read whatever it takes."""
 LONGEST_OF_SIGNAL = timedelta(minutes=5)
 """Longest pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
 NOTHING_ANSWERED: Mapping[str, Block] = MappingProxyType({})
@@ -57,8 +63,10 @@ class _MadeOf(NamedTuple):
 class PrometheusSource:
     """Reads what `queries` describe from the server of `settings`; the inventory belongs to one thread."""
 
-    def __init__(self, settings: PrometheusSettings, queries: Queries) -> None:
+    def __init__(self, settings: PrometheusSettings, queries: Queries, clock: Callable[[], float] = monotonic) -> None:
         self._settings = settings
+        self._facts_time = AnswerTime(FACTS_SECONDS, clock)
+        self._signals_time = AnswerTime(SIGNALS_SECONDS, clock)
         self._client = PrometheusClient(settings)
         self._queries = queries
         self._rotation = Rotation(queries.specifications_every)
@@ -92,6 +100,7 @@ class PrometheusSource:
             query = self._queries.hpa_count() if count else self._queries.fact(name, self._rotation.named)
             return self._whole(at_instant(name, query, at))
 
+        self._facts_time.is_over(at)
         partial: list[str] = []
 
         def counts(name: str) -> dict[WorkloadId, float]:
@@ -101,7 +110,7 @@ class PrometheusSource:
                 return by_workload(answer)
 
         replicas, ready = counts("replicas"), counts("ready_replicas")
-        specified = self._rotation.specifications(at, replicas, ask)
+        specified = self._rotation.specifications(at, replicas, ask, lambda: self._facts_time.is_over(at))
         inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds)
         inventory = replace(inventory, partial=partial[0] if partial else "")
         self.follow(inventory)
@@ -130,7 +139,7 @@ class PrometheusSource:
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
         """Demand at every multiple of `step` from `start` to `end`, in slices of about `samples_per_answer`."""
         grid = grid_between(start, end, step)
-        with self._patient(signal, end):
+        with self._patient(signal, end, grid.points):
             first, *others = self._origins_of(signal, end)
             query = self._queries.requests_of(first, step) if first else self._query(signal, step)
             if not query:
@@ -237,10 +246,16 @@ class PrometheusSource:
             return rows_of(answer)
 
     @contextmanager
-    def _patient(self, signal: Signal, at: datetime) -> Iterator[None]:
-        """Skip a signal for a while after its query took too long: it would take the time of the others."""
+    def _patient(self, signal: Signal, at: datetime, points: int = 1) -> Iterator[None]:
+        """Skip a signal for a while after its query took too long: it would take the time of the others.
+
+        A short gap also waits where the signals before it took the time of this cycle.
+        """
         if waiting := self._slow_signals.waiting(signal, at):
             raise SourceRefused(waiting)
+        if self._signals_time.is_over(at) and points <= SHORT_GAP:
+            late = f"answers of {shown_url(self._settings.url)} took over {SIGNALS_SECONDS:.0f} s"
+            raise SourceUnavailable(f"{late}; {signal} is asked in the next cycle")
         try:
             yield
         except (SourceTimeout, TooMuch) as error:

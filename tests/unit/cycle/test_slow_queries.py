@@ -37,6 +37,7 @@ class Stage:
     def __init__(self, parts: ExitStack) -> None:
         self.slow: set[str] = set()
         self.asked: list[str] = []
+        self.answer_takes, self.seconds = 0.0, 0.0
         self._released = threading.Event()
         recording = load_recording()
         self.now = recording.start + timedelta(days=8, minutes=4)
@@ -46,7 +47,7 @@ class Stage:
         server = parts.enter_context(Server(self._respond))
         parts.callback(self._released.set)
         settings = PrometheusSettings(url=server.url, read_timeout_seconds=TIME_OUT, retries=0)
-        source = PrometheusSource(settings, queries)
+        source = PrometheusSource(settings, queries, lambda: self.seconds)
         parts.callback(source.close)
         self.cycles = CycleOnFakes(start=self.now, learns_first=False)
         self.cycles.cycle.source = source
@@ -58,6 +59,7 @@ class Stage:
     def _respond(self, asked: Asked) -> Reply:
         name = self._names.get(asked.form["query"], "")
         self.asked.append(name)
+        self.seconds += self.answer_takes
         if name in self.slow:
             self._released.wait(10)
             return vector()
@@ -126,3 +128,15 @@ def test_a_cycle_pays_for_a_few_time_outs_only(stage: Stage) -> None:
     began = time.monotonic()
     stage.run(30)
     assert time.monotonic() - began < 8 * TIME_OUT
+
+
+def test_answers_that_all_take_twenty_seconds_bound_a_cycle_and_starve_no_question(stage: Stage) -> None:
+    stage.run()
+    stage.answer_takes = 20.0
+    asked: set[str] = set()
+    for minute in range(1, 13):
+        begun = stage.seconds
+        stage.run(minute)
+        assert stage.seconds - begun <= 180.0
+        asked |= set(stage.asked)
+    assert {"cpu", "memory", "requests", "hpa_metric_targets", "pod_requests"} <= asked

@@ -84,7 +84,7 @@ class TestCollapse:
         source.loads = []
         assert [len(listed(roster, source, hours * 60)) for hours in (1, 24, 25)] == [10, 10, 0]
 
-    @pytest.mark.parametrize(("gone", "held"), [(1, 0), (2, 0), (3, 0), (5, 5)])
+    @pytest.mark.parametrize(("gone", "held"), [(1, 0), (2, 0), (3, 0), (4, 4), (5, 5)])
     def test_is_no_name_for_a_few_that_were_deleted(self, gone: int, held: int) -> None:
         roster, source = Roster(), FakeSource(list(FLEET))
         roster.find(source, NOON)

@@ -121,3 +121,14 @@ def test_a_discovery_that_is_not_understood_changes_nothing(answer: RawAnswer | 
     adapter.answer = answer
     asyncio.run(previous(adapter, learned).look())
     assert learned == []
+
+
+def test_why_the_adapter_fails_is_reported() -> None:
+    adapter, told = Adapter(), list[str]()
+    upstream = UpstreamAdapter(adapter, [].append, Clock(), told.append)
+    adapter.answer = None
+    assert asyncio.run(upstream.answer(QUEUE)).status == 503
+    adapter.answer = RawAnswer(502, b"", "text/plain")
+    assert asyncio.run(upstream.answer(QUEUE)).status == 502
+    asyncio.run(upstream.look())
+    assert told == ["timed out", "it answered 502", "it answered 502"]

@@ -50,6 +50,12 @@ def test_a_workload_without_ready_count_is_named_and_left_out() -> None:
     assert found.faults == ("Deployment shop/web: no series tells its ready replicas; left out",)
 
 
+def test_a_list_without_any_workload_says_what_to_look_at() -> None:
+    """Right after a start nothing was listed before, so nothing is missed: kube-state-metrics may be away."""
+    (fault,) = inventory(replicas=(), ready_replicas=()).faults
+    assert fault.startswith("no workload is listed: no series tells the replicas of any Deployment; see whether kube-")
+
+
 def test_requests_and_limits_are_taken_where_they_are_stated() -> None:
     found = inventory(
         pod_requests=[InstantRow(WHO | {"resource": "cpu"}, 0.5), InstantRow(WHO | {"resource": "memory"}, 1e9)],
