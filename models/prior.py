@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .clean import bins_seen, filled
+from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY
@@ -179,7 +179,10 @@ def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[
 
     Values are gapless float32 [series, time] in units [series] of their own mean, so that none is too large or small.
     """
-    ages = _rounded(bins_seen(history.values), GROWN_DAYS * history.bins(DAY))
+    seen = bins_seen(history.values)
+    ages = _rounded(seen, GROWN_DAYS * history.bins(DAY))
+    # Rounding must not cut off the only samples of a series that has been silent since.
+    ages = np.where(bins_silent(history.values) >= ages, seen, ages)
     for age in np.unique(ages[ages >= LEAST]).tolist():
         rows = np.flatnonzero(ages == age)
         known = min(width, history.length) if age >= GROWN_DAYS * history.bins(DAY) else age

@@ -84,8 +84,10 @@ def staged() -> Iterator[Stage]:
 
 
 NOTE = "recorded load, played by the demo: no cluster is behind it"
-STATED_SETTINGS = ("prometheus.url", "policy.horizontal.requests_metric")
+STATED_SETTINGS = ("prometheus.url", "prometheus.read_timeout_seconds", "policy.horizontal.requests_metric")
 """Settings of the demo that are not the default."""
+PATIENCE_SECONDS = 600.0
+"""How long the demo waits for its own endpoint, a thread of this process: on a busy machine answers are only late."""
 NEVER_STALE = timedelta(days=100 * 365)
 """What is recorded is as old as it is."""
 
@@ -131,9 +133,13 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
 
 
 def settings_for(url: str) -> Settings:
-    """What a user would write for this cluster: the address, and the name of the request rate; the rest is default."""
+    """What a user would write for this cluster: the address, and the name of the request rate; the rest is default.
+
+    Only the time to wait for an answer is longer, because the endpoint shares the cores with the demo itself.
+    """
+    prometheus = {"url": url, "read_timeout_seconds": PATIENCE_SECONDS}
     policy = {"horizontal": {"requests_metric": REQUESTS_METRIC}}
-    return parse({"prometheus": {"url": url}, "policy": policy}, "demo")
+    return parse({"prometheus": prometheus, "policy": policy}, "demo")
 
 
 # The play: one cycle a minute, and two clusters that live through the same minutes.

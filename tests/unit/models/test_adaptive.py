@@ -17,6 +17,16 @@ def test_ten_minutes_of_history_are_enough_to_speak() -> None:
     assert answer.provenance.models == ("adaptive",)
 
 
+def test_two_samples_are_carried_forward_however_long_ago_they_were() -> None:
+    """Ages are rounded down; what was rounded off once held the only samples, and the forecast was 0."""
+    values = np.full((90, 3 * 288), np.nan)
+    for silent, row in enumerate(values):
+        row[len(row) - silent - 2 : len(row) - silent] = 5.0
+    quiet = Panel(values, MONDAY, FIVE_MINUTES, tuple(map(str, range(len(values)))))
+    forecast = Adaptive().fit(quiet).forecast(1, (0.5,))
+    np.testing.assert_allclose(forecast.values, 5.0, rtol=0.01)
+
+
 def test_without_history_to_replay_it_is_the_prior() -> None:
     young = daily_waves(1, days=1)
     ours, prior = (model.fit(young).forecast(6, LEVELS).values for model in (Adaptive(), Prior()))
