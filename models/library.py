@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +29,8 @@ class Failed:
 
 def attempted(name: str, fit: Callable[Asked, Found], *args: Asked.args, **kwargs: Asked.kwargs) -> Found | Failed:
     """What `fit` gives, or why the library failed `name`."""
+    if find_spec("statsmodels") is None:
+        return Failed(f"{name} needs statsmodels: pip install 'kube-forecaster[models]'; the last value is held")
     import statsmodels.tools.sm_exceptions  # noqa: F401, PLC0415  it sets filters when first imported; ours come after
 
     try:

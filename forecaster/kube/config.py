@@ -14,6 +14,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -140,6 +141,10 @@ def from_kubeconfig(files: Sequence[Path], context: str = "", timeout: float = L
     """
     names = [str(file) for file in files]
     file = os.pathsep.join(names)
+    if find_spec("kubernetes") is None:
+        raise ClientConfigError(
+            f"kubeconfig {file}: reading it needs the extra: pip install 'kube-forecaster[kubeconfig]'"
+        )
     status, output, reason = _run([sys.executable, "-m", "forecaster.kube.load", context, *names], timeout)
     if status is None:
         raise ClientConfigError(f"kubeconfig {file}: no credentials after {timeout:g} s; run its exec plug-in by hand")

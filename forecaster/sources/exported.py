@@ -13,14 +13,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from forecaster.domain.signal import BUILT_IN, CPU, Signal, Signals
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from models import PanelError
-from models.frames import instants
+
+try:
+    import pandas as pd
+
+    from models.frames import instants
+except ModuleNotFoundError as missing:
+    raise SourceRefused("exported series are read by pandas: pip install 'kube-forecaster[models]'") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -62,5 +62,5 @@ def test_what_everybody_installs_is_imported(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(imported()))
 def test_what_is_imported_is_declared(name: str) -> None:
-    at_run_time = {name for extra, names in project().items() if extra not in {"dev", "build"} for name in names}
+    at_run_time = {name for names in project().values() for name in names}
     assert name in at_run_time, f"{imported()[name]} imports it"

@@ -235,6 +235,10 @@ class TestImage:
         assert lock.count("--hash=sha256:") >= len(pinned)
         assert "--require-hashes" in self.TEXT
 
+    def test_what_the_service_does_not_import_stays_out(self) -> None:
+        heavy = {"kubernetes", "matplotlib", "pandas", "pip", "pyarrow", "scikit-learn", "scipy", "statsmodels"}
+        assert heavy.isdisjoint(self.versions("deploy/image/requirements.lock"))
+
     def test_it_holds_the_versions_that_are_tested(self) -> None:
         """The lock of the image is the other one's, without what only tests need."""
         image, tested = (self.versions(name) for name in ("deploy/image/requirements.lock", "requirements-dev.lock"))
