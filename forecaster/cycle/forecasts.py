@@ -48,6 +48,8 @@ RECENT_SPAN = timedelta(hours=3)
 """What models and decisions read by the minute; what is kept beyond is for the gate."""
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
+UTC_ALONE: Mapping[WorkloadId, str] = MappingProxyType({})
+"""Time zones of a fleet that lives by UTC."""
 NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
 """No latest values: all that is known is history."""
 _LOW = LEVELS.index(LOW)
@@ -69,7 +71,7 @@ def demands_of(
     books: Mapping[str, LatestBook] = NO_BOOKS,
 ) -> Demands:
     """What is known of the present; books know what is no history because it is incomplete."""
-    usage = usage_of(history, rows.standing.driven, rows.workloads, throttled)
+    usage = usage_of(history, rows.standing.driven, rows.workloads, throttled, rows.standing.zones)
     found = {one: latest(history.window(one, MINUTE).newest(RECENT_SPAN), books.get(one)) for one in history.signals}
     return Demands(found, usage)
 
@@ -118,7 +120,8 @@ def forecasts_of(
             peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], wanted, now, learn=False)
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {unexpected(error)}")
-    weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES)) for signal in peaks}
+    zones = rows.standing.zones
+    weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES), zones) for signal in peaks}
     return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage)
 
 
@@ -316,10 +319,12 @@ def usage_of(
     signals: Iterable[Signal],
     workloads: Iterable[Workload],
     throttled: Mapping[WorkloadId, Sequence[ThrottledTime]],
+    zones: Mapping[WorkloadId, str] = UTC_ALONE,
 ) -> dict[Signal, FreshHistory]:
-    """Weeks up to the newest minute of these signals."""
+    """Weeks up to the newest minute of these signals; `zones` has the workloads in other time zones than UTC."""
     pods, here = _cut(history, PODS), {one.id: one for one in workloads}
-    return {signal: _cut(history, signal, DemandContext(signal, pods, here, throttled)) for signal in signals}
+    cut = {signal: _cut(history, signal, DemandContext(signal, pods, here, throttled)) for signal in signals}
+    return {signal: replace(fresh, zones=zones) for signal, fresh in cut.items()} if zones else cut
 
 
 def _cut(history: Histories, signal: Signal, around: DemandContext | None = None) -> FreshHistory:

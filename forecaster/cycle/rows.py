@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.targets import NOTHING_LOST
+from forecaster.domain.clock import zones_beside_utc
 from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
@@ -117,6 +118,11 @@ class StandingRows:
         """[row] seconds of the latest hours that must be known before anything is forecast."""
         least = (max(row.policy.min_history, row.lead_time) for row in self.rows)
         return np.array([one.total_seconds() for one in least], np.float64)
+
+    @cached_property
+    def zones(self) -> Mapping[WorkloadId, str]:
+        """Time zones of the workloads that have another one than UTC."""
+        return zones_beside_utc((id_, row.policy.time_zone) for id_, row in zip(self.ids, self.rows, strict=True))
 
     @cached_property
     def spans(self) -> Mapping[PeakSpan, Positions]:

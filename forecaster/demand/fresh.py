@@ -41,6 +41,8 @@ class FreshHistory:
     """What the latest hours were cut from; rows as in itself."""
     around: DemandContext | None = None
     """Context that turns usage into demand; without it usage is not corrected."""
+    zones: Mapping[WorkloadId, str] = field(default_factory=dict)
+    """Time zones of workloads whose days follow a clock that changes; those in UTC are absent."""
 
     def rows(self, rows: Rows, newest: int | None = None) -> NDArray[np.float32]:
         """[series, time] of some rows, by default of all columns; a copy but for a slice at the clock's own cut."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
+from forecaster.domain.clock import time_by_clock
 from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.window import DAY
 
@@ -256,11 +257,14 @@ class DayAgo:
     """Looks a day back in a window of some weeks."""
 
     weeks: Window
+    zones: Mapping[WorkloadId, str] = field(default_factory=dict)
+    """Time zones of workloads whose day before is that of a clock that changes."""
 
     def peak(self, id_: WorkloadId, begin: datetime, until: datetime) -> float | None:
         """The largest value between these instants of the day before; None where nothing is known of it."""
-        first = -(-(begin - DAY - self.weeks.start) // self.weeks.step)
-        last = -(-(until - DAY - self.weeks.start) // self.weeks.step)
+        before = begin - DAY if id_ not in self.zones else time_by_clock(begin, DAY, self.zones[id_])
+        first = -(-(before - self.weeks.start) // self.weeks.step)
+        last = -(-(before + (until - begin) - self.weeks.start) // self.weeks.step)
         if id_ not in self.weeks.row or first < 0:
             return None
         values = self.weeks.values[self.weeks.row[id_], first : last + 1]

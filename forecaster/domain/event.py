@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from forecaster.domain.clock import TimeZone
 from forecaster.domain.settings import Duration
 
 if TYPE_CHECKING:
@@ -160,22 +161,13 @@ class ScheduledEvent(BaseModel):
     duration: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(days=31))] | None = Field(
         None, description="How long each of them lasts, up to 31d."
     )
-    time_zone: str = Field("UTC", max_length=253, description="Name of the IANA data base, e.g. Europe/Berlin.")
+    time_zone: TimeZone = Field("UTC", description="Name of the IANA data base, e.g. Europe/Berlin.")
 
     @field_validator("cron")
     @classmethod
     def _readable(cls, value: str | None) -> str | None:
         if value is not None:
             parse_cron(value)
-        return value
-
-    @field_validator("time_zone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError("no such time zone; use a name like Europe/Berlin") from None
         return value
 
     @model_validator(mode="after")

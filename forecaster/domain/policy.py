@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
+from forecaster.domain.clock import TimeZone
 from forecaster.domain.event import MAX_EVENTS, MAX_REPLICAS, ScheduledEvent
 from forecaster.domain.settings import Amount, Decides, Duration, Positive, Section
 from forecaster.domain.signal import BUILT_IN, Signals
@@ -299,6 +300,11 @@ class Policy(Section):
         description="Known minutes of the last three hours that a forecast needs; with fewer, measured demand decides.",
     )
     max_sample_age: Positive = Field(timedelta(minutes=5), description="An older newest sample is stale: hold.")
+    time_zone: TimeZone = Field(
+        "UTC",
+        description="Clock that the workload's users live by, a name of the IANA data base such as Europe/Berlin: "
+        "after a change to or from summer time its days and weeks are compared by that clock.",
+    )
     horizontal: HorizontalPolicy = HorizontalPolicy()
     vertical: VerticalPolicy = VerticalPolicy()
     publish: PublishPolicy = PublishPolicy()

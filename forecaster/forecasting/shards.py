@@ -13,6 +13,7 @@ import models
 from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
 from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
+from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -107,10 +108,11 @@ class Shard:
     def _weeks(self, history: FreshHistory) -> models.Panel:
         """What a model is to learn from: demand where it is known what is around it, else usage."""
         if history.around is None:
-            return panel_of(history, history.rows(self.rows), self.keys, models.Panel)
+            usage = by_wall_clock(history.rows(self.rows), self.ids, history)
+            return panel_of(history, usage, self.keys, models.Panel)
         group = ShardHistory(self.ids, self.rows, history, history.around)
         values, self.cleaning = cleaned_weeks(group, self.cleaning)
-        return panel_of(history, values, self.keys, models.Panel)
+        return panel_of(history, by_wall_clock(values, self.ids, history), self.keys, models.Panel)
 
 
 @dataclass(slots=True)

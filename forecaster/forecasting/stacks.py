@@ -12,6 +12,7 @@ import numpy as np
 import models
 from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
 from forecaster.forecasting.peaks import LEVELS, panel_of
+from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -42,9 +43,11 @@ def newest_of(
 ) -> NewestPanel:
     """Return the latest demand of workloads; usage where no context is known."""
     if history.around is None or settled is None:
-        return NewestPanel(panel_of(history, history.rows(rows), keys), np.zeros(len(keys), np.uint8), settled)
+        usage = by_wall_clock(history.rows(rows), ids, history)
+        return NewestPanel(panel_of(history, usage, keys), np.zeros(len(keys), np.uint8), settled)
     newest = cleaned_since(ShardHistory(ids, rows, history, history.around), settled)
-    return NewestPanel(panel_of(history, newest.values, keys), newest.masked, newest.settled)
+    demand = by_wall_clock(newest.values, ids, history)
+    return NewestPanel(panel_of(history, demand, keys), newest.masked, newest.settled)
 
 
 @dataclass(slots=True)

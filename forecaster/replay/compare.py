@@ -150,7 +150,8 @@ def scope_of(
     forecasts: bool = True,
 ) -> ReplayScope:
     """What can be replayed and what cannot; without `forecasts` a span need not be longer than what is forecast."""
-    measurements = measurements_of(traces, begin, max(0, (until - begin) // MINUTE))
+    stated = [(workload.id, policies.of(workload.id)) for workload in traces.workloads]
+    measurements = measurements_of(traces, begin, max(0, (until - begin) // MINUTE), stated)
     setups, chosen, left_out = {}, {}, {}
     for series, workload in enumerate(traces.workloads):
         chosen[series] = policies.of(workload.id)

@@ -6,7 +6,7 @@ This is the dear part of a replay, so it is done once for each model and span, a
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -123,7 +123,8 @@ def key_of(measurements: Measurements, signals: Sequence[Signal], request: Forec
     rules = tuple((str(signal), signal.properties()) for signal in signals)
     asked = (request, rules, measurements.begin, measurements.minutes, LEVELS, version, traces.start)
     workloads = tuple((one.id, one.resources, one.autoscaler) for one in traces.workloads)
-    digest = hashlib.sha256(repr((asked, workloads)).encode())
+    zones = [sorted(measurements.zones.items())] if measurements.zones else []
+    digest = hashlib.sha256(repr((asked, workloads, *zones)).encode())
     for signal in (*signals, PODS):
         digest.update(np.ascontiguousarray(traces.of(signal)).data)
     return digest.hexdigest()
@@ -168,7 +169,7 @@ class ServiceHistory:
 
     def cut(self, now: datetime, context: DemandContext | None = None) -> FreshHistory:
         """The latest weeks up to the minute."""
-        return fresh(self.weeks(now), self.minutes(now), context)
+        return replace(fresh(self.weeks(now), self.minutes(now), context), zones=self.measurements.zones)
 
     def minutes(self, now: datetime) -> Window:
         """The latest hours by the minute, ending at `now`."""

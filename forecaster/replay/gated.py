@@ -126,7 +126,7 @@ def with_seasonal(
                 if signal not in values:
                     continue
                 if (signal, minute) not in yesterday:
-                    yesterday[signal, minute] = DayAgo(gates.history(signal).weeks(now))
+                    yesterday[signal, minute] = DayAgo(gates.history(signal).weeks(now), measurements.zones)
                 peak = yesterday[signal, minute].peak(id_, begin, begin + span.length)
                 values[signal][minute, :, series] = np.nan if peak is None else peak
     return replace(forecasts, values={**forecasts.values, **values})

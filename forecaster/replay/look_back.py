@@ -81,7 +81,7 @@ def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = N
     span = PeakSpan(lead or lead_time(horizontal).value, horizontal.window)
     begin = last_multiple(end - LOOK_BACK_LENGTH - span.lead_time, FIVE_MINUTES)
     minutes = (end - begin) // MINUTE + 1
-    measured = measurements_of(facts.traces, begin, minutes)
+    measured = measurements_of(facts.traces, begin, minutes, [(facts.workload.id, facts.policy)])
     made = forecast_minutes(measured, [signal], ForecastRequest(facts.model, span, every=MINUTES_A_POINT))
     came = perfect(measurements_of(facts.traces, begin + span.lead_time, minutes), PeakSpan(timedelta(), span.length))
     quantile = stated_quantile(horizontal)

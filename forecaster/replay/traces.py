@@ -5,23 +5,25 @@ The service keeps demand as float32, so decisions see it rounded; an HPA reads i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.workload import Workload
+    from forecaster.domain.policy import Policy
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.numbers import Counts, Floats
 
 
@@ -114,6 +116,8 @@ class Measurements:
     minutes: int
     latest: Mapping[str, LatestValues]
     """Latest values by signal, of those that were recorded."""
+    zones: Mapping[WorkloadId, str] = field(default_factory=dict)
+    """Time zones of the workloads that have another one than UTC."""
 
     def instant(self, minute: int) -> datetime:
         """The beginning of a minute, at which is decided."""
@@ -125,10 +129,13 @@ class Measurements:
         return np.ascontiguousarray(found[series].T)
 
 
-def measurements_of(traces: Traces, begin: datetime, minutes: int) -> Measurements:
-    """Return everything that can be known from `begin` on, for so many minutes."""
+def measurements_of(
+    traces: Traces, begin: datetime, minutes: int, policies: Iterable[tuple[WorkloadId, Policy]] = ()
+) -> Measurements:
+    """Return everything that can be known from `begin` on, for so many minutes, by the clocks of these policies."""
     latest: dict[str, LatestValues] = {signal: _latest(traces, signal, begin, minutes) for signal in traces.signals}
-    return Measurements(traces, begin, minutes, latest)
+    zones = zones_beside_utc((id_, policy.time_zone) for id_, policy in policies)
+    return Measurements(traces, begin, minutes, latest, zones)
 
 
 def _latest(traces: Traces, signal: Signal, begin: datetime, minutes: int) -> LatestValues:

@@ -70,7 +70,9 @@ class WhatIf:
     def __init__(self, facts: WhatIfFacts) -> None:
         self.facts = facts
         end = facts.traces.end
-        self.measurements: Measurements = measurements_of(facts.traces, end - WHAT_IF_LENGTH, WHAT_IF_LENGTH // MINUTE)
+        self.measurements: Measurements = measurements_of(
+            facts.traces, end - WHAT_IF_LENGTH, WHAT_IF_LENGTH // MINUTE, [(facts.workload.id, facts.policy)]
+        )
         self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,))
         self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
         self._by_yesterday: dict[PeakSpan, ReplayForecasts] = {}

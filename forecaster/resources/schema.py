@@ -119,7 +119,7 @@ def _plain(part: Schema, field: FieldInfo) -> Schema:
         key: part[key] for key in ("type", "enum", "format", "minimum", "maximum", "minLength") if key in part
     }
     if kept["type"] == "string" and not {"enum", "format"} & kept.keys():
-        kept["maxLength"] = MOST_CHARACTERS
+        kept["maxLength"] = min(part.get("maxLength", MOST_CHARACTERS), MOST_CHARACTERS)
     return kept
 
 

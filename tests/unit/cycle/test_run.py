@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -29,16 +30,35 @@ from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_an
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from forecaster.cycle.run import Outcome
     from models import Panel, Peak, StepWindow
 
 WEB = load().workload.id
+BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def reasons(outcome: Outcome) -> set[Reason]:
     return {one.replicas.reason for one in outcome.recommendations}
+
+
+@pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", 10.0), ("UTC", 1.0)])
+def test_on_the_day_of_a_change_the_morning_is_expected_by_the_clock_of_the_policy(zone: str, expected: float) -> None:
+    """A load that steps from 1 to 10 cores at 08:00 in Berlin, looked at ten minutes before."""
+    now = datetime(2026, 3, 29, 5, 50, tzinfo=UTC)
+    daily = {CPU: lambda at: 10.0 if 8 <= (at - MINUTE).astimezone(BERLIN).hour < 18 else 1.0, PODS: steady(4.0)}
+    horizontal = HorizontalPolicy(gate=False, lead_time=minutes(8), window=minutes(10))
+    stage = CycleOnFakes(
+        Load(workload("web"), daily),
+        policies=Policies(Policy(time_zone=zone, horizontal=horizontal)),
+        model="seasonal-naive-day",
+        settings=HistorySettings(minutes_kept=minutes(180), weeks_kept=timedelta(days=14)),
+        start=now,
+    )
+    (web,) = stage.run(now).recommendations
+    (cpu,) = [view for view in web.signals if view.signal == "cpu"]
+    assert cpu.forecast is not None
+    assert cpu.forecast.median == pytest.approx(expected, rel=0.1)
 
 
 class TestQuiet:
