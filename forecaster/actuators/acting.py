@@ -72,16 +72,24 @@ class FloorActuator:
         self.policies.annotate({one.target: one.mode for one in live if one.mode})
         live = self._beside_others(live, now)
         offers = floor_offers(self.offered, now)
-        offers |= self._kept_while_unjudged(live, offers)
+        kept = self._kept_while_unjudged(live, offers)
+        offers |= kept
         live = self._with_health(live, offers, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
         writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
-        raised = sum(one.floor is not None for one in live)
+        raised, unjudged = sum(one.floor is not None for one in live), len(kept)
         limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
-        found, later = self.autoscalers, plan.renewals
         return self.writer.effected(
-            found, writes, plan.refusals, now, limits=limits, take=take, meanwhile=later, raised=raised
+            self.autoscalers,
+            writes,
+            plan.refusals,
+            now,
+            limits=limits,
+            take=take,
+            meanwhile=plan.renewals,
+            raised=raised,
+            unjudged=unjudged,
         )
 
     def _kept_while_unjudged(

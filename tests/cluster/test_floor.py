@@ -135,7 +135,7 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
     assert found["metadata"]["labels"] == {LABEL: "raised"}
     assert reason(plane.api, web) == "FailedGetExternalMetric"
     assert [message.partition(";")[0] for reason, message in events(plane.api, web) if reason == "FloorRaised"] == [
-        "minReplicas 1 → 5: the forecast asks for 6",
+        "minReplicas 1 → 5: the forecast asks for 6. peak at 12:10",
         "minReplicas 5 → 6: the forecast asks for 6. peak at 12:10",
     ]
 

@@ -96,12 +96,16 @@ class Hands:
     acts: bool = True
     """False: policies only observe, so that what was written is undone."""
     reactive: int = 3
+    """What the measured demand of each workload asks for."""
+    wished: int | None = 0
+    """What is recommended; None: not known, 0: what this mode is for."""
+    paused: bool = False
     written: list[Document] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         none = Neighbours()
         self.policies = Policies(Policy.model_validate(POLICIES[self.mode if self.acts else "observe"]))
-        queue = WriteQueue(self.mode, Fence(), ActingSettings(), Log(self), seconds=lambda: 0.0)
+        queue = WriteQueue(self.mode, Fence(paused=self.paused), ActingSettings(), Log(self), seconds=lambda: 0.0)
         client = self.server.client()
         if self.mode == "floor":
             hpas, rules = Autoscalers(client), FloorSettings(enabled=True, lower_after=timedelta(minutes=1))
@@ -132,11 +136,19 @@ class Hands:
         return sorted({WorkloadId(parts[-3], KIND[self.mode], parts[-1]) for parts in found})
 
     def _asked(self, id_: WorkloadId) -> Any:
-        wished = {"floor": 7, "scale": 6}.get(self.mode, 2) if self.acts else self.reactive
-        one = recommendation(id_, at=self.now, now=3, replicas=wished, reason=Reason.FORECAST)
+        wished = self.wished
+        if wished == 0:
+            wished = {"floor": 7, "scale": 6}.get(self.mode, 2) if self.acts else self.reactive
+        reason = Reason.NO_DATA if wished is None else Reason.FORECAST
+        current = self._current(id_) if self.mode == "scale" else 3
+        one = recommendation(id_, at=self.now, now=current, replicas=wished, reason=reason)
         view = replace(signal_view("cpu", self.now), forecast_replicas=wished, reactive_replicas=self.reactive)
         size = ContainerSize("app", SMALL, LARGE, None, None, "")
         return replace(one, signals=(view,), clamps=(), resources=Resize(LARGE, Reason.SIZED, "sized", (size,)))
+
+    def _current(self, id_: WorkloadId) -> int:
+        """Replicas of a Deployment as they are observed."""
+        return int(self.server.objects[path_of("scale", id_.namespace, id_.name)]["spec"]["replicas"])
 
     def _running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
         for path, one in list(self.server.objects.items()):

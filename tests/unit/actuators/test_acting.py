@@ -286,7 +286,7 @@ def test_a_start_without_state_gives_no_floor_back_before_its_gate_is_judged(rep
     upgraded.now = replica.now
     upgraded.actuator.unjudged = lambda _: True
     for _ in range(14):
-        upgraded.cycle(7, watched=True)
+        assert upgraded.cycle(7, watched=True).states == {"raised": 1, "unjudged": 1}
     assert replica.cluster.only().min_replicas == 7
     upgraded.actuator.unjudged = lambda _: False
     for _ in range(10):
