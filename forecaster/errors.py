@@ -60,7 +60,7 @@ class Fault:
     def __str__(self) -> str:
         if self.path == WHOLE_FILE:
             return self.allowed
-        return f"{self.path}: {self.value!r} is not allowed; {self.allowed}"
+        return f"{self.path}: {self.value!r}: {self.allowed}"
 
 
 class ConfigError(ForecasterError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
 from forecaster.cli.options import (
@@ -25,11 +26,13 @@ from forecaster.domain.amounts import counted
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from forecaster.domain.vertical_policy import VerticalPolicy
+    from forecaster.domain.workload import WorkloadId
     from forecaster.replay.size_compare import SizeOutcome
     from forecaster.replay.size_replay import Load
+    from forecaster.report.printed import PrintedColumn
     from forecaster.report.progress import ShownProgress
 
 app = typer.Typer(
@@ -68,7 +71,6 @@ def vertical(
     from forecaster.cycle.advice import pod_usage
     from forecaster.replay.size_replay import measured_load
     from forecaster.report.progress import shown_progress
-    from forecaster.report.sizes_backtest import print_backtest
 
     settings = settings_of(config, prometheus, namespace)
     with shown_progress("backtest") as shown:
@@ -107,3 +109,80 @@ def _replayed(loads: Mapping[str, Load], policy: VerticalPolicy, shown: ShownPro
                 break
             raise
     return results
+
+
+# What is printed of it.
+
+
+BACKTEST_HEADS = ("recommender", "setting", "slack", "over limit", "time over request", "cut off", "changes")
+
+
+class SizeOutcomeView(msgspec.Struct, frozen=True):
+    """What one setting of a recommender would have led to; of slack the mean of the containers' ratios."""
+
+    recommender: str
+    setting: str
+    slack: float | None
+    slack_of_total: float | None
+    over_limit: int
+    """Five-minute points at which more was wanted than the limit."""
+    over_request_share: float | None
+    over_limit_share: float | None
+    cut_share: float | None
+    changes: int
+
+
+class SizesBacktestView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Backtest of sizes by resource, for containers with a day of usage; ratios, null where there is none."""
+
+    cpu: list[SizeOutcomeView] = []
+    memory: list[SizeOutcomeView] = []
+
+
+def print_backtest(
+    found: Mapping[str, Sequence[SizeOutcome]], heads: Mapping[str, str], output: Output, names: Sequence[WorkloadId]
+) -> None:
+    """One table for each resource, under its heading; `names` are the workloads that were replayed."""
+    from forecaster.report.printed import Printable, print_as, print_table, print_text
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        for name, rows in found.items():
+            print_text(heads[name], "")
+            print_table(_columns(rows), wide=wide)
+            print_text("")
+
+    result = Printable(
+        table=table,
+        document=lambda: SizesBacktestView(**{name: [_view(one) for one in rows] for name, rows in found.items()}),
+        rows=lambda: [
+            {"resource": name, **msgspec.structs.asdict(_view(one))} for name, rows in found.items() for one in rows
+        ],
+        ids=lambda: names,
+    )
+    print_as(output, result)
+
+
+def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
+    from forecaster.report.printed import columns_from
+
+    cells = [
+        (
+            one.family,
+            one.setting,
+            f"{one.summary.slack:.2f}",
+            str(one.summary.over_limit),
+            f"{one.summary.over_request_share * 100:.2f} %",
+            f"{one.summary.cut_share * 100:.2f} %",
+            str(one.summary.changes),
+        )
+        for one in rows
+    ]
+    return columns_from(BACKTEST_HEADS, cells, (0, 0, 0, 0, 1, 2, 3), texts=2)
+
+
+def _view(one: SizeOutcome) -> SizeOutcomeView:
+    from math import isnan
+
+    amounts = one.summary._asdict()
+    known = {name: None if isnan(value) else value for name, value in amounts.items()}
+    return msgspec.convert({"recommender": one.family, "setting": one.setting, **known}, SizeOutcomeView)

@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib import import_module
 from inspect import getdoc
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from forecaster.cli.options import OutputForm
 from forecaster.report.formats import Output
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DOCUMENTS = {
+    "backtest vertical": "cli.backtest:SizesBacktestView",
+    "demo": "report.demo:DemoView",
+    "diff": "report.decided:DiffView",
+    "doctor": "cli.doctor:ChecksView",
+    "explain": "report.recommendations:ExplanationsDocument",
+    "history": "report.decided:HistoryView",
+    "hpa simulate": "cli.hpa:SimulationView",
+    "models": "cli.catalogue:ModelsView",
+    "nodes": "cycle.node_document:NodesView",
+    "once": "report.recommendations:RecommendationsDocument",
+    "outcome": "report.comparison_view:ComparisonView",
+    "recommend": "report.advice_view:AdvicesView",
+    "replay": "report.comparison_view:ComparisonView",
+    "report": "report.week:WeekView",
+    "settings": "cli.settings:SettingsView",
+    "store move": "cli.store:MovedView",
+    "tune": "cli.tune:TuningView",
+}
+"""Type of each command's document, as `MODULE:TYPE` in forecaster; imported when its schema is asked for."""
+
+
+def schema_of(command: str) -> dict[str, Any]:
+    """The JSON Schema of a command's document, made of the type that is encoded; raises KeyError for one without."""
+    module, _, name = DOCUMENTS[command].partition(":")
+    made = msgspec.json.schema(getattr(import_module(f"forecaster.{module}"), name))
+    return {"$schema": DIALECT, "title": f"forecaster {command} -o json", **made}
+
+
+class ModelView(msgspec.Struct, frozen=True, gc=False):
+    """A model that `forecast.model` can name."""
+
+    name: str
+    summary: str
+
+
+class ModelsView(msgspec.Struct, frozen=True):
+    """All of them, by name."""
+
+    models: list[ModelView]
 
 
 def model_names(incomplete: str) -> list[str]:
@@ -20,8 +65,6 @@ def model_names(incomplete: str) -> list[str]:
 
 def document_names(incomplete: str) -> list[str]:
     """Complete the names of documents in a shell; for a command of two words the first word."""
-    from forecaster.report.schemas import DOCUMENTS
-
     return [name for name in DOCUMENTS if name.startswith(incomplete)]
 
 
@@ -34,8 +77,7 @@ def models(
 ) -> None:
     """List the forecasting models that `forecast.model` can name."""
     from forecaster.cli.replay_inputs import known_models
-    from forecaster.report.catalogue import ModelView, print_models
-    from forecaster.report.printed import print_text
+    from forecaster.report.printed import columns_from, print_listing, print_text
     from models import CATALOGUE, create
 
     if name is not None:
@@ -44,7 +86,9 @@ def models(
     if name is not None and output is Output.TABLE:
         print_text(*_lines(texts[name]))
         return
-    print_models([ModelView(one, text.splitlines()[0]) for one, text in texts.items()], output)
+    found = [ModelView(one, text.splitlines()[0]) for one, text in texts.items()]
+    named, told = columns_from(("name", "summary"), [msgspec.structs.astuple(one) for one in found], (0, 0), texts=2)
+    print_listing(ModelsView(found), found, [named, replace(told, words=True)], output)
 
 
 def _lines(text: str) -> list[str]:
@@ -62,7 +106,6 @@ def schema(
     """Print the JSON Schema of what a command prints with -o json."""
     from forecaster.errors import UnknownName
     from forecaster.report.printed import print_json
-    from forecaster.report.schemas import DOCUMENTS, schema_of
 
     name = " ".join(command or ())
     if not name:

@@ -11,6 +11,7 @@ import typer
 
 from forecaster.cli.options import (
     ConfigFile,
+    Donors,
     Instant,
     Namespace,
     OutputForm,
@@ -53,6 +54,7 @@ def why_not(
     config: ConfigFile = None,
     namespace: Namespace = None,
     at: Instant = None,
+    donors: Donors = False,
 ) -> None:
     """Say why a workload did not scale at an instant: demand, forecast, gate, clamps, bounds, mode, HPA; and what came.
 
@@ -66,7 +68,7 @@ def why_not(
 
     settings = settings_of(config, prometheus, namespace)
     with shown_progress("why-not") as shown:
-        cycle, outcome = cycle_run(settings, at, workload, shown)
+        cycle, outcome = cycle_run(settings, at, workload, shown, donors=donors)
     ours = workloads_of(outcome, workload, settings)
     for line in failure_lines(outcome):
         tell(line)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, known_workloads, settings_of
+from forecaster.domain.amounts import counted
+from forecaster.domain.report import Check
 from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
     from forecaster.config.settings import Settings
-    from forecaster.domain.report import Check
+
+
+class ChecksView(msgspec.Struct, frozen=True):
+    """Checks in the order in which they were made."""
+
+    checks: list[Check]
 
 
 def doctor(
@@ -24,30 +35,35 @@ def doctor(
     from forecaster.app.clock import current
     from forecaster.app.compose import live_checks
     from forecaster.app.rights import rights_checks
-    from forecaster.report.checks import print_checks
+    from forecaster.report.progress import shown_progress
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
     settings = settings_of(config, prometheus, namespace)
-    checks = [
-        *probe(settings.prometheus, settings.queries, current(), settings.signals, settings.cycle.delay),
-        *live_checks(settings),
-        *rights_checks(settings),
-        *probe_state(settings.state.directory),
-        *([] if namespace else _overrides(settings)),
-    ]
+    source = (settings.prometheus, settings.queries, current(), settings.signals, settings.cycle.delay)
+    tried: dict[str, Callable[[], Iterable[Check]]] = {
+        "Prometheus": partial(probe, *source),
+        "live facts": partial(live_checks, settings),
+        "rights": partial(rights_checks, settings),
+        "state": partial(probe_state, settings.state.directory),
+        "overrides": partial(_overrides, settings, whole=not namespace),
+    }
+    checks: list[Check] = []
+    with shown_progress("doctor") as shown:
+        for i, (stage, check) in enumerate(tried.items()):
+            shown.began(stage, i / len(tried))
+            checks += check()
     print_checks(checks, output)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
 
 
-def _overrides(settings: Settings) -> list[Check]:
+def _overrides(settings: Settings, *, whole: bool) -> list[Check]:
     """Overrides that match nothing are mostly misspelt; where the workloads cannot be read another check says so."""
-    from forecaster.domain.report import Check
     from forecaster.errors import SourceError
 
     policies = settings.policies
-    if not policies.overrides:
+    if not policies.overrides or not whole:
         return []
     try:
         idle = policies.without_a_workload(known_workloads(settings))
@@ -57,3 +73,29 @@ def _overrides(settings: Settings) -> list[Check]:
     if not idle:
         return [Check("overrides", ok=True, detail=f"each of {len(policies.overrides)} matches a workload")]
     return [Check("overrides", ok=False, detail="; ".join(idle), remedy=remedy)]
+
+
+def print_checks(checks: Sequence[Check], output: DocumentOutput) -> None:
+    """A line a check, and what to do about those that failed."""
+    from forecaster.report.printed import print_json, print_text, print_yaml
+
+    if output is DocumentOutput.TEXT:
+        print_text(*_lines(checks), hang=7)
+        print_text(verdict(checks))
+    else:
+        (print_json if output is DocumentOutput.JSON else print_yaml)(ChecksView(list(checks)))
+
+
+def verdict(checks: Sequence[Check]) -> str:
+    """Whether forecaster can work here, and which checks say that it cannot."""
+    failed = [check.name for check in checks if not check.ok]
+    if failed:
+        return f"Not ready: {len(failed)} of {counted(len(checks), 'check')} failed: {', '.join(failed)}"
+    return f"Ready: {counted(len(checks), 'check')} passed"
+
+
+def _lines(checks: Sequence[Check]) -> Iterator[str]:
+    for check in checks:
+        yield f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}"
+        if not check.ok:
+            yield f"       → {check.remedy}"

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Instant, Namespace, PrometheusUrl, finished, settings_of, workload_names
+from forecaster.cli.options import (
+    ConfigFile,
+    Donors,
+    Instant,
+    Namespace,
+    PrometheusUrl,
+    finished,
+    settings_of,
+    workload_names,
+)
 from forecaster.cli.recommend import Objects, ServerVersion
 from forecaster.cli.streams import tell
 from forecaster.report.formats import DocumentOutput
@@ -50,6 +59,7 @@ def explain(
     ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,
+    donors: Donors = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")
     ] = None,
@@ -66,7 +76,7 @@ def explain(
     settings = settings_of(config, prometheus, namespace)
     changes = with_changes(settings.policies, changed, workload) if changed else None
     with shown_progress("explain") as shown:
-        cycle, outcome = cycle_run(settings, at, workload, shown, paths)
+        cycle, outcome = cycle_run(settings, at, workload, shown, paths, donors=donors)
         ours = workloads_of(outcome, workload, settings)
         otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
         explanations = Explanations.of(cycle, outcome, cluster, settings, otherwise, changed or (), joint=joint)
@@ -272,7 +282,7 @@ def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:
 def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:
     """Count and size together, in a line for each workload."""
     from forecaster.cli.look import Look
-    from forecaster.report.advice_table import joint_line
+    from forecaster.report.advice import joint_line
     from forecaster.vertical.admission.cluster import Cluster as Known
     from forecaster.vertical.sizing.joint import ResourceCosts
 
@@ -294,7 +304,7 @@ def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], lis
     if cluster is None:
         return lambda _workload, _one: []
 
-    from forecaster.report.advice_table import finding_lines
+    from forecaster.report.advice import finding_lines
     from forecaster.vertical.admission.advice import advise
 
     return lambda workload, one: finding_lines(advise(workload, one, cluster))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from forecaster.report.formats import SimulateOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from forecaster.hpa.observation import Observation
+    from forecaster.hpa.reconcile import SimulatedPass
+    from forecaster.hpa.spec import Controller, HpaSpec
+    from forecaster.report.printed import PrintedColumn
 
 app = typer.Typer(
     help="What a HorizontalPodAutoscaler would do, offline and exact.", no_args_is_help=True, rich_markup_mode=None
@@ -96,7 +106,6 @@ def explain(
     what to beware of.
     """
     from forecaster.cli.hpa_inputs import controller_with, look, specs_of, streamed
-    from forecaster.cli.hpa_report import aims_and_cautions, explained
     from forecaster.report.printed import print_text
 
     controller = controller_with(scale_to_zero=scale_to_zero)
@@ -135,9 +144,131 @@ def simulate(
     """
     from forecaster.cli.hpa_inputs import controller_with, look, specs_of
     from forecaster.hpa.reconcile import carry_on
-    from forecaster.report.passes import print_passes
 
     controller = controller_with(scale_to_zero=scale_to_zero)
     (spec,) = specs_of([hpa], controller)
     seen, now = look(spec, pods, metrics, replicas, usage or [], request or [], at)
     print_passes(carry_on(spec, seen, now, passes, controller), output)
+
+
+# What is said of one pass, and of a simulation.
+
+
+def explained(
+    spec: HpaSpec,
+    seen: Observation,
+    now: datetime,
+    controller: Controller,
+    others: Sequence[HpaSpec],
+    vertical: frozenset[str],
+) -> Iterator[str]:
+    """The aims, the next pass in one sentence and in steps, and the cautions."""
+    from forecaster.hpa.cautions import cautions
+    from forecaster.hpa.explain import aims
+    from forecaster.hpa.explain import explain as explained_pass
+    from forecaster.hpa.observation import ScaleSubresource
+    from forecaster.hpa.reconcile import reconcile
+    from forecaster.hpa.state import NEW_HPA
+
+    told = explained_pass(spec, seen, NEW_HPA, reconcile(spec, seen, NEW_HPA, now, controller), now, controller)
+    yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
+    yield told.summary
+    yield from (f"  - {step}" for step in told.steps)
+    replicas = seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
+    found = cautions(spec, replicas, controller=controller, pods=seen.pods, others=others, vertical_resources=vertical)
+    yield from (f"! {caution}" for caution in found)
+
+
+def aims_and_cautions(
+    spec: HpaSpec, controller: Controller, others: Sequence[HpaSpec], vertical: frozenset[str]
+) -> Iterator[str]:
+    """What can be said of a manifest without pods: at its lowest count."""
+    from forecaster.hpa.cautions import cautions
+    from forecaster.hpa.explain import aims
+
+    yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
+    yield "Give --replicas N and --usage METRIC=QUANTITY, or --pods FILE, for what it does at the next sync."
+    lowest = max(1, spec.bounds.min_replicas)
+    found = cautions(spec, lowest, controller=controller, others=others, vertical_resources=vertical)
+    yield from (f"! {caution}" for caution in found)
+
+
+class ConditionView(msgspec.Struct, frozen=True, gc=False):
+    """One condition that the HPA would state."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+class PassView(msgspec.Struct, frozen=True, rename={"number": "pass"}):
+    """One pass: counts of pods, null where it did not get that far."""
+
+    number: int
+    at: datetime
+    replicas: int
+    recommendation: int | None
+    stabilized: int | None
+    desired: int
+    written: bool
+    conditions: list[ConditionView]
+
+
+class SimulationView(msgspec.Struct, frozen=True):
+    """The passes in their order."""
+
+    passes: list[PassView]
+
+
+def print_passes(steps: Iterable[SimulatedPass], output: SimulateOutput) -> None:
+    """A line a pass, `-` where a pass did not get that far."""
+    from forecaster.report.printed import flat, print_csv, print_json, print_table, print_yaml
+
+    passes = [_pass_view(number, step) for number, step in enumerate(steps, start=1)]
+    match output:
+        case SimulateOutput.TABLE:
+            print_table(_columns(passes))
+        case SimulateOutput.JSON:
+            print_json(SimulationView(passes))
+        case SimulateOutput.YAML:
+            print_yaml(SimulationView(passes))
+        case SimulateOutput.CSV:
+            print_csv([flat(msgspec.to_builtins(one)) | {"conditions": _reasons(one)} for one in passes])
+
+
+def _pass_view(number: int, step: SimulatedPass) -> PassView:
+    desired = step.outcome.desired
+    return PassView(
+        number=number,
+        at=step.at,
+        replicas=step.replicas,
+        recommendation=desired.recommendation.replicas if desired.recommendation else None,
+        stabilized=desired.limited.stabilized if desired.limited else None,
+        desired=desired.replicas,
+        written=desired.written,
+        conditions=[ConditionView(c.type, c.status, c.reason, c.message) for c in step.outcome.conditions],
+    )
+
+
+def _columns(passes: Sequence[PassView]) -> list[PrintedColumn]:
+    from forecaster.report.printed import PrintedColumn
+
+    counts: tuple[tuple[str, list[int | None]], ...] = (
+        ("PASS", [one.number for one in passes]),
+        ("REPLICAS", [one.replicas for one in passes]),
+        ("RECOMMENDED", [one.recommendation for one in passes]),
+        ("STABILIZED", [one.stabilized for one in passes]),
+        ("DESIRED", [one.desired for one in passes]),
+    )
+    return [
+        *(
+            PrintedColumn(head, ["-" if count is None else str(count) for count in each], right=True)
+            for head, each in counts
+        ),
+        PrintedColumn("CONDITIONS", [_reasons(one) for one in passes], words=True),
+    ]
+
+
+def _reasons(one: PassView) -> str:
+    return " ".join(condition.reason for condition in one.conditions)

@@ -11,7 +11,7 @@ import typer
 from forecaster.app.clock import instant
 from forecaster.app.compose import single_cycle, vpas_of
 from forecaster.app.demo import staged
-from forecaster.cli.once import borrows
+from forecaster.cli.once import tell_missing_donors
 from forecaster.cli.options import matching, narrowed
 from forecaster.cli.streams import tell
 from forecaster.cycle.advice import advices
@@ -157,16 +157,14 @@ def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: Stag
 
 
 def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) -> Look:
-    """What the options ask for; only those workloads, unless one is so new that donors matter."""
+    """What the options ask for; only those workloads are read, unless donors are wanted."""
     if asked.demo:
         return look_at_demo(asked.objects, asked.server_version, watch)
-    less = narrowed(settings, asked.workload)
+    less = settings if asked.donors else narrowed(settings, asked.workload)
     seen = look(less, asked.at, asked.objects, asked.server_version, watch)
-    if less.queries == settings.queries or not borrows(
-        seen.cycle, matching(seen.outcome.inventory.ids, asked.workload)
-    ):
-        return seen
-    return look(settings, asked.at, asked.objects, asked.server_version, watch)
+    if less.queries != settings.queries:
+        tell_missing_donors(seen.cycle, matching(seen.outcome.inventory.ids, asked.workload))
+    return seen
 
 
 def _version(text: str | None) -> Server | None:

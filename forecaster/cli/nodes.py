@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forecaster.app.clock import current
 from forecaster.cli.options import ConfigFile, Demo, Instant, Namespace, PrometheusUrl, finished, settings_of
 from forecaster.cli.recommend import Objects, ServerVersion
 from forecaster.report.formats import NodesOutput
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime, timedelta
     from pathlib import Path
 
-    from forecaster.config.settings import Settings
+    from forecaster.app import telemetry
+    from forecaster.cli.look import Look, Observer
+    from forecaster.config.settings import CycleSettings, Settings
+    from forecaster.serving.node_load import NodeLoad, Snapshot
+    from forecaster.serving.options import Address
 
 
 def nodes(
@@ -78,9 +86,7 @@ def _serve(
     address: str, settings: Settings, quantile: float, warm: int, objects: list[Path] | None, server: str | None
 ) -> None:
     from forecaster.app import telemetry
-    from forecaster.app.clock import current
     from forecaster.cli.look import Observer
-    from forecaster.cli.nodes_watch import NodeWatch, serve
     from forecaster.domain.window import last_multiple
     from forecaster.serving.options import parse_address
 
@@ -91,3 +97,81 @@ def _serve(
     begin = last_multiple(current() - settings.cycle.delay, settings.cycle.interval)
     observer = Observer(settings, begin, objects, server)
     serve(NodeWatch(observer, settings.cycle, quantile, warm, telemetry.logger()), where, settings.cycle.grace)
+
+
+# `--serve`: the node forecast, renewed every cycle, for schedulers and Prometheus.
+
+
+WATCH_STALE_INTERVALS = 3
+"""Cycles that may be missed before nothing is said any more."""
+
+
+@dataclass(slots=True)
+class NodeWatch:
+    """Looks every interval and hands over what it sees. A look that fails leaves the last one, until that is stale."""
+
+    observer: Observer
+    settings: CycleSettings
+    quantile: float
+    warm_minutes: int
+    log: telemetry.Log
+    clock: Callable[[], datetime] = current
+    load: NodeLoad = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing seen."""
+        from forecaster.serving.node_load import NodeLoad
+
+        self.load = NodeLoad(self.clock, WATCH_STALE_INTERVALS * self.settings.interval)
+
+    def tick(self) -> None:
+        """One look; whatever happens, the next one comes."""
+        from forecaster.domain.window import last_multiple
+
+        now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
+        try:
+            self.load.replace(self._seen(self.observer.look(now)))
+        except Exception:
+            self.log.exception("node_forecast_failed", at=now)
+
+    def _seen(self, look: Look) -> Snapshot:
+        from forecaster.app import telemetry
+        from forecaster.report.nodes import metrics_text
+        from forecaster.serving.node_load import Snapshot
+
+        failures = [*look.outcome.report.failures, *([look.unknown] if look.unknown else [])]
+        if failures:
+            self.log.warning(
+                "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.FAILURES_SHOWN]
+            )
+        ahead = look.node_forecast(self.quantile, self.warm_minutes)
+        return Snapshot(ahead.at, ahead.watcher, metrics_text(ahead))
+
+
+def serve(watch: NodeWatch, address: Address, grace: timedelta) -> None:
+    """Until SIGTERM or SIGINT. Answers come from this process: a poll each half minute does not mind a busy moment.
+
+    Raises:
+        StoreError: nothing can listen on that address.
+    """
+    import threading
+
+    import uvicorn
+
+    from forecaster.app import telemetry
+    from forecaster.app.serve import stop_on_signals
+    from forecaster.app.service import Schedule
+    from forecaster.serving.options import listen
+
+    telemetry.configure()
+    listener = listen(address, "--serve HOST:PORT")
+    told = stop_on_signals()
+    server = uvicorn.Server(uvicorn.Config(watch.load.app(), log_level="warning", access_log=False))
+    answering = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="watcher")
+    schedule = Schedule(watch.tick, interval=watch.settings.interval, delay=watch.settings.delay)
+    answering.start()
+    schedule.start()
+    told.wait()
+    server.should_exit = True
+    schedule.stop(grace)
+    answering.join(grace.total_seconds())

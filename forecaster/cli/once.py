@@ -8,6 +8,7 @@ import typer
 
 from forecaster.cli.options import (
     ConfigFile,
+    Donors,
     Instant,
     Namespace,
     OutputForm,
@@ -21,6 +22,7 @@ from forecaster.cli.options import (
     settings_of,
     tell_idle_overrides,
 )
+from forecaster.cli.streams import tell
 from forecaster.errors import SourceError
 from forecaster.report.formats import Output
 
@@ -39,6 +41,7 @@ def once(
     workload: Pattern = "*",
     output: OutputForm = Output.TABLE,
     at: Instant = None,
+    donors: Donors = False,
 ) -> None:
     """Read the history of all workloads once, and print what each should have."""
     from forecaster.report.progress import shown_progress
@@ -46,7 +49,7 @@ def once(
 
     settings = settings_of(config, prometheus, namespace)
     with shown_progress("once") as shown:
-        outcome = cycle_run(settings, at, workload, shown)[1]
+        outcome = cycle_run(settings, at, workload, shown, donors=donors)[1]
     ours = workloads_of(outcome, workload, settings)
     print_outcome(outcome, ours, output)
     if workload == "*" and not namespace and ours:
@@ -74,26 +77,40 @@ def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[Work
 
 
 def cycle_run(
-    settings: Settings, at: str | None, pattern: str, shown: ShownProgress | None = None, paths: Paths | None = None
+    settings: Settings,
+    at: str | None,
+    pattern: str,
+    shown: ShownProgress | None = None,
+    paths: Paths | None = None,
+    *,
+    donors: bool = False,
 ) -> tuple[Cycle, Outcome]:
     """A single cycle at the last full minute, or at the instant given, and what came of it; `pattern` is asked for.
 
-    Forecasts step by step are put into `paths`, where they are wanted.
-
-    A workload without two days of its own has half its forecast from others like it: then all are read.
+    Forecasts step by step are put into `paths`, where they are wanted. Only the workloads of the pattern are read,
+    unless `donors` are wanted: a workload without two days of its own has half its forecast from others like it.
     """
     from forecaster.app.clock import instant
     from forecaster.app.compose import single_cycle
     from forecaster.domain.window import last_multiple
 
     now = last_multiple(instant(at), settings.cycle.interval)
-    for asked in (narrowed(settings, pattern), settings):
-        cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
-        cycle.forecaster.paths = paths
-        outcome = cycle.run(now)
-        if asked.queries == settings.queries or not borrows(cycle, matching(outcome.inventory.ids, pattern)):
-            break
+    asked = settings if donors else narrowed(settings, pattern)
+    cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
+    cycle.forecaster.paths = paths
+    outcome = cycle.run(now)
+    if asked.queries != settings.queries:
+        tell_missing_donors(cycle, matching(outcome.inventory.ids, pattern))
     return cycle, outcome
+
+
+def tell_missing_donors(cycle: Cycle, ids: set[WorkloadId]) -> None:
+    """Say that the service would forecast otherwise, where one of these workloads is so new that donors matter."""
+    if borrows(cycle, ids):
+        tell(
+            "! A workload under two days old has half its forecast from others like it, which were not read; --donors "
+            "reads the whole fleet."
+        )
 
 
 def borrows(cycle: Cycle, ids: set[WorkloadId]) -> bool:

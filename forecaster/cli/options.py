@@ -60,6 +60,10 @@ Pattern = Annotated[
         metavar="NAMESPACE/NAME", help="Only these workloads; shell patterns.", autocompletion=workload_names
     ),
 ]
+Donors = Annotated[
+    bool,
+    typer.Option("--donors", help="Read the whole fleet, of which forecasts of workloads under two days old are made."),
+]
 Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the demo.")]
 Kubeconfig = Annotated[
     Path | None,

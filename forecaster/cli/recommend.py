@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from forecaster.cli.options import (
     ConfigFile,
     Demo,
+    Donors,
     Instant,
     Namespace,
     Pattern,
@@ -23,6 +24,16 @@ from forecaster.cli.options import (
 )
 from forecaster.cli.streams import tell
 from forecaster.report.formats import AdviceOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.config.settings import Settings
+    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.publish.settings import PriceSettings
+    from forecaster.vertical.admission.advice import Advice, ResourcePrices
+    from forecaster.vertical.recommenders.krr import Severity
+    from forecaster.vertical.sizing.joint import ResourceCosts
 
 Objects = Annotated[
     list[Path] | None,
@@ -81,6 +92,7 @@ class AdviceOptions:
     objects: Objects = None
     server_version: ServerVersion = None
     demo: Demo = False
+    donors: Donors = False
     at: Instant = None
 
 
@@ -101,7 +113,6 @@ def recommend(
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
     from forecaster.cli.look import look_at, with_vpas
     from forecaster.cli.once import workloads_of
-    from forecaster.cli.recommend_inputs import costs_of, filtered, previous_of, prices_of, writable_folder
     from forecaster.report.advice import print_advice, write_overlay
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import NONE_FOUND
@@ -137,3 +148,115 @@ def recommend(
     else:
         print_advice(ours, output, prices, findings=findings, joint=together)
     finished(shown)
+
+
+# What the options mean: prices, an earlier run, filters.
+
+
+def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> ResourcePrices | None:
+    """Return the prices of CPU and memory from both options, else from the settings; one option alone is refused."""
+    from forecaster.vertical.admission.advice import ResourcePrices
+
+    if core_hour is None and gib_hour is None:
+        core_hour, gib_hour = stated.core_hour, stated.gib_hour
+    if (core_hour is None) != (gib_hour is None):
+        raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
+    return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour)
+
+
+def writable_folder(folder: Path) -> None:
+    """Make the folder that is going to be written to, before the work rather than after it."""
+    import os
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{folder}: {error.strerror}", param_hint="--to") from error
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"{folder} may not be written to", param_hint="--to")
+
+
+def costs_of(prices: ResourcePrices | None, pod_start: float) -> ResourceCosts:
+    """What joint choices are weighed by; without prices a GiB costs 0.13 of a core, about what clouds ask."""
+    from forecaster.vertical.sizing.joint import ResourceCosts
+
+    if prices is None:
+        return ResourceCosts(pod_start=pod_start)
+    return ResourceCosts(core_hour=prices.core_hour, gib_hour=prices.gib_hour, pod_start=pod_start)
+
+
+def previous_of(file: Path | None, settings: Settings | None) -> dict[WorkloadId, Resources]:
+    """What was recommended before: from a file, or from the ledger of the service."""
+    import json
+
+    from forecaster.report.advice_view import read_previous
+
+    if file is not None:
+        try:
+            return read_previous(json.loads(file.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise typer.BadParameter(f"{file}: {error}", param_hint="--previous") from error
+    return {} if settings is None else _from_ledger(settings)
+
+
+def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
+    from forecaster.app.serve import database_address
+    from forecaster.domain.workload import Resources
+    from forecaster.errors import StoreError
+    from forecaster.store.ledger import SqlLedger
+
+    try:
+        ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
+        try:
+            found = ledger.newest()
+        finally:
+            ledger.close()
+    except StoreError as error:
+        raise typer.BadParameter(str(error), param_hint="--since-ledger") from error
+    return {
+        id_: Resources(one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
+        for id_, one in found.items()
+        if one.resources_verdict == "resize"
+    }
+
+
+def filtered(
+    advices: Sequence[Advice], chosen: set[WorkloadId], kind: str | None, least: str | None, *, refused: bool
+) -> list[Advice]:
+    """Return the advices that were asked for, the worst first.
+
+    Raises:
+        UnknownName: no workload is of this kind.
+    """
+    from forecaster.errors import UnknownName
+    from forecaster.vertical.recommenders.krr import Severity
+
+    wanted, kinds = _at_least(least), {one.id.kind for one in advices}
+    if kind is not None and kind not in kinds:
+        raise UnknownName("kind", kind, kinds)
+    ours = [
+        one
+        for one in advices
+        if one.id in chosen
+        and (kind is None or one.id.kind == kind)
+        and (wanted is None or one.severity in wanted)
+        and (one.refused or not refused)
+    ]
+    order = [*_from_bad(), Severity.GOOD, Severity.UNKNOWN]
+    return sorted(ours, key=lambda one: (order.index(one.severity), one.id))
+
+
+def _from_bad() -> tuple[Severity, ...]:
+    """Severities that can be asked for, the worst first."""
+    from forecaster.vertical.recommenders.krr import Severity
+
+    return Severity.CRITICAL, Severity.WARNING, Severity.OK
+
+
+def _at_least(text: str | None) -> tuple[Severity, ...] | None:
+    if text is None:
+        return None
+    names = [str(one) for one in _from_bad()]
+    if text.upper() not in names:
+        raise typer.BadParameter(f"{text!r}: use one of {', '.join(names)}", param_hint="--severity")
+    return _from_bad()[: names.index(text.upper()) + 1]

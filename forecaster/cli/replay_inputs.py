@@ -14,7 +14,7 @@ from forecaster.app import traces
 from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import remedy_of, specs_of
 from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces, settings_of
-from forecaster.cli.replay_options import PricedOptions, ReplayOptions
+from forecaster.cli.replay import PricedOptions, ReplayOptions
 from forecaster.config.settings import parse
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -100,9 +100,10 @@ def _when(found: Traces) -> str:
 
 
 def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Traces:
-    if options.export and options.from_prometheus:
-        raise ConfigError("command line", [Fault("--export", str(options.export), "not with --from-prometheus")])
-    if options.from_prometheus:
+    if options.export and options.measured:
+        remedy = "leave out --prometheus and --from-prometheus, or the file: demand comes from one of them"
+        raise ConfigError("command line", [Fault("--export", str(options.export), remedy)])
+    if options.measured:
         until = instant(options.until, UNTIL) if options.until else None
         wanted = partial(_matching, pattern=options.workload, settings=settings)
         kept = settings.history.weeks_kept
@@ -166,7 +167,7 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
     given: dict[str, object] = {}
     if len(outside) == 1:
         given = {"horizontal": {"requests_metric": outside.pop()}}
-    elif not options.export and not options.from_prometheus:
+    elif not options.export and not options.measured:
         given = REQUESTS_POLICY
     defaults = type(policies.defaults).model_validate(merged(policies.defaults.model_dump(), given))
     return Policies(defaults, policies.overrides, signals=policies.signals)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecaster.cli.options import OutputForm, finished, grouped
-from forecaster.cli.replay_options import Every, Length, PricedOptions, ReplayOptions, SpanOptions
+from forecaster.cli.replay import Every, Length, PricedOptions, ReplayOptions, SpanOptions
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def report(
 
     Pod-hours, shortage, OOM kills, throttling and money of each workload and in total; what was expected of each
     forecast when it began to act, and what came. With --from-prometheus and a ledger also the decisions as they were
-    made. Without --export and --from-prometheus the load that comes with the package is looked back on.
+    made. Without --export, --prometheus and --from-prometheus the load that comes with the package is looked back on.
     """
     from forecaster.cli.streams import check_writable, write_file
     from forecaster.report.printed import json_text
@@ -124,8 +124,7 @@ def _looked_back(options: ReportOptions, begin: datetime | None, shown: ShownPro
     shown.began("sizes", 0.8)
     sizes = sizes_of(inputs.traces, inputs.policies, inputs.begin, inputs.until)
     shown.began("decisions", 0.95)
-    measured = options.from_prometheus
-    losses, decided = (_losses(inputs), _decided(inputs)) if measured else (None, None)
+    losses, decided = (_losses(inputs), _decided(inputs)) if options.measured else (None, None)
     return WeekOutcome(compared, adoptions_of(compared), sizes, losses, decided)
 
 

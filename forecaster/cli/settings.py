@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from forecaster.cli.options import ConfigFile, OutputForm, PrometheusUrl
 from forecaster.cli.streams import tell
+from forecaster.publish.health import SettingView
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.config.settings import Settings
+
+
+class SettingsView(msgspec.Struct, frozen=True):
+    """Settings that are in force, those that something states first."""
+
+    settings: list[SettingView]
 
 
 def setting_names(incomplete: str) -> list[str]:
@@ -69,11 +77,17 @@ def _print_in_force(
     from forecaster.config.settings import load
     from forecaster.config.text import origins_of
     from forecaster.publish.health import DEFAULT_ORIGIN, settings_in_force
-    from forecaster.report.catalogue import print_settings
+    from forecaster.report.printed import PrintedColumn, print_listing
 
     each = settings_in_force(load(config, given).model_dump(mode="json"), origins_of(config, given), longest=None)
     chosen = [one for one in each if key is None or f"{one.path}.".startswith(f"{key}.")]
-    print_settings([one for one in chosen if not stated or one.origin != DEFAULT_ORIGIN], output)
+    found = [one for one in chosen if not stated or one.origin != DEFAULT_ORIGIN]
+    columns = [
+        PrintedColumn("SETTING", [one.path for one in found]),
+        PrintedColumn("VALUE", [one.value for one in found], words=True),
+        PrintedColumn("ORIGIN", [one.origin for one in found]),
+    ]
+    print_listing(SettingsView(found), found, columns, output)
 
 
 def _tell_idle(loaded: Settings) -> None:

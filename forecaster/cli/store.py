@@ -5,14 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from forecaster.cli.options import ConfigFile, OutputForm, settings_of
 from forecaster.report.formats import Output
+from forecaster.store.move import MovedTable
 
 if TYPE_CHECKING:
-    from forecaster.report.moved import MovedView
     from forecaster.store.settings import StateSettings
+
+
+class MovedView(msgspec.Struct, frozen=True):
+    """Content of both databases after a move."""
+
+    source: str
+    target: str
+    tables: list[MovedTable]
+
 
 app = typer.Typer(
     help="The database of decisions and scores.",
@@ -54,7 +64,6 @@ def move(
 
     What ended early goes on where it was when it is begun again. Nothing is taken from the old database.
     """
-    from forecaster.report.moved import print_moved
     from forecaster.store.settings import StateSettings
 
     if (target is None) == (target_file is None):
@@ -69,7 +78,6 @@ def move(
 def _moved(source: str, target: str) -> MovedView:
     from contextlib import closing
 
-    from forecaster.report.moved import MovedView
     from forecaster.report.progress import shown_progress
     from forecaster.store.database import Database
     from forecaster.store.move import move as moved
@@ -82,3 +90,31 @@ def _address(settings: StateSettings) -> str:
     from forecaster.app.serve import database_address
 
     return database_address(settings)
+
+
+def print_moved(moved: MovedView, output: Output) -> None:
+    """Print it; a row is a table."""
+    from dataclasses import asdict
+
+    from forecaster.report.printed import Printable, print_as
+
+    shown = Printable(
+        table=lambda wide: _print(moved, wide=wide),
+        document=lambda: moved,
+        rows=lambda: [asdict(one) for one in moved.tables],
+        ids=lambda: [one.table for one in moved.tables],
+    )
+    print_as(output, shown)
+
+
+def _print(moved: MovedView, *, wide: bool) -> None:
+    from forecaster.report.printed import PrintedColumn, print_table, print_text
+
+    columns = [
+        PrintedColumn("TABLE", [one.table for one in moved.tables]),
+        PrintedColumn("ROWS", [str(one.rows) for one in moved.tables], right=True),
+        PrintedColumn("COPIED NOW", [str(one.copied) for one in moved.tables], right=True),
+        PrintedColumn("CHECKSUM", [one.checksum for one in moved.tables], rank=1),
+    ]
+    print_text(f"{moved.source} → {moved.target}: every row is in both.")
+    print_table(columns, wide=wide)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import textwrap
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from forecaster.cli.options import finished, grouped
-from forecaster.cli.replay_options import ReplayOptions
+from forecaster.cli.replay import ReplayOptions
 from forecaster.cli.streams import tell
 from forecaster.report.formats import TuneOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.replay.sliders import PolicyChange
+    from forecaster.replay.tuning import Estimate, PolicyProposal, Tuning
 
 
 @grouped
@@ -30,7 +39,6 @@ def tune(
     from forecaster.cli.replay_inputs import inputs_of
     from forecaster.replay.tuning import tune as tuned
     from forecaster.report.progress import shown_progress
-    from forecaster.report.tuned import print_tuned
 
     with shown_progress("tune") as shown:
         shown.began("history", 0.0)
@@ -54,3 +62,159 @@ def tune(
     finished(shown)
     if not found.proposals:
         raise typer.Exit(1)
+
+
+# Proposals as YAML that the settings take, each under what is expected of it, and refusals with their reasons.
+
+
+def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
+    """Proposals, and why there is none of the others."""
+    import sys
+
+    from forecaster.report.printed import print_json, print_names
+
+    match output:
+        case TuneOutput.YAML:
+            sys.stdout.write(tuned_text(tuning))
+        case TuneOutput.NAME:
+            print_names(one.workload.id for one in tuning.proposals)
+        case TuneOutput.JSON:
+            print_json(tuned_view(tuning))
+
+
+class EstimateView(msgspec.Struct, frozen=True):
+    """A change against the present policy as a ratio of it, with the interval around it."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class ProposalView(msgspec.Struct, frozen=True):
+    """An entry of `overrides`, and what is expected of it; `missing_ratio` is null where nothing is short now."""
+
+    override: dict[str, Any]
+    days: int
+    cost_ratio: EstimateView
+    pod_hours_ratio: EstimateView
+    missing_ratio: EstimateView | None
+    agreed_ratio: float
+    hpa_target_share: float
+
+
+class UntunedView(msgspec.Struct, frozen=True):
+    """A workload without a proposal."""
+
+    namespace: str
+    kind: str
+    name: str
+    reason: str
+
+
+class TuningView(msgspec.Struct, frozen=True):
+    """Proposals, and why the other workloads have none."""
+
+    begin: datetime
+    until: datetime
+    proposals: list[ProposalView]
+    refused: list[UntunedView]
+
+
+def tuned_view(tuning: Tuning) -> TuningView:
+    """Return the tuning as a document."""
+    return TuningView(
+        tuning.begin,
+        tuning.until,
+        [_proposal(one) for one in tuning.proposals],
+        [UntunedView(*id_, reason) for id_, reason in tuning.refused.items()],
+    )
+
+
+def _proposal(one: PolicyProposal) -> ProposalView:
+    from forecaster.replay.tuning import override_of
+
+    return ProposalView(
+        override=override_of(one),
+        days=one.days,
+        cost_ratio=EstimateView(*one.cost),
+        pod_hours_ratio=EstimateView(*one.pod_hours),
+        missing_ratio=EstimateView(*one.missing) if one.missing else None,
+        agreed_ratio=one.agreed,
+        hpa_target_share=one.chosen.target_share,
+    )
+
+
+def tuned_text(tuning: Tuning) -> str:
+    """What `forecaster tune` prints: a fragment of the settings, with comments."""
+    import yaml
+
+    from forecaster.replay.tuning import override_of
+
+    lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]
+    overrides = [override_of(one) for one in tuning.proposals]
+    changed = [
+        (one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY_POLICY
+    ]
+    lines += ["overrides:" if changed else "overrides: []"]
+    for one, entry in changed:
+        lines += [line for text in _expected(one) for line in _comment(text, "  # ")]
+        text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=TERMINAL_WIDTH - 2)
+        lines += [f"  {line}" for line in text.rstrip().splitlines()]
+    for one, entry in zip(tuning.proposals, overrides, strict=True):
+        if entry["policy"] == EMPTY_POLICY:
+            lines += [line for text in _expected(one) for line in _comment(text)]
+    lines += [line for id_, why in tuning.refused.items() for line in _comment(f"{id_}: no proposal, {why}.")]
+    return "\n".join(lines) + "\n"
+
+
+TERMINAL_WIDTH = 80
+
+
+def _comment(text: str, begin: str = "# ") -> list[str]:
+    """One remark as lines that fit a terminal."""
+    whole = textwrap.TextWrapper(TERMINAL_WIDTH, break_long_words=False, break_on_hyphens=False)
+    whole.initial_indent, whole.subsequent_indent = begin, f"{begin}  "
+    return whole.wrap(text)
+
+
+EMPTY_POLICY: dict[str, object] = {"horizontal": {}}
+
+
+def _expected(one: PolicyProposal) -> Iterator[str]:
+    from forecaster.replay.tuning import LEVEL
+
+    yield f"{one.workload.id}: {_setting(one.chosen)}, instead of {_setting(one.present)}."
+    yield (
+        f"Expected on {one.days} days that did not choose it ({LEVEL:.0%} confidence): cost {_spoken(one.cost)}, "
+        f"pod-hours {_spoken(one.pod_hours)},"
+    )
+    missing = _spoken(one.missing) if one.missing else "none before"
+    yield f"demand short {missing}. {one.agreed:.0%} of the folds chose the same."
+    if one.chosen.target_share != 1.0:
+        yield f"It takes another target of its HPA: {_targets(one)}."
+
+
+def _setting(one: PolicyChange) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_spelt(value)}" for name, value in one.policy_fields.items())
+
+
+def _spelt(value: object) -> str:
+    from forecaster.domain.amounts import duration_text
+
+    return duration_text(value) if isinstance(value, timedelta) else f"{value:g}"
+
+
+def _spoken(one: Estimate) -> str:
+    return f"{one.expected:+.1%} ({one.low:+.1%} to {one.high:+.1%})"
+
+
+def _targets(one: PolicyProposal) -> str:
+    from forecaster.replay.runs import with_targets_at
+
+    after = with_targets_at(one.workload, one.chosen.target_share)
+    pairs = zip(
+        one.workload.autoscaler.targets if one.workload.autoscaler else (),
+        after.autoscaler.targets if after.autoscaler else (),
+        strict=True,
+    )
+    return ", ".join(f"{old.metric} {new.value:g} instead of {old.value:g}" for old, new in pairs)

@@ -1,12 +1,18 @@
-"""Advice as plain values for machines: JSON and CSV have the same numbers, in cores and bytes."""
+"""What `forecaster recommend -o json` and `-o csv` print: cores, whole bytes, money of the prices that were given.
+
+What is not known is null, and a text beside it says why.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.publish.views import AMOUNT_FIELDS
+from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
@@ -14,120 +20,249 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import ContainerSize, Risk, Target
-    from forecaster.report.advice_document import (
-        Admission,
-        AdviceDocument,
-        AdvicesDocument,
-        Amounts,
-        Bytes,
-        ContainerRisk,
-        FreeReplicas,
-        HpaTarget,
-        JointDocument,
-        MonthlyCost,
-        Requests,
-        RiskDocument,
-        SizedView,
-        SizePlanDocument,
-        Sum,
-        Totals,
-        VpaContainerDocument,
-        VpaDocument,
-    )
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
-    from forecaster.vertical.admission.proof import Proof
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes, VpaTarget
     from forecaster.vertical.sizing.joint import SizePlan
 
-Json = dict[str, Any]
+
+class SizedView(msgspec.Struct, frozen=True):
+    """`resources` of a container as a manifest spells them."""
+
+    requests: dict[str, str]
+    limits: dict[str, str]
+
+
+class ContainerRisk(msgspec.Struct, frozen=True):
+    """One container, or the pod as a whole where its name is null."""
+
+    container: str | None
+    recommended: AmountsView | None
+    cpu: RiskView | None
+    memory: RiskView | None
+    message: str
+
+
+class HpaTarget(msgspec.Struct, frozen=True):
+    """A utilization target with which the HPA acts at the same load per pod as before; `value` is a ratio."""
+
+    metric: str
+    type: str
+    value: float
+    container: str
+    signal: str
+
+
+class FindingView(msgspec.Struct, frozen=True):
+    """What one rule of the cluster says."""
+
+    rule: str
+    verdict: str
+    message: str
+
+
+class QosChange(msgspec.Struct, frozen=True):
+    """The class of a pod before and after."""
+
+    now: str
+    recommended: str
+
+
+class FreeReplicas(msgspec.Struct, frozen=True):
+    """Pods that fit on the nodes there are, pods that wait, and nodes that they wait for; null where not known."""
+
+    fit_now: int
+    wait: int
+    new_nodes: int | None
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """Whether the cluster takes the size; null where that cannot be known, and `why` says why."""
+
+    accepted: bool | None
+    why: str
+    findings: list[FindingView]
+    qos: QosChange | UnsetType = UNSET
+    replicas: FreeReplicas | UnsetType | None = UNSET
+
+
+class MonthlyCost(msgspec.Struct, frozen=True):
+    """Monthly cost of all pods; null where an amount is not known."""
+
+    now: float | None
+    recommended: float | None
+
+
+class SizePlanView(msgspec.Struct, frozen=True):
+    """Pods at the peak and at the least, the requests of one, and the cost of the coming day."""
+
+    replicas: int
+    least_replicas: int
+    cpu_request_cores: float
+    memory_request_bytes: int
+    cost: float
+
+
+class JointView(msgspec.Struct, frozen=True):
+    """Count and size chosen together; null where there is none, and `reason` says why."""
+
+    now: SizePlanView | None
+    plan: SizePlanView | None
+    hpa_utilization_ratio: float | None
+    scale_point_now_cores: float | None
+    scale_point_cores: float | None
+    accepted: bool | None
+    reason: str
+
+
+class RequestsView(msgspec.Struct, frozen=True):
+    """Requests of one container; null where unknown."""
+
+    cpu_request_cores: float | None
+    memory_request_bytes: int | None
+
+
+class VpaContainerView(msgspec.Struct, frozen=True):
+    """What a VPA recommends for one container."""
+
+    container: str
+    target: RequestsView
+    lower_bound: RequestsView
+    upper_bound: RequestsView
+
+
+class VpaView(msgspec.Struct, frozen=True):
+    """A VPA of the cluster; without a recommendation it has no containers, and the message is what it says of that."""
+
+    name: str
+    update_mode: str
+    containers: list[VpaContainerView]
+    message: str
+
+
+class AdviceView(msgspec.Struct, frozen=True):
+    """One workload."""
+
+    namespace: str
+    kind: str
+    name: str
+    replicas: int
+    severity: str
+    reason: str
+    message: str
+    now: AmountsView | None
+    recommended: AmountsView | None
+    containers: dict[str, SizedView] | None
+    risks: list[ContainerRisk]
+    hpa_targets: list[HpaTarget]
+    admission: Admission
+    cost_a_month: MonthlyCost | None
+    others: dict[str, AmountsView | None]
+    vpas: list[VpaView]
+    previous: AmountsView | None
+    joint: JointView | None = None
+
+
+class Sum(msgspec.Struct, frozen=True):
+    """Sum over all pods; an addition is no negative saving."""
+
+    now: float
+    recommended: float
+    freed: float
+    added: float
+
+    def rounded(self, digits: int) -> Sum:
+        """Return the sum with so many digits behind the point."""
+        return Sum(*(round(amount, digits) for amount in msgspec.structs.astuple(self)))
+
+
+class WholeSum(msgspec.Struct, frozen=True):
+    """Sum over all pods in whole bytes."""
+
+    now: int
+    recommended: int
+    freed: int
+    added: int
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Totals of workloads with known present and recommended sizes; no cost where no price was given."""
+
+    workloads: int
+    with_a_recommendation: int
+    cpu_request_cores: Sum
+    memory_request_bytes: WholeSum
+    cost_a_month: Sum | None
+
+
+class AdvicesView(msgspec.Struct, frozen=True):
+    """All workloads that were chosen."""
+
+    recommendations: list[AdviceView]
+    totals: Totals
 
 
 def document(
     advices: Sequence[Advice], prices: ResourcePrices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
-) -> AdvicesDocument:
+) -> AdvicesView:
     """All of it; `read_previous` understands it."""
-    views = [view(one, prices, (joint or {}).get(one.id)) for one in advices]
-    return {"recommendations": views, "totals": totals(advices, prices)}
+    together = joint or {}
+    return AdvicesView([_advice(one, prices, together.get(one.id)) for one in advices], totals(advices, prices))
 
 
-def view(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | None = None) -> AdviceDocument:
-    """One workload. What is not known is null, and a text beside it says why."""
-    return {
-        "namespace": one.id.namespace,
-        "kind": one.id.kind,
-        "name": one.id.name,
-        "replicas": one.replicas,
-        "severity": str(one.severity),
-        "reason": one.reason,
-        "message": one.message,
-        "now": amounts(one.now),
-        "recommended": amounts(one.recommended),
-        "containers": None if one.values is None else {name: _block(of) for name, of in one.values.items()},
-        "risks": [_container(size) for size in one.sizes],
-        "hpa_targets": [_target(target) for target in one.targets],
-        "admission": _proof(one),
-        "cost_a_month": _cost(one, prices),
-        "others": {name: amounts(said) for name, said in one.baselines.items()},
-        "vpas": [_vpa(of) for of in one.vpas],
-        "previous": amounts(one.previous),
-        "joint": joint_view(joint),
-    }
+def _advice(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | None) -> AdviceView:
+    values = one.values
+    return AdviceView(
+        *one.id,
+        replicas=one.replicas,
+        severity=str(one.severity),
+        reason=one.reason,
+        message=one.message,
+        now=amounts(one.now),
+        recommended=amounts(one.recommended),
+        containers=None if values is None else {name: _block(of) for name, of in values.items()},
+        risks=[_container(size) for size in one.sizes],
+        hpa_targets=[_target(target) for target in one.targets],
+        admission=_admission(one),
+        cost_a_month=_cost(one, prices),
+        others={name: amounts(said) for name, said in one.baselines.items()},
+        vpas=[_vpa(of) for of in one.vpas],
+        previous=amounts(one.previous),
+        joint=None if joint is None else _joint(joint),
+    )
+
+
+def _block(values: Any) -> SizedView:
+    return SizedView(texts(values.requests), texts(values.limits))
 
 
 def _container(size: ContainerSize) -> ContainerRisk:
-    """One container: shares of time for CPU, chances that a peak passes for memory, and idle hours; null if unknown."""
-    return {
-        "container": size.name or None,
-        "recommended": amounts(size.recommended),
-        "cpu": _risk(size.cpu),
-        "memory": _risk(size.memory),
-        "message": size.message,
-    }
+    risks = _risk(size.cpu), _risk(size.memory)
+    return ContainerRisk(size.name or None, amounts(size.recommended), *risks, size.message)
 
 
-def _risk(one: Risk | None) -> RiskDocument | None:
-    if one is None:
-        return None
-    return {"over_request": one.over_request, "over_limit": one.over_limit, "slack_hours": one.slack_hours}
-
-
-def _vpa(one: VpaSizes) -> VpaDocument:
-    found: list[VpaContainerDocument] = [
-        {
-            "container": of.container,
-            "target": _requests(of.target),
-            "lower_bound": _requests(of.lower),
-            "upper_bound": _requests(of.upper),
-        }
-        for of in one.containers
-    ]
-    return {"name": one.name, "update_mode": one.mode, "containers": found, "message": one.why}
-
-
-def _requests(one: Resources) -> Requests:
-    return {"cpu_request_cores": one.cpu_request, "memory_request_bytes": _whole(one.memory_request)}
+def _risk(one: Risk | None) -> RiskView | None:
+    return None if one is None else RiskView(one.over_request, one.over_limit, one.slack_hours)
 
 
 def _target(one: Target) -> HpaTarget:
-    return {
-        "metric": one.metric,
-        "type": str(one.type),
-        "value": one.value,
-        "container": one.container,
-        "signal": one.signal,
-    }
+    return HpaTarget(one.metric, str(one.type), one.value, one.container, one.signal)
 
 
-def amounts(resources: Resources | None) -> Amounts | None:
+def _vpa(one: VpaSizes) -> VpaView:
+    return VpaView(one.name, one.mode, [_vpa_container(of) for of in one.containers], one.why)
+
+
+def _vpa_container(one: VpaTarget) -> VpaContainerView:
+    bounds = (RequestsView(of.cpu_request, _whole(of.memory_request)) for of in (one.target, one.lower, one.upper))
+    return VpaContainerView(one.container, *bounds)
+
+
+def amounts(resources: Resources | None) -> AmountsView | None:
     """Cores and whole bytes; null where none is set."""
     if resources is None:
         return None
-    return {
-        "cpu_request_cores": resources.cpu_request,
-        "cpu_limit_cores": resources.cpu_limit,
-        "memory_request_bytes": _whole(resources.memory_request),
-        "memory_limit_bytes": _whole(resources.memory_limit),
-    }
+    memory = _whole(resources.memory_request), _whole(resources.memory_limit)
+    return AmountsView(resources.cpu_request, resources.cpu_limit, *memory)
 
 
 def _whole(value: float | None) -> int | None:
@@ -135,17 +270,57 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else math.ceil(value)
 
 
+def _admission(one: Advice) -> Admission:
+    proof = one.proof
+    if proof is None:
+        return Admission(None, one.unproved or "nothing is recommended", [])
+    free = proof.free
+    return Admission(
+        proof.accepted,
+        "; ".join(str(finding) for finding in proof.refusals),
+        [FindingView(finding.rule, str(finding.verdict), finding.message) for finding in proof.findings],
+        QosChange(str(proof.qos_before), str(proof.qos_after)),
+        None if free is None else FreeReplicas(free.now, free.waiting, free.new_nodes),
+    )
+
+
+def _cost(one: Advice, prices: ResourcePrices | None) -> MonthlyCost | None:
+    """Money in cents."""
+    if prices is None:
+        return None
+    both = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.recommended))
+    return MonthlyCost(*(None if value is None else round(value, 2) for value in both))
+
+
+def _joint(one: JointAdvice) -> JointView:
+    """Cores, bytes, and costs of the coming day in the prices that were given."""
+    return JointView(
+        now=_plan(one.now),
+        plan=_plan(one.plan),
+        hpa_utilization_ratio=one.utilization or None,
+        scale_point_now_cores=one.scale_point[0] or None,
+        scale_point_cores=one.scale_point[1] or None,
+        accepted=one.advice.proof.accepted if one.advice and one.advice.proof else None,
+        reason=one.reason,
+    )
+
+
+def _plan(one: SizePlan | None) -> SizePlanView | None:
+    return None if one is None else SizePlanView(one.replicas, one.least, one.cpu, math.ceil(one.memory), one.cost)
+
+
 def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Totals:
     """Requests of all pods, where both what is and what should be are known; what is added is no negative saving."""
     known = [one for one in advices if one.recommended is not None]
     costs = [cost for one in known if (cost := _cost(one, prices))]
-    return {
-        "workloads": len(advices),
-        "with_a_recommendation": len(known),
-        "cpu_request_cores": _requested(known, "cpu_request"),
-        "memory_request_bytes": _in_bytes(_requested(known, "memory_request")),
-        "cost_a_month": None if prices is None else _money(_sum((one["now"], one["recommended"], 1) for one in costs)),
-    }
+    memory = _requested(known, "memory_request")
+    return Totals(
+        len(advices),
+        len(known),
+        _requested(known, "cpu_request"),
+        WholeSum(*map(math.ceil, msgspec.structs.astuple(memory))),
+        None if prices is None else _sum((cost.now, cost.recommended, 1) for cost in costs).rounded(2),
+    )
 
 
 def _requested(known: Sequence[Advice], name: str) -> Sum:
@@ -155,74 +330,19 @@ def _requested(known: Sequence[Advice], name: str) -> Sum:
 def _sum(each: Iterable[tuple[float | None, float | None, int]]) -> Sum:
     """Sum amounts now and as recommended, each times its number of pods."""
     both = [(now, then, count) for now, then, count in each if now is not None and then is not None]
-    return {
-        "now": sum(now * count for now, _, count in both),
-        "recommended": sum(then * count for _, then, count in both),
-        "freed": sum(max(now - then, 0.0) * count for now, then, count in both),
-        "added": sum(max(then - now, 0.0) * count for now, then, count in both),
-    }
+    return Sum(
+        now=sum(now * count for now, _, count in both),
+        recommended=sum(then * count for _, then, count in both),
+        freed=sum(max(now - then, 0.0) * count for now, then, count in both),
+        added=sum(max(then - now, 0.0) * count for now, then, count in both),
+    )
 
 
-def _in_bytes(one: Sum) -> Bytes:
-    return {
-        "now": math.ceil(one["now"]),
-        "recommended": math.ceil(one["recommended"]),
-        "freed": math.ceil(one["freed"]),
-        "added": math.ceil(one["added"]),
-    }
-
-
-def _money(one: Sum) -> Sum:
-    """Return the sum in cents."""
-    return {
-        "now": round(one["now"], 2),
-        "recommended": round(one["recommended"], 2),
-        "freed": round(one["freed"], 2),
-        "added": round(one["added"], 2),
-    }
-
-
-def _cost(one: Advice, prices: ResourcePrices | None) -> MonthlyCost | None:
-    if prices is None:
-        return None
-    now = prices.a_month(one.now, one.replicas)
-    wanted = None if one.recommended is None else prices.a_month(one.recommended, one.replicas)
-    return {"now": _cents(now), "recommended": _cents(wanted)}
-
-
-def _cents(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
-
-
-def _block(values: Any) -> SizedView:
-    return {"requests": texts(values.requests), "limits": texts(values.limits)}
-
-
-def _proof(one: Advice) -> Admission:
-    if one.proof is None:
-        return {"accepted": None, "why": one.unproved or "nothing is recommended", "findings": []}
-    return {
-        "accepted": one.proof.accepted,
-        "why": "; ".join(str(finding) for finding in one.proof.refusals),
-        "qos": {"now": str(one.proof.qos_before), "recommended": str(one.proof.qos_after)},
-        "replicas": _replicas(one.proof),
-        "findings": [
-            {"rule": finding.rule, "verdict": str(finding.verdict), "message": finding.message}
-            for finding in one.proof.findings
-        ],
-    }
-
-
-def _replicas(proof: Proof) -> FreeReplicas | None:
-    free = proof.free
-    return None if free is None else {"fit_now": free.now, "wait": free.waiting, "new_nodes": free.new_nodes}
-
-
-def flat(one: Advice, prices: ResourcePrices | None) -> Json:
+def flat(one: Advice, prices: ResourcePrices | None) -> dict[str, Any]:
     """One row of a CSV file."""
-    cost = _cost(one, prices) or {"now": None, "recommended": None}
+    cost = _cost(one, prices) or MonthlyCost(None, None)
     others = {
-        f"{name}_{public}": _amount(said, public)
+        f"{name}_{public}": _by_name(said)[public]
         for name, said in one.baselines.items()
         for public in ("cpu_request_cores", "memory_request_bytes")
     }
@@ -230,21 +350,23 @@ def flat(one: Advice, prices: ResourcePrices | None) -> Json:
         **one.id._asdict(),
         "replicas": one.replicas,
         "severity": str(one.severity),
-        **{f"{public}_now": _amount(one.now, public) for public in AMOUNT_FIELDS.values()},
-        **{public: _amount(one.recommended, public) for public in AMOUNT_FIELDS.values()},
-        "cost_a_month_now": cost["now"],
-        "cost_a_month": cost["recommended"],
+        **{f"{public}_now": value for public, value in _by_name(one.now).items()},
+        **_by_name(one.recommended),
+        "cost_a_month_now": cost.now,
+        "cost_a_month": cost.recommended,
         "accepted": None if one.proof is None else one.proof.accepted,
         "refused_because": "; ".join(str(finding) for finding in one.proof.refusals) if one.proof else "",
         **others,
-        **{f"previous_{public}": _amount(one.previous, public) for public in AMOUNT_FIELDS.values()},
+        **{f"previous_{public}": value for public, value in _by_name(one.previous).items()},
         "reason": one.reason,
         "message": one.message,
     }
 
 
-def _amount(resources: Resources | None, public: str) -> object:
-    return dict(amounts(resources) or {}).get(public)
+def _by_name(resources: Resources | None) -> dict[str, float | None]:
+    """Amounts by their public names."""
+    known: dict[str, float | None] = msgspec.to_builtins(amounts(resources)) or {}
+    return {public: known.get(public) for public in AMOUNT_FIELDS.values()}
 
 
 def read_previous(value: Any) -> dict[WorkloadId, Resources]:
@@ -267,30 +389,3 @@ def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
         return {}
     pairs = {name: (getattr(one.previous, name), getattr(one.recommended, name)) for name in AMOUNT_FIELDS}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-
-
-def joint_view(one: JointAdvice | None) -> JointDocument | None:
-    """Cores, bytes, and costs of the coming day in the prices that were given; null where it was not asked for."""
-    if one is None:
-        return None
-    return {
-        "now": _plan(one.now),
-        "plan": _plan(one.plan),
-        "hpa_utilization_ratio": one.utilization or None,
-        "scale_point_now_cores": one.scale_point[0] or None,
-        "scale_point_cores": one.scale_point[1] or None,
-        "accepted": one.advice.proof.accepted if one.advice and one.advice.proof else None,
-        "reason": one.reason,
-    }
-
-
-def _plan(one: SizePlan | None) -> SizePlanDocument | None:
-    if one is None:
-        return None
-    return {
-        "replicas": one.replicas,
-        "least_replicas": one.least,
-        "cpu_request_cores": one.cpu,
-        "memory_request_bytes": math.ceil(one.memory),
-        "cost": one.cost,
-    }

@@ -118,7 +118,8 @@ def sentences(whole: Comparison) -> list[str]:
     if not whole.workloads:
         return [f"{span}: nothing could be compared."]
     plain, note = whole.own(HPA.name), f" ({whole.note})" if whole.note else ""
-    began = f"{counted(len(whole.workloads), 'workload')}, {span}{note}. With the HPA alone"
+    hours = (whole.until - whole.begin) / HOUR
+    began = f"{counted(len(whole.workloads), 'workload')} over {hours:g} h, {span}{note}. With the HPA alone"
     others = [_told(one, whole) for one in whole.strategies if one.name != HPA.name]
     found = [lead_sentence(whole), f"{began}: {numbers(plain, whole.prices)}.", *others]
     return [*filter(None, [*found, equal_cost_sentence(whole), gate_sentence(whole)])]

@@ -238,6 +238,19 @@ def print_as(output: Output, result: Printable) -> None:
             print_names(result.ids())
 
 
+def print_listing(
+    document: msgspec.Struct, rows: Sequence[msgspec.Struct], columns: Sequence[PrintedColumn], output: Output
+) -> None:
+    """Print rows in every form; the first column names them."""
+    result = Printable(
+        table=lambda wide: print_table(columns, wide=wide),
+        document=lambda: document,
+        rows=lambda: [msgspec.structs.asdict(row) for row in rows],
+        ids=lambda: columns[0].cells,
+    )
+    print_as(output, result)
+
+
 # Amounts in tables: one unit a column, as `kubectl top` has it.
 
 

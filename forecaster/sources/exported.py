@@ -1,13 +1,14 @@
-"""Demand from a CSV or Parquet file: one row a sample.
+"""Demand from a CSV or Parquet file: one row a sample, or one column a workload beside the time, as Grafana exports it.
 
 Columns: `timestamp` (the beginning of the sample: RFC 3339, or seconds or milliseconds since 1970), `value` (total over
 all pods: cores, bytes, requests per second), and if there is more than one series `workload` (`namespace/name`, or a
 name; `series_id` is the same) and `signal` (cpu, memory, requests, pods; default cpu). A sample that covers several
-minutes describes each of them.
+minutes describes each of them. A wide table has the column of the time, and workloads as heads of the others.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -70,26 +71,57 @@ def read_export(path: Path, known: Signals = BUILT_IN) -> Exported:
 
 
 def table_of(path: Path) -> pd.DataFrame:
-    """The rows of a CSV or Parquet file.
+    """The samples of a CSV or Parquet file, one a row.
 
     Raises:
-        SourceRefused: it cannot be read.
+        SourceRefused: it cannot be read, or has another form.
     """
     read: Callable[[Path], pd.DataFrame] = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
     try:
-        return read(path)
+        return _long(read(path), path)
     except ImportError as error:
         raise SourceRefused(f"{path}: Parquet needs pyarrow; install it, or export CSV") from error
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise SourceRefused(f"{path}: not a readable CSV or Parquet file ({error})") from error
 
 
+TIME_NAMES, VALUE_NAMES = ("timestamp", "time", "ds"), ("value", "y")
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+"""A label of a series as Prometheus and Grafana write it in its name."""
+FORMS = (
+    "use one row a sample (timestamp, workload, signal, value), or one column a workload beside a column of the time"
+)
+
+
+def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """A wide table as rows of samples; one that has such rows keeps them."""
+    time = next((column for column in frame if str(column).lower() in TIME_NAMES), None)
+    if time is None:
+        raise SourceRefused(f"{path}: has no column 'timestamp' among {', '.join(map(str, frame.columns))}; {FORMS}")
+    value = next((column for column in frame if str(column).lower() in VALUE_NAMES), None)
+    if value is not None:
+        return frame.rename(columns={time: "timestamp", value: "value"})
+    wide = frame.dropna(axis="columns", how="all")
+    for column in wide.columns.drop([time]):
+        if not pd.api.types.is_numeric_dtype(wide[column]):
+            told = wide[column].dropna().iloc[0]
+            raise SourceRefused(f"{path}: column {column!r} holds {told!r}, which is no number; {FORMS}")
+    if len(wide.columns) == 1:
+        raise SourceRefused(f"{path}: has no column 'value' among {', '.join(map(str, frame.columns))}; {FORMS}")
+    named = wide.rename(columns=lambda column: "timestamp" if column == time else _series_name(column))
+    return named.melt("timestamp", var_name="workload", value_name="value").dropna(subset=["value"])
+
+
+def _series_name(column: object) -> str:
+    """The workload that a head names: itself, or the labels namespace and workload in it."""
+    labels = dict(LABEL.findall(str(column)))
+    named = labels.get("workload") or labels.get("deployment")
+    return "/".join(filter(None, (labels.get("namespace"), named))) if named else str(column)
+
+
 def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
     """The four columns, checked."""
     frame = frame.rename(columns={"series_id": "workload"})
-    for column in ("timestamp", "value"):
-        if column not in frame:
-            raise SourceRefused(f"{path}: has no column {column!r} among {', '.join(map(str, frame.columns))}")
     if frame.empty:
         raise SourceRefused(f"{path}: holds no sample")
     signals = frame["signal"] if "signal" in frame else pd.Series(str(CPU), frame.index)

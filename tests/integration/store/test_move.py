@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from forecaster.cli import app
+from forecaster.cli.catalogue import schema_of
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU, MEMORY
 from forecaster.errors import StoreError
-from forecaster.report.schemas import schema_of
 from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import ROWS_A_STATEMENT, MovedTable, move

@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from forecaster.cli import app
-from forecaster.report.schemas import schema_of
+from forecaster.cli.catalogue import schema_of
 
 
 def backtest(*arguments: str, code: int = 0) -> Result:

@@ -1,20 +1,29 @@
-"""A workload that is new borrows from others, so that they are read, too."""
+"""A workload that is new borrows from others, which are read if they are asked for; otherwise that is said."""
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from forecaster.cli import app
 from forecaster.cli.once import borrows
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import DAY, FIVE_MINUTES, Window
+from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.queries import Queries
+from forecaster.sources.recorded import load_recording
 from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from forecaster.cycle.run import Cycle
 
 WEB, API = workload_id("web"), workload_id("api")
@@ -38,3 +47,19 @@ def test_only_what_has_less_than_two_days_of_its_own_where_others_have_more(
 
 def test_a_workload_with_a_past_needs_no_other() -> None:
     assert not borrows(cycle(14, 1), {API})
+
+
+@pytest.fixture(scope="module")
+def young() -> Iterator[list[str]]:
+    """Options that look at the recorded load on its first day."""
+    recording = load_recording()
+    at = recording.start + timedelta(hours=20)
+    with EmbeddedPrometheus(recording, Queries(), recording.fleet(at)) as server:
+        yield ["--prometheus", server.url, "--at", at.isoformat(), "-o", "json"]
+
+
+@pytest.mark.parametrize("donors", [False, True])
+def test_one_workload_costs_one_workload_unless_donors_are_asked_for(young: list[str], *, donors: bool) -> None:
+    done = CliRunner().invoke(app, ["once", "shop/search", *young, *(["--donors"] if donors else [])])
+    assert [one["name"] for one in json.loads(done.stdout)["recommendations"]] == ["search"]
+    assert ("which were not read; --donors reads the whole fleet" in done.stderr) is not donors

@@ -272,7 +272,7 @@ class TestMistakes:
     ) -> None:
         terminal.config.write_text("policy: {mode: publsh, vertical: {mode: inplace}}")
         told = terminal.types_exactly("settings", "--config", str(terminal.config)).err
-        assert "policy.mode: 'publsh' is not allowed; must be one of observe, publish, floor, scale" in told
+        assert "policy.mode: 'publsh': must be one of observe, publish, floor, scale" in told
         assert "did you mean publish?" in told
         assert "did you mean in-place?" in told
         missing = terminal.types_exactly("settings", "--config", str(tmp_path / "none.yaml"))
@@ -347,7 +347,7 @@ class TestFaults:
     def test_an_instant_that_is_none_is_a_message_with_an_example(self, terminal: Terminal, at: str) -> None:
         told = terminal.types("once", at=at)
         assert (told.code, told.out) == (1, "")
-        assert f"--at: '{at}' is not allowed" in told.err
+        assert f"--at: '{at}': " in told.err
 
     def test_all_faults_of_a_file_come_at_once(self, terminal: Terminal) -> None:
         terminal.config.write_text("{cycle: {interval: 7m}, policy: {horizontal: {quantile: 2}}}")

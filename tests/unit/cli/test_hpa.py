@@ -10,9 +10,9 @@ import yaml
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
+from forecaster.cli.catalogue import schema_of
 from forecaster.cli.hpa import app
 from forecaster.cli.hpa_inputs import InputError
-from forecaster.report.schemas import schema_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 from forecaster.app import telemetry
 from forecaster.app.demo import settings_for, staged
 from forecaster.cli.look import Look, Observer
-from forecaster.cli.nodes_watch import NodeWatch
+from forecaster.cli.nodes import NodeWatch
 from forecaster.config.settings import CycleSettings
 from tests.support import objects as given
 from tests.support.asgi import Client

@@ -13,13 +13,12 @@ from typer.testing import CliRunner, Result
 
 from forecaster.app.demo import staged
 from forecaster.cli import app
+from forecaster.cli.catalogue import schema_of
 from forecaster.cli.look import Look, look_at_demo
-from forecaster.cli.recommend_inputs import filtered
-from forecaster.report.advice import print_advice, write_overlay
-from forecaster.report.advice_table import joint_line
+from forecaster.cli.recommend import filtered
+from forecaster.report.advice import joint_line, print_advice, write_overlay
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
-from forecaster.report.schemas import schema_of
 from forecaster.sources.cluster_objects import cluster_of
 from forecaster.vertical.admission.advice import ResourcePrices
 from forecaster.vertical.admission.context import ApplyTerms
@@ -125,7 +124,7 @@ class TestCommand:
         file.write_text("overrides: [{match: {namespace: data}, policy: {horizontal: {min_replicas: 5}}}]")
         options = ("--prometheus", "http://127.0.0.1:9", "--config", str(file), "--set", "max_replicas=3")
         refused = run("explain", "data/reports", *options, code=1)
-        assert "max_replicas: 3 is not allowed; must not be below min_replicas 5" in str(refused.exception)
+        assert "max_replicas: 3: must not be below min_replicas 5" in str(refused.exception)
         assert "not be below" not in str(run("explain", "shop/cart", *options, code=1).exception)
 
     def test_explain_says_what_another_policy_would_decide(self) -> None:
@@ -137,7 +136,7 @@ class TestCommand:
         assert "what if max_replicas=1" in said
         assert "1 to 1 replicas" in said
         assert "quantile" in str(refused.exception)
-        assert "quantile: '[' is not allowed" in str(no_value.exception)
+        assert "quantile: '[': " in str(no_value.exception)
 
 
 class TestItsVpa:

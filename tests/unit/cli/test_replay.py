@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from forecaster.cli import app
-from forecaster.errors import ConfigError, UnknownName
+from forecaster.errors import ConfigError, SourceError, UnknownName
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +83,25 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
     done = run("--export", str(export), "--no-cache")
     assert done.exit_code == 1
     assert "no HPA scales it" in done.output
+
+
+def test_an_export_may_have_a_column_a_workload(tmp_path: Path, manifest: Path) -> None:
+    path = tmp_path / "wide.csv"
+    rows = [f"2026-03-01 {m // 60:02}:{m % 60:02}:00,{100 + 80 * (m % 40 > 20)}" for m in range(400)]
+    path.write_text("Time,shop/web\n" + "\n".join(rows), encoding="utf-8")
+    done = run("--export", str(path), "--hpa", str(manifest), "--no-cache", "-o", "json")
+    assert json.loads(done.stdout)["left_out"][0]["name"] == "web"
+    refused = tmp_path / "other.csv"
+    refused.write_text("at,shop/web\n1,2\n", encoding="utf-8")
+    done = run("--export", str(refused))
+    assert "one column a workload beside a column of the time" in str(done.exception)
+
+
+def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundled_load(export: Path) -> None:
+    asked = run("--prometheus", "http://127.0.0.1:9", "--length", "1h")
+    assert isinstance(asked.exception, SourceError)
+    both = run("--prometheus", "http://127.0.0.1:9", "--export", str(export))
+    assert "demand comes from one of them" in str(both.exception)
 
 
 @pytest.mark.parametrize(

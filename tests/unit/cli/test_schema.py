@@ -14,6 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from forecaster.cli import app
+from forecaster.cli.catalogue import DOCUMENTS, schema_of
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU
@@ -22,7 +23,6 @@ from forecaster.replay.realised import outcome_of
 from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import WeekOutcome, adoptions_of
 from forecaster.report.comparison_view import comparison_view
-from forecaster.report.schemas import DOCUMENTS, schema_of
 from forecaster.report.week import week_view
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries

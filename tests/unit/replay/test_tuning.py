@@ -12,6 +12,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from forecaster.cli.catalogue import schema_of
+from forecaster.cli.tune import tuned_text, tuned_view
 from forecaster.config.settings import parse
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -20,8 +22,6 @@ from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.sliders import PolicyChange
 from forecaster.replay.traces import Traces
 from forecaster.replay.tuning import DailyCosts, PolicyProposal, Tuning, best, change, judged, tune
-from forecaster.report.schemas import schema_of
-from forecaster.report.tuned import tuned_text, tuned_view
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.report.advice import told_patchable
-from forecaster.report.advice_table import proof_lines, spoken
+from forecaster.report.advice import proof_lines, spoken, told_patchable
 from forecaster.report.advice_view import changes, document, read_previous
 from forecaster.vertical.admission.advice import Advice
 from forecaster.vertical.admission.proof import prove
@@ -50,7 +51,7 @@ def test_amounts_are_written_as_manifests_write_them() -> None:
 
 
 def test_a_document_is_the_previous_run_of_the_next_one() -> None:
-    assert read_previous(document([advice()], None)) == {WEB: WANTED}
+    assert read_previous(msgspec.to_builtins(document([advice()], None))) == {WEB: WANTED}
 
 
 def test_only_what_differs_has_changed() -> None:

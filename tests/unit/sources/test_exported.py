@@ -54,6 +54,16 @@ def test_workloads_and_signals_have_columns_of_their_own(tmp_path: Path) -> None
     assert np.isnan(found.values[REQUESTS][0, 0])
 
 
+def test_a_column_a_workload_is_read_as_grafana_exports_it(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        'Time,"{namespace=""shop"", workload=""web""}",shop/api\n2026-03-01 12:00:00,1,\n2026-03-01 12:01:00,2,5\n',
+    )
+    assert [str(id_) for id_ in found.ids] == ["shop/api", "shop/web"]
+    assert found.values[CPU][1].tolist() == [1.0, 2.0]
+    assert np.isnan(found.values[CPU][0, 0])
+
+
 def test_parquet_is_read_too(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -77,6 +87,8 @@ def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: 
     ("text", "reason"),
     [
         ("timestamp\n2026-03-01T12:00:00Z\n", "no column 'value'"),
+        ("at,web\n2026-03-01T12:00:00Z,1\n", "no column 'timestamp' among at, web; use one row a sample"),
+        ("time,web\n2026-03-01T12:00:00Z,1.5 cores\n", "'web' holds '1.5 cores', which is no number; use one row"),
         ("timestamp,value\n", "no sample"),
         ("timestamp,value\nyesterday,1\n", "no instant"),
         ("timestamp,value\n2026-03-01T12:00:00Z,-1\n", "-1 is no demand"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.report.checks import verdict as verdict_of
+from forecaster.cli.doctor import verdict as verdict_of
 from forecaster.sources.probe import probe, whole_minute
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
