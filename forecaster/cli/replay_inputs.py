@@ -213,7 +213,7 @@ def known_models(names: Iterable[str]) -> None:
         UnknownName: the catalogue has no such model.
         ConfigError: a model of one's own cannot be used.
     """
-    from models import CATALOGUE, QuestionError, create, parsed_name
+    from models import CATALOGUE, ModelError, create, parsed_name
 
     for name in names:
         try:
@@ -221,7 +221,7 @@ def known_models(names: Iterable[str]) -> None:
             if ":" not in bare and bare not in CATALOGUE:
                 raise UnknownName("model", bare, CATALOGUE)
             create(name)
-        except QuestionError as error:
+        except ModelError as error:
             raise ConfigError("command line", [Fault("--model", name, str(error))]) from error
 
 

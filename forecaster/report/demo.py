@@ -20,6 +20,7 @@ from forecaster.report.comparison_view import ComparisonView, comparison_view
 from forecaster.report.demo_screen import interruptible, watch
 from forecaster.report.formats import Output
 from forecaster.report.printed import print_json, print_table, print_text, print_yaml
+from forecaster.report.progress import shown_progress
 from forecaster.report.recommendations import print_outcome
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class DemoView(msgspec.Struct, frozen=True):
 
 def show_one_cycle(output: Output = Output.TABLE) -> None:
     """What `forecaster once` would print if the recorded load were a cluster."""
-    with interruptible(), staged() as stage:
+    with interruptible(), shown_progress("demo") as shown, staged() as stage:
+        stage.cycle.watch = shown
         outcome = stage.cycle.run(stage.begin)
     _print_recommendations(outcome, output)
 

@@ -11,8 +11,8 @@ import numpy as np
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.report.page import document, paragraph
-from forecaster.report.plot import Area, Line, Mark, Plot, linear
-from forecaster.report.replay_plots import time_ticks
+from forecaster.report.plot import Area, Line, Mark, Plot, linear, scale_of
+from forecaster.report.replay_plots import hovered, runs_of, time_ticks
 from forecaster.report.sparkline import PAST
 
 if TYPE_CHECKING:
@@ -76,20 +76,26 @@ def _picture(id_: WorkloadId, at: datetime, view: SignalView, window: Windows, p
     ahead = _ahead(path) if path else np.zeros((3, 0))
     count = len(past) + ahead.shape[1]
     peak = view.forecast.peak if view.forecast else None
+    largest = max(float(np.nanmax(past)), float(ahead.max(initial=0.0)), peak or 0.0)
+    scale, unit = scale_of(view.unit, largest)
+    past, ahead, peak = past / scale, ahead / scale, None if peak is None else peak / scale
     up = linear([*past[np.isfinite(past)], *ahead.ravel(), *([peak] if peak else [])], from_zero=True)
     first = len(past)
     low, middle, high = (_line(row, first, count, up.place) for row in ahead)
     marks = []
     if peak is not None and view.forecast:
         place = (first + (view.forecast.begin - at) / FIVE_MINUTES) / count
-        marks = [Mark(min(1.0, place), up.place(peak), f"peak p{100 * view.forecast.quantile:g}: {peak:.4g}", own=True)]
+        marks = [
+            Mark(
+                min(1.0, place), up.place(peak), f"peak p{100 * view.forecast.quantile:g}: {peak:.4g} {unit}", own=True
+            )
+        ]
     begin = at - first * FIVE_MINUTES
-    values = [None if np.isnan(one) else float(f"{one:.4g}") for one in past]
     return Plot(
         title=f"{view.signal} of {id_}",
         across=time_ticks(begin, count * FIVE_MINUTES),
         up=up.ticks(),
-        up_name=f"{view.signal}, {view.unit}",
+        up_name=f"{view.signal}, {unit}",
         across_name="time, UTC",
         lines=[*_runs(past, count, up.place), Line(middle, "ours", marks=marks)],
         areas=[Area(high, low, "band")] if ahead.size else [],
@@ -98,8 +104,8 @@ def _picture(id_: WorkloadId, at: datetime, view: SignalView, window: Windows, p
             "step": FIVE_MINUTES.total_seconds(),
             "count": count,
             "series": [
-                (f"demand, {view.unit}", values + [None] * ahead.shape[1]),
-                ("p90", [None] * first + [float(f"{one:.4g}") for one in ahead[2]]),
+                (f"demand, {unit}", hovered(np.r_[past, np.full(ahead.shape[1], np.nan)])),
+                ("p90", hovered(np.r_[np.full(first, np.nan), ahead[2]])),
             ],
         },
     ).html()
@@ -124,7 +130,5 @@ def _line(values: np.ndarray, first: int, count: int, place: Callable[[float], f
 
 def _runs(past: np.ndarray, count: int, place: Callable[[float], float]) -> Iterable[Line]:
     """A line for every stretch without a gap."""
-    known = np.isfinite(past).astype(int)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], known, [0]])))
-    for first, last in edges.reshape(-1, 2).tolist():
+    for first, last in runs_of(np.isfinite(past)):
         yield Line(_line(past[first:last], first, count, place), "demand")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, log10
+from math import ceil, floor, log2, log10
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +21,17 @@ ZERO, SMALLEST = 0.03, 0.13
 """On a logarithmic axis: where zero stands, and where the smallest other value does."""
 EDGE = 0.94
 """Labels beyond it end at their mark, so that they stay within the page."""
+
+
+def scale_of(unit: str, largest: float) -> tuple[float, str]:
+    """Return the amount that counts as 1 on an axis up to `largest`, and its name: one scale for the whole axis."""
+    if unit == "bytes" and largest >= 1:
+        power = min(int(log2(largest) / 10), len(BINARY) - 1)
+        return 1024.0**power, BINARY[power]
+    return (0.001, "millicores") if unit == "cores" and largest < 1 else (1.0, unit)
+
+
+BINARY = ("bytes", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 class Tick(NamedTuple):

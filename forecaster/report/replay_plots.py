@@ -8,7 +8,7 @@ import numpy as np
 
 from forecaster.domain.window import DAY, HOUR, MINUTE
 from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, ours_of
-from forecaster.report.plot import Area, Axis, Line, Mark, Plot, Tick, linear, logarithmic
+from forecaster.report.plot import Area, Axis, Line, Mark, Plot, Tick, linear, logarithmic, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -106,31 +106,52 @@ def trajectory(one: WorkloadComparison, begin: datetime, titles: Mapping[str, st
     Where there are more minutes than places, each place is the minute of the largest demand in it.
     """
     shown = [name for name in (HPA.name, ours_of(one.curves)) if name in one.curves]
-    minutes = _places(one.demand)
+    minutes, pod = _places(one.demand), one.setup.capacity.amount
     ready = {name: one.curves[name].track.ready[minutes] for name in shown}
-    carried = {name: (some * one.setup.capacity.amount).tolist() for name, some in ready.items()}
-    demand = np.nan_to_num(one.demand[minutes]).tolist()
-    up = linear([*demand, *(max(some) for some in carried.values())], from_zero=True)
+    known = one.demand[minutes]
+    largest = max(float(np.nanmax(known, initial=0.0)), *(float(some.max()) * pod for some in ready.values()))
+    scale, unit = scale_of(one.setup.capacity.signal.unit, largest)
+    demand = known / scale
+    carried = {name: (some * pod / scale).tolist() for name, some in ready.items()}
+    up = linear([largest / scale], from_zero=True)
     points = {name: _line(some, up) for name, some in carried.items()}
-    load = _line(demand, up)
+    load = _line(demand.tolist(), up)
+    runs = [load[first:last] for first, last in runs_of(np.isfinite(demand))]
+    silent = [load[first : last + 1] for first, last in runs_of(np.isnan(demand))]
+    gaps = [Area(_at(some, 1.0), _at(some, 0.0), "gap") for some in silent]
     pods = [(f"{titles[name]}, ready pods", some.tolist()) for name, some in ready.items()]
     drawn = list(zip(points.values(), (style_of(HPA.name), OWN_STYLE), strict=False))
-    unit = one.setup.capacity.signal.unit
     return Plot(
         title=f"Demand and capacity of {one.workload.id}",
         across=time_ticks(begin, len(one.demand) * MINUTE),
         up=up.ticks(),
         up_name=f"{one.setup.capacity.signal}, {unit}: demand, and what ready pods carried",
         across_name="time, UTC",
-        lines=[Line(some, style, stepped=True) for some, style in (*drawn, (load, "demand"))],
-        areas=[Area(load, points[shown[-1]], "shortage")],
+        lines=[Line(some, style, stepped=True) for some, style in (*drawn, *((run, "demand") for run in runs))],
+        areas=[*gaps, Area(load, points[shown[-1]], "shortage")],
         hover={
             "begin": (begin + MINUTE).timestamp(),
             "step": len(one.demand) / max(1, len(minutes)) * 60,
             "count": len(minutes),
-            "series": [(f"demand, {unit}", [float(f"{value:.4g}") for value in demand]), *pods],
+            "series": [(f"demand, {unit}", hovered(demand)), *pods],
         },
     ).html()
+
+
+def runs_of(true: NDArray[np.bool_]) -> list[list[int]]:
+    """First place and the place after the last of every stretch in which something holds."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
+    found: list[list[int]] = edges.reshape(-1, 2).tolist()
+    return found
+
+
+def hovered(values: NDArray[np.float64]) -> list[float | None]:
+    """Four digits of each value; None in a gap."""
+    return [None if np.isnan(value) else float(f"{value:.4g}") for value in values.tolist()]
+
+
+def _at(points: Sequence[tuple[float, float]], height: float) -> list[tuple[float, float]]:
+    return [(x, height) for x, _ in points]
 
 
 def _line(values: Sequence[float], up: Axis) -> list[tuple[float, float]]:
@@ -164,4 +185,5 @@ def _tick(at: datetime, number: int, begin: datetime, length: timedelta) -> Tick
 def swatch(strategies: Sequence[tuple[str, str]]) -> str:
     """What the colours of a plot over time mean."""
     lines = "".join(f'<li><i class="{style}"></i>{title}</li>' for style, title in strategies)
-    return f'<ul class="key">{lines}<li><i class="shortage"></i>short with forecaster</li></ul>'
+    shades = '<li><i class="shortage"></i>short with forecaster</li><li><i class="gap"></i>not measured</li>'
+    return f'<ul class="key">{lines}{shades}</ul>'

@@ -274,6 +274,36 @@ def test_risk_is_that_of_the_pods_that_there_are_and_of_the_sizes_that_they_have
         assert page.evaluate(RISKS) == [pytest.approx(6 / 8), pytest.approx(6 / 12)]
 
 
+TICKS = """async () => {
+  const [{ nice }, { amount }] = await Promise.all([import("/static/chart.js"), import("/static/format.js")]);
+  const ticks = (top, unit) => {
+    const scale = nice(top, false, unit === "bytes");
+    const count = Math.round(scale.top / scale.step) + 1;
+    return Array.from({ length: count }, (_, i) => amount(i * scale.step, unit, scale.top));
+  };
+  return [ticks(2.9 * 2 ** 30, "bytes"), ticks(900 * 2 ** 20, "bytes"), ticks(1.6, "cores"), ticks(0.6, "cores")];
+}"""
+
+
+def test_the_ticks_of_an_axis_are_round_and_of_one_scale(browser: Any, few: str) -> None:
+    with opened(browser, few, evaluates=True) as page:
+        gibi, mebi, cores, millicores = page.evaluate(TICKS)
+    assert gibi == ["0", "1Gi", "2Gi", "3Gi"]
+    assert mebi == ["0", "500Mi", "1,000Mi"]
+    assert cores == ["0", "0.5", "1", "1.5", "2"]
+    assert millicores == ["0", "200m", "400m", "600m"]
+
+
+def test_every_stepped_series_has_its_swatch_in_the_legend(browser: Any, few: str) -> None:
+    with opened(browser, few, evaluates=True) as page:
+        page.goto(few + PAGES[1])
+        page.wait_for_selector("#replicas .legend .mark.step")
+        for swatch in page.locator("#replicas .legend .mark.step").all():
+            box, colour = swatch.bounding_box(), swatch.evaluate("one => getComputedStyle(one).backgroundColor")
+            assert min(box["width"], box["height"]) >= 2
+            assert colour not in {"rgba(0, 0, 0, 0)", "transparent"}
+
+
 def test_pools_of_a_cluster_too_large_to_forecast_are_shown_as_they_are(browser: Any, few: str) -> None:
     pods = [resident(f"n{i % 2}", "250m", "512Mi", workload=f"shop/w{i}") for i in range(8)]
     cluster = Cluster(nodes=(node("n0", "2", "8Gi"), node("n1", "2", "8Gi")), residents=tuple(pods))

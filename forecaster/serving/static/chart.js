@@ -52,11 +52,11 @@ export function repaint() {
 
 const values = (one) => one.points.flatMap((point) => point.slice(1)).filter((value) => value !== null && Number.isFinite(value));
 
-/** The end of an axis and its step: 1, 2 or 5 times a power of ten, of bytes in Ki, Mi or Gi; four steps at most. */
-function nice(top, whole, bytes) {
+/** The end of an axis and its step: 1, 2 or 5 times a power of ten, of bytes in the unit of the end; four steps at most. */
+export function nice(top, whole, bytes) {
   if (!(top > 0)) return { top: 1, step: 1 };
   const raw = top / 4;
-  const unit = bytes ? 1024 ** Math.floor(Math.log(raw) / Math.log(1024)) : 1;
+  const unit = bytes ? 1024 ** Math.floor(Math.log(top) / Math.log(1024)) : 1;
   const power = unit * 10 ** Math.floor(Math.log10(raw / unit));
   const step = Math.max([1, 2, 5, 10].find((n) => n * power >= raw) * power, whole ? 1 : 0);
   return { top: Math.ceil(top / step) * step, step };
@@ -138,7 +138,7 @@ function axes(draw, { x, y, width, height, spec }, { top, step }) {
     draw.lineTo(width - PAD.right, Math.round(y(value)) + 0.5);
     draw.stroke();
     draw.fillStyle = colour("faint");
-    draw.fillText(spec.format(value), PAD.left - 8, y(value));
+    draw.fillText(spec.format(value, top), PAD.left - 8, y(value));
   }
   draw.textAlign = "center";
   draw.textBaseline = "alphabetic";

@@ -4,11 +4,12 @@ export const DASH = "–";
 
 const digits = (value, count) => value === 0 ? "0" : Math.abs(value) >= 10 ** count ? Math.round(value).toLocaleString("en") : `${Number(value.toPrecision(count))}`;
 
-export function amount(value, unit) {
+/** An amount in the unit that fits it, or the one that fits `largest`: all ticks of an axis are of one scale. */
+export function amount(value, unit, largest = value) {
   if (value === null || value === undefined || Number.isNaN(value)) return DASH;
   if (value === 0) return "0";
-  if (unit === "cores") return value < 1 ? `${Math.round(value * 1000)}m` : `${digits(value, 3)}`;
-  if (unit === "bytes") return bytes(value);
+  if (unit === "cores") return largest < 1 ? `${Math.round(value * 1000)}m` : `${digits(value, 3)}`;
+  if (unit === "bytes") return bytes(value, largest);
   return unit === "requests/s" ? `${digits(value, 3)}/s` : `${digits(value, 3)} ${unit}`.trim();
 }
 
@@ -18,11 +19,11 @@ export const between = (from, to, unit) => [from, to].map((value) => unit === "c
 /** The same in a sentence, where no column says that it is cores. */
 export const spoken = (value, unit) => amount(value, unit) + (unit === "cores" && value >= 1 ? " cores" : "");
 
-function bytes(value) {
+function bytes(value, largest) {
   const suffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
   let power = 0;
-  while (value >= 1024 && power < suffixes.length - 1) { value /= 1024; power += 1; }
-  return digits(value, 3) + suffixes[power];
+  while (largest >= 1024 ** (power + 1) && power < suffixes.length - 1) power += 1;
+  return digits(value / 1024 ** power, 3) + suffixes[power];
 }
 
 /** Money, in the currency that the settings name. */

@@ -85,7 +85,7 @@ function figure(pool, [name, title, unit, key]) {
       { label: "requested", colour: "forecast", kind: "step", points: requested },
     ],
     shortage: requested.some(([, value]) => value > pool.allocatable[key]) ? { label: "more than the nodes have", demand: requested, capacity: room } : null,
-    now, from: now, to, step: STEP, bytes: unit === "bytes", format: (value) => amount(value, unit), label: `${pool.pool}: ${name} requested and used over the coming day`,
+    now, from: now, to, step: STEP, bytes: unit === "bytes", format: (value, top) => amount(value, unit, top), label: `${pool.pool}: ${name} requested and used over the coming day`,
   });
   return Object.assign(element("figure", {}, element("figcaption", {}, element("b", {}, title), ` ${amount(pool.requested[key], unit)} of ${amount(pool.allocatable[key], unit)} requested now`), host), { draw });
 }

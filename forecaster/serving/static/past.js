@@ -110,6 +110,6 @@ function container(host, one, now, from) {
       { label: "hottest pod", colour: "demand", kind: "line", points: usage },
     ].filter((line) => line.points.length),
     shortage: over ? { label: "above the request", demand: usage, capacity: usage.map(([at]) => [at, one.request]) } : null,
-    now, from, to: now, bytes: one.unit === "bytes", format: (value) => amount(value, one.unit), label: `${one.name || "pod"}: ${one.resource} beside request and limit`,
+    now, from, to: now, bytes: one.unit === "bytes", format: (value, top) => amount(value, one.unit, top), label: `${one.name || "pod"}: ${one.resource} beside request and limit`,
   });
 }

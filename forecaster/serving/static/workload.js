@@ -127,7 +127,7 @@ function demand({ now, from, to, steps }) {
   const room = new Map(capacity);
   const short = measured.some(([at, value]) => value !== null && room.get(at) !== null && value > room.get(at));
   const shortage = short ? { label: "shortage", demand: measured, capacity } : null;
-  return chart(byId("demand"), { series, shortage, ...looked.around(then?.signal === signal ? then : null), now, from, to, bytes: unit === "bytes", format: (value) => amount(value, unit), label: `${signal} of ${page.recommendation.name}: demand, forecast and capacity over time` });
+  return chart(byId("demand"), { series, shortage, ...looked.around(then?.signal === signal ? then : null), now, from, to, bytes: unit === "bytes", format: (value, top) => amount(value, unit, top), label: `${signal} of ${page.recommendation.name}: demand, forecast and capacity over time` });
 }
 
 function replicas({ now, from, to }) {

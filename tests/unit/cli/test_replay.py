@@ -115,6 +115,7 @@ def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundle
         (("--until", "2020-01-01T00:00:00Z"), ConfigError, "demand was recorded from 2021"),
         (("--length", "0s"), ConfigError, "--length"),
         (("--model", "adaptiv"), UnknownName, "did you mean adaptive?"),
+        (("--model", "tests.support.broken_model:Broken"), ConfigError, "breaks the contract: it raises IndexError"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_named(arguments: tuple[str, ...], error: type, said: str) -> None:

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 import pytest
 
-from forecaster.report.plot import ZERO, Area, Axis, Line, Mark, Plot, linear, logarithmic, round_numbers
-from forecaster.report.replay_plots import _places, time_ticks
+from forecaster.report.plot import ZERO, Area, Axis, Line, Mark, Plot, linear, logarithmic, round_numbers, scale_of
+from forecaster.report.replay_plots import _places, time_ticks, trajectory
 from tests.support.builders import NOON
+from tests.support.replays import small_comparison
 
 
 def test_axes_have_round_numbers() -> None:
     assert round_numbers(0.0, 9.3) == [0.0, 2.0, 4.0, 6.0, 8.0]
     assert round_numbers(3.0, 3.0) == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("unit", "largest", "expected"),
+    [
+        ("bytes", 3.0 * 2**30, (2.0**30, "Gi")),
+        ("bytes", 900.0 * 2**20, (2.0**20, "Mi")),
+        ("bytes", 0.0, (1.0, "bytes")),
+        ("cores", 0.4, (0.001, "millicores")),
+        ("cores", 4.0, (1.0, "cores")),
+        ("requests/s", 0.5, (1.0, "requests/s")),
+    ],
+)
+def test_an_axis_has_one_scale(unit: str, largest: float, expected: tuple[float, str]) -> None:
+    assert scale_of(unit, largest) == expected
+
+
+def test_a_gap_is_shaded_and_never_drawn_as_no_demand() -> None:
+    one = small_comparison().workloads[0]
+    demand = one.demand.copy()
+    demand[10:20] = np.nan
+    drawn = trajectory(replace(one, demand=demand), NOON, {"hpa": "the HPA alone"})
+    assert drawn.count('class="gap"') == 1
+    assert drawn.count('class="line demand"') == 2
+    assert "null" in drawn
+    assert 'class="gap"' not in trajectory(one, NOON, {"hpa": "the HPA alone"})
 
 
 def test_a_logarithmic_axis_has_whole_decades_and_a_place_for_zero() -> None:

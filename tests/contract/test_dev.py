@@ -1,0 +1,43 @@
+"""`./dev` is one entry for people: what it names in its usage starts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = "requirements-dev.lock"
+
+
+def shell(folder: Path, *words: str) -> str:
+    return subprocess.run(["sh", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """The script beside an environment in which everything is installed; Jupyter says what it is asked to open."""
+    for name in ("dev", "pyproject.toml", LOCK):
+        shutil.copy(ROOT / name, tmp_path / name)
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, text in (("python", "exit 1"), ("jupyter-lab", 'echo "opens $@"')):
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    (tmp_path / ".venv" / f".installed-{LOCK}").write_text(shell(tmp_path, "-c", f"cat {LOCK} pyproject.toml | cksum"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("given", "opened"), [((), "notebooks"), (("mine",), "mine")])
+def test_notebook_opens_jupyter_on_the_notebooks_or_on_a_folder(
+    clone: Path, given: tuple[str, ...], opened: str
+) -> None:
+    assert shell(clone, "dev", "notebook", *given) == f"opens {opened}\n"
+
+
+def test_every_command_is_in_the_usage(clone: Path) -> None:
+    usage = shell(clone, "dev", "help")
+    for command in ("demo", "test", "notebook", "check", "format", "docs", "lock", "run"):
+        assert f"./dev {command}" in usage
