@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,7 +80,10 @@ def test_a_replay_of_a_bundle_has_its_hpas_and_policies(week: Path) -> None:
     assert traces.bundled(week).workloads[0].autoscaler is not None
     done = run("replay", "--export", str(week), "shop/search", "--length", "2h", "--every", "30", "--no-cache")
     assert done.exit_code == 0, done.output
-    assert "1 workload over 2 h" in done.output
+    span = re.search(r"1 workload, (.{16}) to (.{16}) UTC", " ".join(done.output.split()))
+    assert span, done.output
+    begin, until = map(datetime.fromisoformat, span.groups())
+    assert until - begin == timedelta(hours=2)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
