@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,15 +39,17 @@ METRIC = re.compile(r"[\"'](forecaster_[a-z_]+)[\"']")
 EVENT = re.compile(r"(?:log\.(?:info|warning|error|exception|debug)|\.note)\(\s*\"([a-z_]+)\"")
 
 
+@cache
 def text_of(*path: str) -> str:
     return ROOT.joinpath(*path).read_text(encoding="utf-8")
 
 
-def sources() -> Iterator[str]:
-    for file in (ROOT / "forecaster").rglob("*.py"):
-        yield file.read_text(encoding="utf-8")
+@cache
+def sources() -> tuple[str, ...]:
+    return tuple(file.read_text(encoding="utf-8") for file in (ROOT / "forecaster").rglob("*.py"))
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Of the headings of a page, as GitHub makes them."""
     heads = re.findall(
@@ -60,7 +63,7 @@ def broken(page: Path) -> Iterator[str]:
         if "://" in target:
             continue
         path, _, anchor = target.partition("#")
-        file = page.parent / path if path else page
+        file = (page.parent / path).resolve() if path else page
         if not file.exists() or (anchor and anchor not in anchors(file)):
             yield target
 

@@ -7,6 +7,7 @@ slider; a clamp that reads it, with its sentence, is all that is left to write.
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import cache
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from forecaster.resources.spelling import camel
 from tests.support.builders import workload
 
 if TYPE_CHECKING:
+    from forecaster.config.text import SettingRow
     from forecaster.domain.workload import WorkloadId
 
 NUMBERS = policy_numbers()
@@ -92,12 +94,24 @@ def test_the_api_server_knows_its_range(number: PolicyNumber) -> None:
         assert bounds or schema["x-kubernetes-validations"]
 
 
+@cache
+def example() -> Any:
+    """The settings that `forecaster settings` prints, as a mapping."""
+    return yaml.safe_load(settings_text())
+
+
+@cache
+def reference() -> dict[str, SettingRow]:
+    """Rows of the reference of settings, by path."""
+    return {f"{row.section}.{row.name}": row for row in setting_rows()}
+
+
 @every_number
 def test_settings_and_docs_say_what_it_is(number: PolicyNumber) -> None:
     path = f"policy.horizontal.{number.name}"
-    assert number.name in yaml.safe_load(settings_text())["policy"]["horizontal"]
+    assert number.name in example()["policy"]["horizontal"]
     assert explained_setting(path).startswith(f"{path}:")
-    (row,) = [row for row in setting_rows() if f"{row.section}.{row.name}" == path]
+    row = reference()[path]
     assert row.meaning
     assert row.allowed
 
