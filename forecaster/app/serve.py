@@ -50,7 +50,10 @@ from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
+from forecaster.sources.live_source import LiveSource
+from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.ledger import SqlLedger
+from forecaster.store.state import FOREIGN, ClusterIdentity, claim_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,10 +237,11 @@ def build_service(
     """
     now = last_multiple(clock(), settings.cycle.interval)
     address = database_address(settings.state)
+    source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
+    bind_state(directory, source, now, log)
     kept = restored(settings, directory, address, now, log)
     metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(address, keep=settings.state.keep)
-    source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     kept.follow(None if kept.shards else origins_file(settings, source), log)
     kept.follow(stated_file(settings, live.source.live) if live else None, log)
     table = offer_table(
@@ -265,6 +269,20 @@ def build_service(
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
+
+
+def bind_state(directory: Path, source: Source, now: datetime, log: telemetry.Log) -> None:
+    """Bind the state directory to the cluster that the source describes; state of another one is not taken over."""
+    prometheus = source.source if isinstance(source, LiveSource) else source
+    if not isinstance(prometheus, PrometheusSource):
+        return
+    try:
+        why = claim_state(directory, ClusterIdentity(*prometheus.cluster_identity(now)))
+    except StoreError as error:
+        log.warning("state_not_bound", error=str(error))
+        return
+    if why:
+        log.warning("state_of_another_cluster", why=why, moved_to=str(directory / FOREIGN))
 
 
 def never_unjudged(_: WorkloadId) -> bool:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import yaml
 
 from forecaster.domain.signal import CPU, MEMORY, MEMORY_CONTAINER, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.window import MINUTE, Block, PodSamples
@@ -119,6 +120,21 @@ class PrometheusSource:
     def follow(self, inventory: Inventory) -> None:
         """Ask for the containers that the HPAs of this inventory name from now on."""
         self._named = {one: _containers_of(inventory, one) for one in OF_CONTAINER.values()}
+
+    def cluster_identity(self, at: datetime) -> tuple[frozenset[str], frozenset[str]]:
+        """By what a cluster is told from others: when its kube-system was created, and Prometheus' external labels.
+
+        Each set is empty where it is not known. Labels that tell replicas of one Prometheus apart are left out.
+        """
+        created = 'kube_namespace_created{namespace="kube-system"$labels}'
+        try:
+            rows = self.rows(at_instant("identity of the cluster", self._queries.rendered(created), at))
+            stated = yaml.safe_load(self._client.status("config").get("yaml", "")) or {}
+        except (SourceError, yaml.YAMLError):
+            return frozenset(), frozenset()
+        labels = (stated.get("global") or {}).get("external_labels") or {}
+        named = frozenset(f"{name}={text}" for name, text in labels.items() if "replica" not in name)
+        return frozenset(f"{row.value:.0f}" for row in rows), named
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""

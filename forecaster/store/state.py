@@ -19,6 +19,74 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+IDENTITY_FILE = "cluster.json"
+STATE_FILES = (
+    "history.snapshot",
+    "observed.json",
+    "request-origins.json",
+    "stated.json",
+    "ledger.sqlite*",
+    "recommendations.table*",
+)
+FOREIGN = "of-another-cluster"
+"""Folder of the state directory into which state of another cluster is moved."""
+
+
+class ClusterIdentity(msgspec.Struct, frozen=True):
+    """By what one cluster is told from others; empty where it is not known."""
+
+    created: frozenset[str] = frozenset()
+    """Instants at which kube-system was created, seconds since 1970: one for each cluster that the source describes."""
+    labels: frozenset[str] = frozenset()
+    """External labels of Prometheus, `name=value`."""
+
+    def difference(self, other: ClusterIdentity) -> str:
+        """Return why `other` is another cluster; empty where it is this one, or not enough is known of both."""
+        if self.created and other.created:
+            if self.created & other.created:
+                return ""
+            return f"its kube-system was created at {_listed(other.created)}, and here at {_listed(self.created)}"
+        if self.labels and other.labels and self.labels != other.labels:
+            return f"its Prometheus has the labels {_listed(other.labels)}, and here it has {_listed(self.labels)}"
+        return ""
+
+
+def _listed(texts: frozenset[str]) -> str:
+    return ", ".join(sorted(texts))
+
+
+def claim_state(directory: Path, identity: ClusterIdentity) -> str:
+    """Bind the state directory to a cluster, and move state of another one aside; return why that was done, or "".
+
+    Raises:
+        StoreError: the directory cannot be read or written.
+    """
+    file = directory / IDENTITY_FILE
+    try:
+        before = msgspec.json.decode(file.read_bytes(), type=ClusterIdentity) if file.exists() else ClusterIdentity()
+    except (OSError, msgspec.MsgspecError) as error:
+        raise StoreError(f"{file}: cannot be read ({error}); remove it if the state is that of this cluster") from error
+    foreign = identity.difference(before)
+    try:
+        if foreign:
+            _move_aside(directory)
+            before = ClusterIdentity()
+        known = ClusterIdentity(identity.created or before.created, identity.labels or before.labels)
+        temporary = file.with_name(f".{file.name}.new")
+        temporary.write_bytes(msgspec.json.encode(known))
+        temporary.replace(file)
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be written ({error.strerror}); make its directory writable") from error
+    return foreign
+
+
+def _move_aside(directory: Path) -> None:
+    aside = directory / FOREIGN
+    aside.mkdir(exist_ok=True)
+    for path in [path for name in STATE_FILES for path in directory.glob(name)]:
+        path.replace(aside / path.name)
+
+
 class Persisted(Protocol):
     """What outlives the process, as bytes."""
 
