@@ -42,7 +42,7 @@ from forecaster.app import telemetry
 from forecaster.app.live_facts import ServiceFacts
 from forecaster.app.serve import build_service, table_path
 from forecaster.app.sharding import dask, shard
-from forecaster.app.sharding.texts import ShardTexts
+from forecaster.app.sharding.sizes import ShardSizes
 from forecaster.config.settings import load, parse
 from forecaster.config.sharding import ShardingSettings
 from forecaster.domain.window import MINUTE
@@ -198,20 +198,16 @@ def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
     """An answer for another shard with the rows of this one."""
     count = len(task.inventory.workloads)
     rows = np.arange(count) % SHARD
-    place = {row: number for number, row in enumerate(template.texts.rows)}
+    place = {row: number for number, row in enumerate(template.sizes.rows)}
     news = [row for row in range(count) if row % SHARD in place]
-    # Each row has texts of its own, as those of different workloads are: one object for all would need no memory.
-    words, resources = ([*map(pickle.dumps, one)] for one in (template.texts.words, template.texts.resources))
-    texts = ShardTexts(
-        news,
-        [pickle.loads(words[place[row % SHARD]]) for row in news],  # noqa: S301  our own
-        [pickle.loads(resources[place[row % SHARD]]) for row in news],  # noqa: S301  our own
-    )
+    # Each row has a size of its own, as those of different workloads are: one object for all would need no memory.
+    resources = [*map(pickle.dumps, template.sizes.resources)]
+    sizes = ShardSizes(news, [pickle.loads(resources[place[row % SHARD]]) for row in news])  # noqa: S301  our own
     learned = template.learned
     observed = learned.observed * (count // SHARD) or learned.observed[: len(learned.observed) * count // SHARD]
     numbers = template.numbers.take(rows)
     return template._replace(
-        shard=task.shard, numbers=numbers, texts=texts, learned=learned._replace(observed=observed)
+        shard=task.shard, numbers=numbers, sizes=sizes, learned=learned._replace(observed=observed)
     )
 
 

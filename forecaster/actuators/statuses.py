@@ -239,9 +239,9 @@ class StatusWriter:
         """What decides whether a status may be another one than before, of the columns."""
         if row is None:
             return ()
-        decided, worded = cycle.decided, getattr(cycle.recommendations, "worded", None)
+        decided = cycle.decided
         facts = (decided.current[row], decided.recommended[row], decided.reason[row], decided.mode[row])
-        return (*map(int, facts), 0 if worded is None else int(worded[row]))
+        return (*map(int, facts), *decided.texts_of(row))
 
     def _write(self, one: AutoscalerResource, cycle: OfferedCycle, row: int | None) -> AutoscalerWrite | None:
         """The status, unless the object has the same one already."""

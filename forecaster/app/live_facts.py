@@ -13,7 +13,7 @@ from forecaster.app.compose import live_cluster
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.connections import RawRequest
 from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
-from forecaster.publish.rows import metric_readers
+from forecaster.publish.values import metric_readers
 from forecaster.sources.factory import close, source_of
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource

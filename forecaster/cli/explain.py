@@ -179,8 +179,8 @@ class Explanations:
     def _beside(self, place: int) -> list[str]:
         """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""
         from forecaster.horizontal.hpa_next import next_sync
-        from forecaster.publish.rows import encoded_readers, offered_cycle
-        from forecaster.publish.values import values_for
+        from forecaster.publish.rows import offered_cycle
+        from forecaster.publish.values import encoded_readers, values_for
 
         target, one = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
         policies = [self.cycle.policies.of(each.id) for each in self.outcome.recommendations]

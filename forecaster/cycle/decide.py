@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.fleet_decisions import Context, FleetDecisions
-from forecaster.cycle.forecasts import columns_of
+from forecaster.cycle.forecasts import Asked, columns_of
 from forecaster.cycle.observed import Observed
+from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.inputs import Inputs
@@ -52,7 +53,8 @@ class Decider:
     ) -> FleetDecisions:
         """Every workload of this cycle."""
         gates = self._gates(rows)
-        columns = self._columns(rows, forecasts, gates, now)
+        names = Names()
+        columns = self._columns(rows, forecasts, gates, now, names)
         at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
         places = self._places(rows, now)
         self.before = self.observed.state
@@ -63,9 +65,7 @@ class Decider:
             found, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)
             decided.append((group.positions, found))
-        start_ups = self.observed.lead_times.identities(rows.ids)
-        words = {signal: one.words for signal, one in columns.items()}
-        context = Context(rows, forecasts, gates, sizing, lead_time, words, calendar, start_ups, self.sizes)
+        context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, names, self.sizes)
         return FleetDecisions(now, decided, context)
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
@@ -75,14 +75,14 @@ class Decider:
         return gates
 
     def _columns(
-        self, rows: Rows, forecasts: Forecasts, gates: Sequence[Gate | None], now: datetime
+        self, rows: Rows, forecasts: Forecasts, gates: Sequence[Gate | None], now: datetime, names: Names
     ) -> Mapping[Signal, Columns]:
         seasonal = [row for row, gate in enumerate(gates) if gate and gate.forecaster is GateForecaster.SEASONAL]
         quantile = np.full(len(rows.ids), 0.5)
         for group in rows.standing.groups:
             quantile[group.positions] = group.policy.quantile
-        at = now.timestamp()
-        return {one: columns_of(one, forecasts, rows, quantile, seasonal, at) for one in rows.standing.driven}
+        asked = Asked(quantile, seasonal, now.timestamp(), names)
+        return {signal: columns_of(signal, forecasts, rows, asked) for signal in rows.standing.driven}
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Return the positions of the rows in the state that is open for this cycle."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.domain.decision import Hold, Reason
 from forecaster.errors import unexpected
-from forecaster.horizontal.columns import mixed
+from forecaster.horizontal.codes import IMPOSSIBLE, NONE
 from forecaster.horizontal.decide import DOWN, FAILED
-from forecaster.horizontal.record import Subject, held_words, row_words, word_numbers
-from forecaster.horizontal.standing import GateForecaster, shut_by
-from forecaster.publish.decided import DecidedRows, RowTexts
+from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
+from forecaster.horizontal.standing import shut_by
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import numbers_of
+from forecaster.publish.record import REASON_WORDS, encoded_lead_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.forecasts import Forecasts
+    from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import Rows
     from forecaster.domain.decision import LeadTime, Resize
-    from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.horizontal.columns import Names
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
     from forecaster.horizontal.standing import Gate
+    from forecaster.publish.numbers import Group
+    from forecaster.publish.offer import DecidedColumns
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache
 
@@ -53,11 +56,10 @@ class Context:
     """[row]; None where the policy asks for no gate."""
     sizing: Callable[[WorkloadId], PodSizing]
     lead_time: Callable[[WorkloadId], LeadTime]
-    words: Mapping[Signal, NDArray[np.uint64]]
-    """[row] a number that changes when what is said of a signal does."""
+    columns: Mapping[Signal, Columns]
     events: EventColumns
-    start_ups: NDArray[np.int64]
-    """[row] a number that stays while what is known of the lead time stays."""
+    names: Names
+    """Texts of the cycle, each once."""
     sizes: SizeCache
 
 
@@ -73,63 +75,30 @@ class FleetDecisions(DecidedRows):
         for number, (positions, decided) in enumerate(groups):
             replicas[positions], reason[positions] = decided.replicas, decided.reason
             self._group[positions], self._row[positions] = number, np.arange(len(positions))
-        super().__init__(at, workloads, numbers_of(current, replicas, reason, groups))
+        numbers = with_texts(numbers_of(current, replicas, reason, groups), groups, context)
+        super().__init__(at, workloads, numbers)
         self.groups, self._context = groups, context
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
 
     @cached_property
     def sized(self) -> NDArray[np.int64]:
-        """[row] the same number while it is the same choice of a size, which is kept alive here."""
-        return np.fromiter(map(id, self._sizings), np.int64, len(self))
+        """[row] the same number while it is the same choice of a size for the same row; both are kept alive here."""
+        pairs = zip(self._sizings, self._context.rows.standing.rows, strict=True)
+        return np.fromiter((id(sizing) ^ (id(row) << 1) for sizing, row in pairs), np.int64, len(self))
 
     def place(self, index: int) -> Place:
         """Return the group and row of a workload."""
         return Place(int(self._group[index]), int(self._row[index]))
 
-    @cached_property
-    def worded(self) -> NDArray[np.uint64]:
-        """[row] a number that changes when the texts of a row do, but for what was decided about its resources."""
-        context = self._context
-        gates = (hash((gate.standing, gate.why)) if gate else 0 for gate in context.gates)
-        shut = np.fromiter(gates, np.int64, len(self))
-        of_rows = (context.rows.standing.identities, shut, context.events.words, context.start_ups)
-        found = mixed(np.zeros(len(self), np.uint64), of_rows)
-        for positions, group in self.groups:
-            of_signals = (context.words[kind.signal][positions] for kind in group.inputs.rules.kinds)  # type: ignore[index]
-            found[positions] = mixed(found[positions], (*word_numbers(group), *of_signals))
-        return found
-
-    def texts(self, index: int) -> RowTexts:
-        """The texts of one workload; held with the reason where they cannot be made."""
-        workload, row = self._context.rows.workloads[index], self._context.rows.rows[index]
-        if row.lost:
-            return _held_texts(workload, Reason.SOURCE_DOWN, row.lost)
-        try:
-            group, position = self.place(index)
-            lead = self._context.lead_time(workload.id)
-            words = row_words(self.groups[group][1], position, self._subject(index), lead)
-            return RowTexts(words, self._resources(index))
-        except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
-            return _held_texts(workload, Reason.FAILED, unexpected(error))
-
-    def resources(self, index: int) -> Resize | Hold | None:
-        """What was decided about the resources of one workload; None where that cannot be told."""
-        try:
-            return self._resources(index)
-        except Exception:  # noqa: BLE001  the boundary of a record: `texts` says what is wrong
-            return None
-
-    def shut(self, index: int) -> str:
-        """Return why the gate keeps the forecast of one workload from having its say."""
-        return shut_by(self._context.rows.rows[index].policy.horizontal, self._context.gates[index])
-
-    def _resources(self, index: int) -> Resize | Hold:
-        """What was decided about the resources of one workload."""
-        rows = self._context.rows
-        row = rows.rows[index]
+    def resources(self, index: int) -> Resize | Hold:
+        """Return what was decided about the resources of one workload; held with the reason where it cannot be made."""
+        workload, row = self.workloads[index], self._context.rows.rows[index]
         if row.lost:
             return Hold(Reason.SOURCE_DOWN, row.lost)
-        return self._context.sizes.size(rows.workloads[index], self._sizings[index], row.policy.vertical)
+        try:
+            return self._context.sizes.size(workload, self._sizings[index], row.policy.vertical)
+        except Exception as error:  # noqa: BLE001  the boundary of a size: nothing in one workload stops the others
+            return Hold(Reason.FAILED, unexpected(error))
 
     def at_maximum(self) -> int:
         """Count the workloads with a count that only their maximum limits."""
@@ -141,14 +110,71 @@ class FleetDecisions(DecidedRows):
         failed = np.flatnonzero(self.reason == FAILED).tolist()
         return [f"{self.ids[row]}: {self[row].replicas.message}" for row in failed]
 
-    def _subject(self, index: int) -> Subject:
-        context, gate = self._context, self._context.gates[index]
-        workload, row = context.rows.workloads[index], context.rows.rows[index]
-        known: Mapping[str, SignalForecast] = context.forecasts.of(
-            workload.id, row, gate.forecaster if gate else GateForecaster.MODEL
+
+def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Context) -> DecidedColumns:
+    """Return the columns of a fleet with the texts of its rows."""
+    names, rows = context.names, context.rows.rows
+    numbers.stated[:] = names.codes(row.stated for row in rows)
+    numbers.readers[:] = names.codes(row.readers for row in rows)
+    gates = zip(rows, context.gates, strict=True)
+    numbers.shut[:] = names.codes(shut_by(row.policy.horizontal, gate).encode() for row, gate in gates)
+    for index, row in enumerate(rows):
+        if row.lost:
+            _withhold(numbers, index, Reason.SOURCE_DOWN, row.lost, names)
+            continue
+        try:
+            numbers.lead_time[index] = names.code(encoded_lead_time(context.lead_time(context.rows.ids[index])))
+        except Exception as error:  # noqa: BLE001  the boundary of a row: nothing in one workload stops the others
+            _withhold(numbers, index, Reason.FAILED, unexpected(error), names)
+    for positions, group in groups:
+        GroupTexts(numbers, positions, group, context).put()
+    return replace(numbers, names=names.texts)
+
+
+def _withhold(numbers: DecidedColumns, row: int, reason: Reason, why: str, names: Names) -> None:
+    """Hold a row whatever its numbers are."""
+    numbers.nothing_decided[row] = REASON_WORDS.index(str(reason))
+    numbers.hold[row] = names.code(why.encode(errors="replace"))
+
+
+class GroupTexts(NamedTuple):
+    """Puts the texts of the rows of one group into the columns of the fleet."""
+
+    numbers: DecidedColumns
+    positions: NDArray[np.intp]
+    group: Decisions
+    context: Context
+
+    def put(self) -> None:
+        """Put what is said of rows that are not as they mostly are; of forecasts, what is said of each."""
+        inputs, state, events = self.group.inputs, self.group.state, self.context.events
+        self._put("hold", self.group.failed > 0, self._failure)
+        self._put(
+            "hold", inputs.frozen & (self.group.failed == 0), lambda row: events.freeze_words[self.positions[row]]
         )
-        return Subject(workload, row.policy.horizontal, known, self.shut(index), row.failure)
+        self._put("event", inputs.event_floor > 0, lambda row: events.floor_words[self.positions[row]])
+        self._put("outage", state.cause != NONE, lambda row: outage_words(self.group, row))
+        for target, kind in enumerate(inputs.rules.kinds):
+            columns = self.context.columns[kind.signal]  # type: ignore[index]  # a signal is its name
+            self.numbers.outlook[target, self.positions] = columns.outlook[self.positions]
+            partly = columns.partly[self.positions] | (self.group.unseen[target] == IMPOSSIBLE)
+            self._put("unmeasured", partly, partial(self._unmeasured, target), target)
 
+    def _put(self, name: str, where: NDArray[np.bool_], words: Callable[[int], str], plane: int = 0) -> None:
+        names, column = self.context.names, np.atleast_2d(getattr(self.numbers, name))[plane]
+        for row in np.flatnonzero(where).tolist():
+            index = self.positions[row]
+            try:
+                column[index] = names.code(words(row).encode())
+            except Exception as error:  # noqa: BLE001  the boundary of a row: nothing in one workload stops the others
+                _withhold(self.numbers, index, Reason.FAILED, unexpected(error), names)
 
-def _held_texts(workload: Workload, reason: Reason, message: str) -> RowTexts:
-    return RowTexts(held_words(workload, reason, message), Hold(reason, message))
+    def _failure(self, row: int) -> str:
+        return self.context.rows.rows[self.positions[row]].failure or failure_words(self.group, row)
+
+    def _unmeasured(self, target: int, row: int) -> str:
+        rows, index = self.context.rows, self.positions[row]
+        signal = self.group.inputs.rules.kinds[target].signal
+        latest = self.context.forecasts.latest[signal]  # type: ignore[index]  # a signal is its name
+        measured = latest.measured(rows.ids[index], rows.rows[index].policy.max_sample_age)
+        return unmeasured_words(self.group, row, target, measured)

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
-from forecaster.cycle.rows import corrects
 from forecaster.demand.completeness import COMPLETE
 from forecaster.demand.fresh import DemandContext, fresh
 from forecaster.demand.latest import DayAgo, Latest, LatestBook, latest
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.outlook import PeakForecast, SignalForecast, Unknown
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
-from forecaster.forecasting.peaks import LEVELS, LOW
+from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
-from forecaster.horizontal.columns import mixed
-from forecaster.horizontal.quantile import Coverage, Level, stated_quantile
-from forecaster.horizontal.standing import GateForecaster
+from forecaster.horizontal.quantile import Coverage
+from forecaster.horizontal.row import Outlook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.rows import Row, Rows
+    from forecaster.cycle.rows import Rows
     from forecaster.demand.censored import ThrottledTime
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import Forecaster, PeakSpan
     from forecaster.forecasting.peaks import PeakForecasts
+    from forecaster.horizontal.columns import Names
     from forecaster.ports import Histories
 
+    Flags = NDArray[np.bool_]
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int8]
     Positions = NDArray[np.intp]
@@ -53,6 +53,9 @@ UTC_ALONE: Mapping[WorkloadId, str] = MappingProxyType({})
 NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
 """No latest values: all that is known is history."""
 _LOW = LEVELS.index(LOW)
+NOT_MADE, NO_DAY_AGO, SEASONAL_MODEL = "no forecast was made", "nothing is known of yesterday", "seasonal-naive-day"
+_outlooks = msgspec.msgpack.Encoder()
+_outlook = msgspec.msgpack.Decoder(Outlook)
 Number = TypeVar("Number", np.float64, np.int64, np.int32, np.int8)
 
 
@@ -87,10 +90,6 @@ class Forecasts:
     day_ago: Mapping[Signal, DayAgo] = field(default_factory=dict)
     coverage: Coverage = field(default_factory=Coverage)
     """How often earlier forecasts held."""
-
-    def of(self, id_: WorkloadId, row: Row, forecaster: GateForecaster = GateForecaster.MODEL) -> SignalForecasts:
-        """Each signal of one workload under its policy, with the forecast of the model that the gate chose."""
-        return SignalForecasts(self, id_, row, forecaster)
 
     def series(self) -> dict[Signal, int]:
         """Workloads with history, by signal; signals of containers are absent where no HPA names any."""
@@ -140,35 +139,49 @@ class Columns(NamedTuple):
     """10 % quantile of the peak."""
     quantiles: Floats
     """[level, row] its distribution."""
-    words: NDArray[np.uint64]
-    """A number that changes when what is said of the signal beside these numbers does (`SignalForecasts`)."""
+    partly: Flags
+    """Whether an incomplete measurement is known beside a complete one."""
+    outlook: NDArray[np.int32]
+    """Position of the encoded `Outlook` in the names of the cycle: what is said of the forecast."""
 
 
-def columns_of(
-    signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats, seasonal: Sequence[int], now: float
-) -> Columns:
-    """One signal as columns at `now`, in epoch seconds; rows in `seasonal` take yesterday's load for their forecast."""
+class Asked(NamedTuple):
+    """How forecasts are asked for in a cycle, and where what is said of them is named."""
+
+    quantile: Floats
+    """[row] quantile of the policy."""
+    seasonal: Sequence[int]
+    """Rows that take yesterday's load for their forecast."""
+    now: float
+    """Epoch seconds."""
+    names: Names
+
+
+def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, asked: Asked) -> Columns:
+    """Return one signal as columns."""
     standing, seen = rows.standing, forecasts.latest[signal]
     at = positions(seen.row, rows.ids)
     measured, unseen, age = _measured(seen, at, standing.max_sample_age)
     known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
-    words = _part_words(seen, at, age)
+    said = OutlookCodes(asked.names, len(rows.ids))
+    level, whys = _levels(signal, forecasts, rows, asked.quantile)
     for span, peaks in forecasts.peaks.get(signal, {}).items():
         members = standing.spans.get(span)
         if members is None:
             continue
         places = peaks.rows_of([rows.ids[row] for row in members.tolist()])
         _lay(quantiles, members, peaks.values, places)
-        words[members] = mixed(words[members], _peak_words(peaks, places, now))
-        chosen = [row for row in seasonal if rows.rows[row].span == span]
+        said.of_peaks(members, places, peaks, asked.now)
+        said.remark({row: why for row, why in whys.items() if rows.rows[row].span == span})
+        chosen = [row for row in asked.seasonal if rows.rows[row].span == span]
         _lay_day_ago(quantiles, chosen, forecasts.day_ago[signal], peaks, rows.ids)
+        said.of_day_ago(chosen, np.isnan(quantiles[0]), peaks, asked.now)
     short = known < standing.least_history
     quantiles[:, short] = np.nan
-    level, why = _levels(signal, forecasts, rows, quantile)
-    words = mixed(words, (np.where(short, known, 0.0), why, np.bincount(seasonal, minlength=len(rows.ids))))
+    said.of_short(np.flatnonzero(short), known, standing.least_history)
     peak = at_quantile(quantiles, level)
-    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, words)
+    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(seen, at), said.codes)
 
 
 def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:
@@ -202,23 +215,72 @@ def _with_parts(
     return np.where(acts, part, measured), np.where(acts, np.int8(INCOMPLETE), unseen), np.where(acts, silent, age)
 
 
-def _part_words(seen: Latest, at: Positions, age: Floats) -> NDArray[np.uint64]:
-    """[row] a number that changes when what is said of a measurement that is not all there is does."""
-    words = np.zeros(len(at), np.uint64)
-    if seen.parts is None or not seen.parts.code.any():
-        return words
-    there = (at >= 0) & (_taken(seen.parts.code, at) != COMPLETE)
-    columns = (_taken(seen.parts.code, at), _taken(seen.parts.seen, at), _taken(seen.parts.of, at), age)
-    return np.where(there, mixed(words, columns), words)
+def _partly(seen: Latest, at: Positions) -> Flags:
+    """[row] whether anything incomplete is known."""
+    if seen.parts is None:
+        return np.zeros(len(at), np.bool_)
+    return np.asarray((at >= 0) & (_taken(seen.parts.code, at) != COMPLETE))
 
 
-def _peak_words(peaks: PeakForecasts, at: Positions, now: float) -> Iterator[NDArray[np.generic]]:
-    """Numbers [row] that change when another model speaks, something else is said of it, or of another window."""
-    for names, codes in ((peaks.models, peaks.model), (peaks.notes, peaks.note)):
-        hashes = np.fromiter(map(hash, names), np.int64, len(names))
-        yield np.where(at >= 0, hashes[_taken(codes, at)], -1)
-    for instant in (peaks.begin, peaks.until):
-        yield np.full(len(at), instant.timestamp() - now)
+class OutlookCodes:
+    """What is said of the forecast of one signal [row], as positions in the names of the cycle."""
+
+    def __init__(self, names: Names, rows: int) -> None:
+        self._names = names
+        self.codes = np.full(rows, self._code(Outlook(NOT_MADE)), np.int32)
+        self._remarked: dict[tuple[int, str], int] = {}
+
+    def _code(self, outlook: Outlook) -> int:
+        return self._names.code(_outlooks.encode(outlook))
+
+    def of_peaks(self, members: Positions, places: Positions, peaks: PeakForecasts, now: float) -> None:
+        """Name model, window and note of forecasts, or why there is none; rows that are alike are named together."""
+        count, models = len(places), len(peaks.models) + 1
+        silent = np.isnan(_taken(peaks.values[:, 0], places)) if len(peaks.values) else np.ones(count, np.bool_)
+        model = np.where(silent, 0, _taken(peaks.model, places).astype(np.int64) + 1)
+        alike = np.where(places < 0, -1, _taken(peaks.note, places).astype(np.int64) * models + model)
+        each, inverse = np.unique(alike, return_inverse=True)
+        window = peaks.begin.timestamp() - now, peaks.until.timestamp() - now
+        named = [self._code(_outlook_of(peaks, key // models, key % models, window)) for key in each.tolist()]
+        self.codes[members] = np.array(named, np.int32)[inverse]
+
+    def remark(self, whys: Mapping[int, str]) -> None:
+        """Add why another level is asked for to the notes of forecasts."""
+        for row, why in whys.items():
+            key = (int(self.codes[row]), why)
+            if key not in self._remarked:
+                outlook = _outlook.decode(self._names.text(key[0]))
+                remark = "; ".join(filter(None, (outlook.remark, why)))
+                self._remarked[key] = self._code(outlook._replace(remark=remark)) if outlook.model else key[0]
+            self.codes[row] = self._remarked[key]
+
+    def of_day_ago(self, rows: Sequence[int], unknown: Flags, peaks: PeakForecasts, now: float) -> None:
+        """Name yesterday's load as the forecast of these rows."""
+        window = peaks.begin.timestamp() - now, peaks.until.timestamp() - now
+        for row in rows:
+            outlook = Outlook(NO_DAY_AGO) if unknown[row] else Outlook("", SEASONAL_MODEL, *window)
+            self.codes[row] = self._code(outlook)
+
+    def of_short(self, rows: Positions, known: Floats, least: Floats) -> None:
+        """Name rows with too short a history; seconds that are known, and that are needed [row]."""
+        for row, *seconds in zip(rows.tolist(), known[rows].tolist(), least[rows].tolist(), strict=True):
+            self.codes[row] = self._names.code(_too_short(*seconds))
+
+
+@lru_cache(maxsize=1 << 12)
+def _too_short(known: float, least: float) -> bytes:
+    """Encode why there is no forecast with so many seconds of history."""
+    there, needed = (duration_text(timedelta(seconds=seconds)) for seconds in (known, least))
+    return _outlooks.encode(Outlook(f"{there} of history; {needed} is the least"))
+
+
+def _outlook_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float, float]) -> Outlook:
+    """Return what is said by positions of a note and, from 1, of a model; a negative note is of no forecast."""
+    if note < 0:
+        return Outlook(NEVER_SEEN)
+    if not model:
+        return Outlook(peaks.notes[note])
+    return Outlook("", peaks.models[model - 1], *window, peaks.notes[note])
 
 
 def _lay(quantiles: Floats, members: Positions, values: Floats, at: Positions) -> None:
@@ -235,14 +297,16 @@ def _lay_day_ago(
         quantiles[:, row] = np.nan if peak is None else peak
 
 
-def _levels(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """[row] the level to ask for: the policy's quantile, corrected where the policy says so; and a number of why."""
-    level, why = quantile, np.zeros(len(quantile), np.int64)
+def _levels(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats) -> tuple[Floats, dict[int, str]]:
+    """[row] the level to ask for: the policy's quantile, corrected where the policy says so; and why, by row."""
+    level, why = quantile, dict[int, str]()
     if rows.standing.corrected:
         level = quantile.copy()
     for row in rows.standing.corrected:
         found = forecasts.coverage.level(rows.ids[row], signal, float(quantile[row]))
-        level[row], why[row] = found.value, hash(found.why)
+        level[row] = found.value
+        if found.why:
+            why[row] = found.why
     return level, why
 
 
@@ -264,54 +328,6 @@ def _at(quantiles: Floats, level: float) -> Floats:
     left = right - 1
     slope = (quantiles[right] - quantiles[left]) / (LEVELS[right] - LEVELS[left])
     return np.asarray(slope * (level - LEVELS[left]) + quantiles[left])
-
-
-@dataclass(frozen=True, slots=True)
-class SignalForecasts(Mapping[str, SignalForecast]):
-    """The signals of one workload as its record shows them, each made when it is asked for."""
-
-    forecasts: Forecasts
-    id: WorkloadId
-    row: Row
-    forecaster: GateForecaster = GateForecaster.MODEL
-
-    def __getitem__(self, name: str) -> SignalForecast:
-        signal = next(one for one in self.forecasts.latest if one == name)
-        measured = self.forecasts.latest[signal].measured(self.id, self.row.policy.max_sample_age)
-        return SignalForecast(signal, measured, self._ahead(signal))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.forecasts.latest)
-
-    def __len__(self) -> int:
-        return len(self.forecasts.latest)
-
-    def _ahead(self, signal: Signal) -> PeakForecast | Unknown:
-        policy, span = self.row.policy, self.row.span
-        known, least = self.forecasts.latest[signal].span(self.id), max(policy.min_history, self.row.lead_time)
-        if known < least:
-            return Unknown(f"{duration_text(known)} of history; {duration_text(least)} is the least")
-        peaks = self.forecasts.peaks.get(signal, {}).get(span)
-        if not peaks:
-            return Unknown("no forecast was made")
-        if self.forecaster is GateForecaster.SEASONAL:
-            return self._day_ago(signal, peaks)
-        quantile = stated_quantile(policy.horizontal)
-        level = self.forecasts.coverage.level(self.id, signal, quantile) if corrects(policy) else Level(quantile)
-        ahead = peaks.ahead(self.id, level.value)
-        if not level.why or not isinstance(ahead, PeakForecast):
-            return ahead
-        return replace(ahead, quantile=quantile, note="; ".join(filter(None, (ahead.note, level.why))))
-
-    def _day_ago(self, signal: Signal, peaks: PeakForecasts) -> PeakForecast | Unknown:
-        """Return the same window a day before as a certain value: seasonal naive has no spread."""
-        peak = self.forecasts.day_ago[signal].peak(self.id, peaks.begin, peaks.until)
-        if peak is None:
-            return Unknown("nothing is known of yesterday")
-        quantile, same = stated_quantile(self.row.policy.horizontal), (peak,) * len(LEVELS)
-        return PeakForecast(
-            "seasonal-naive-day", quantile, peak, peak, peak, peak, peaks.begin, peaks.until, "", LEVELS, same
-        )
 
 
 def usage_of(

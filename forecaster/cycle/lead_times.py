@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.lead_time import (
@@ -29,8 +28,6 @@ from forecaster.horizontal.lead_time import (
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
     from datetime import datetime
-
-    from numpy.typing import NDArray
 
     from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import LeadTime
@@ -159,12 +156,6 @@ class LeadTimes:
                 return measured_on_image(image.rung, image.took, self.image_of[id_])
             return lead_time(policy, watch.took)
         return measured(watch.rung, watch.took)
-
-    def identities(self, ids: Sequence[WorkloadId]) -> NDArray[np.int64]:
-        """[row] a number that stays while the scale-ups and pods of a workload that were timed stay."""
-        every = ((self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED), self._of_image(id_)) for id_ in ids)
-        timed = (id(ups.took) ^ (id(pods.took) << 1) ^ (id(image.took) << 2) for ups, pods, image in every)
-        return np.fromiter(timed, np.int64, len(ids))
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured; of a workload of which too little was seen, that of its image."""

@@ -15,8 +15,11 @@ from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time, peak_window
+from forecaster.horizontal.record import stated_words
 from forecaster.horizontal.targets import signals_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, policy_columns, target_columns, terms_of
+from forecaster.publish.record import encoded_words
+from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,6 +48,10 @@ class Row(NamedTuple):
     containers: tuple[NamedContainer, ...] = ()
     failure: str = ""
     """Why it cannot be read; empty when it can."""
+    stated: bytes = b""
+    """Encoded `RowWords` of what policy and HPA state."""
+    readers: bytes = b""
+    """Encoded targets of the HPA that read our metrics."""
     lost: str = ""
     """Why it is held as it was: the source does not list it any more. Empty for one that is listed."""
 
@@ -97,11 +104,6 @@ class StandingRows:
     def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
         terms = [self.rows[position].terms for position in positions]
         return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms))
-
-    @cached_property
-    def identities(self) -> NDArray[np.int64]:
-        """[row] a number that stays while the policy, the HPA and the resources of a workload stay."""
-        return np.fromiter(map(id, self.rows), np.int64, len(self.rows))
 
     @cached_property
     def unreadable(self) -> NDArray[np.bool_]:
@@ -202,9 +204,13 @@ def resolved(workload: Workload, policy: Policy) -> Row:
     span = PeakSpan(*peak_window(policy.horizontal))
     try:
         terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)
-        return Row(policy, span, terms, frozenset(signals_of(workload, policy.horizontal)), *objects)
+        signals = frozenset(signals_of(workload, policy.horizontal))
+        failure, stated = "", encoded_words(stated_words(workload, policy.horizontal, terms))
+        readers = encoded_readers(workload.autoscaler.targets if workload.autoscaler else ())
     except Exception as error:  # noqa: BLE001  the boundary of a row: what is wrong with one workload holds it alone
-        return Row(policy, span, UNREADABLE_TERMS, frozenset(), *objects, failure=unexpected(error))
+        terms, signals, failure, readers = UNREADABLE_TERMS, frozenset(), unexpected(error), b""
+        stated = encoded_words(stated_words(workload, policy.horizontal, terms))
+    return Row(policy, span, terms, signals, *objects, failure=failure, stated=stated, readers=readers)
 
 
 def corrects(policy: Policy) -> bool:

@@ -28,7 +28,6 @@ ROW: Final = "row"
 SIGNAL: Final = "signal"
 TARGET: Final = "target"
 CLAMP: Final = "clamp"
-_PRIME = np.uint64(0x100000001B3)
 
 
 class Column(NamedTuple):
@@ -44,15 +43,25 @@ class Column(NamedTuple):
     """Whether the published table has it."""
     of_signal: bool
     """Whether values are positions in the signals of the table; negative for none."""
+    of_name: bool
+    """Whether values are positions in the names beside the table (`Names`)."""
 
     def new(self, rows: int, planes: int) -> Array:
         """Return the column of new rows."""
         return np.full(rows if self.axis == ROW else (planes, rows), self.empty, self.kind)
 
 
-def column(kind: str, empty: Any, axis: str = ROW, *, published: bool = False, of_signal: bool = False) -> Any:
+def column(
+    kind: str,
+    empty: Any,
+    axis: str = ROW,
+    *,
+    published: bool = False,
+    of_signal: bool = False,
+    of_name: bool = False,
+) -> Any:
     """Declare the field of a `Table` as a column."""
-    return field(metadata={"column": Column(kind, empty, axis, published, of_signal)})
+    return field(metadata={"column": Column(kind, empty, axis, published, of_signal, of_name)})
 
 
 def schema(table: type[Table]) -> Mapping[str, Column]:
@@ -64,6 +73,33 @@ def schema(table: type[Table]) -> Mapping[str, Column]:
 def _schema(table: type[Table]) -> Mapping[str, Column]:
     declared = {one.name: one.metadata["column"] for one in fields(table) if "column" in one.metadata}
     return MappingProxyType(declared)
+
+
+class Names:
+    """Texts beside a table, each once: a column has the position of its text. The first text is empty."""
+
+    def __init__(self) -> None:
+        self._texts, self._codes = [b""], {b"": 0}
+
+    def code(self, text: bytes) -> int:
+        """Return the position of a text."""
+        code = self._codes.setdefault(text, len(self._texts))
+        if code == len(self._texts):
+            self._texts.append(text)
+        return code
+
+    def codes(self, texts: Iterable[bytes]) -> NDArray[np.int32]:
+        """Return the position of each text."""
+        return np.fromiter(map(self.code, texts), np.int32)
+
+    def text(self, code: int) -> bytes:
+        """Return the text at a position."""
+        return self._texts[code]
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """Texts in the order of their positions."""
+        return tuple(self._texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,11 +234,3 @@ def put(column: Array, rows: Counts, values: Array) -> Array:
     copy = column.copy()
     copy[..., rows] = values
     return copy
-
-
-def mixed(numbers: NDArray[np.uint64], columns: Iterable[Array]) -> NDArray[np.uint64]:
-    """Fingerprints [row] with each column [row] mixed into what is there: FNV-1a by whole numbers."""
-    for column in columns:
-        wide = column.astype(np.float64 if column.dtype.kind == "f" else np.int64)
-        numbers = (numbers ^ wide.view(np.uint64)) * _PRIME
-    return numbers

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from forecaster.domain.event import ScheduledEvent
     from forecaster.horizontal.numbers import Counts, Flags, Floats
 
@@ -52,25 +50,39 @@ class EventColumns(NamedTuple):
 
     floors: Counts
     frozen: Flags
-    words: NDArray[np.int64]
-    """A number that changes when the name or the end of such an event does; 0 where none is on."""
+    floor_words: list[str]
+    """Which event has the floor, and until when; empty where none is on."""
+    freeze_words: list[str]
+    """Which maintenance window is on, and until when; empty where none is."""
 
     @classmethod
     def none(cls, rows: int) -> EventColumns:
-        """Rows without events."""
-        return cls(np.zeros(rows, np.int64), np.zeros(rows, np.bool_), np.zeros(rows, np.int64))
+        """Return rows without events."""
+        return cls(np.zeros(rows, np.int64), np.zeros(rows, np.bool_), [""] * rows, [""] * rows)
 
 
 def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> EventColumns:
     """The events of each row's policy at `now`, with the rows' lead times in seconds; each pair is resolved once."""
     calendar = EventColumns.none(len(events))
-    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], tuple[int, bool, int]]()
+    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], tuple[int, bool, str, str]]()
     for row in [row for row, own in enumerate(events) if own]:
         own, lead = events[row], float(lead_times[row])
         key = (id(own), lead)
         if key not in found:
             floor, freeze = floor_at(own, at, timedelta(seconds=lead)), freeze_at(own, at)
-            words = hash((floor, freeze)) if floor or freeze else 0
-            found[key] = (floor.replicas if floor else 0, freeze is not None, words)
-        calendar.floors[row], calendar.frozen[row], calendar.words[row] = found[key]
+            found[key] = (
+                floor.replicas if floor else 0,
+                freeze is not None,
+                _floor_words(floor),
+                _freeze_words(freeze),
+            )
+        calendar.floors[row], calendar.frozen[row], calendar.floor_words[row], calendar.freeze_words[row] = found[key]
     return calendar
+
+
+def _floor_words(floor: Floor | None) -> str:
+    return f"{floor.event} until {floor.until:%H:%M} UTC" if floor else ""
+
+
+def _freeze_words(freeze: Freeze | None) -> str:
+    return f"{freeze.event} until {freeze.until:%Y-%m-%d %H:%M} UTC" if freeze else ""

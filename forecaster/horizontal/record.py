@@ -1,15 +1,12 @@
-"""One row of `Decisions` as a record: its numbers and words, taken on demand from arrays, codes and objects."""
+"""What is said of a row beside its numbers, of policies, targets and decisions; and whole records of workloads."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from math import nan
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from forecaster.domain.decision import Hold, Recommendation
-from forecaster.domain.outlook import Measured, SignalForecast, Unknown
+from forecaster.domain.outlook import Measured
+from forecaster.domain.policy_numbers import stated_numbers
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
 from forecaster.horizontal.codes import (
     CHECKED,
@@ -20,39 +17,23 @@ from forecaster.horizontal.codes import (
     NONE,
     READY,
     REPLICAS,
-    SILENCE,
-    STALE,
 )
-from forecaster.horizontal.events import floor_at, freeze_at
-from forecaster.horizontal.row import RowWords, RuleNumbers, TargetWords
+from forecaster.horizontal.inputs import USUAL
+from forecaster.horizontal.row import NO_RULES, RowWords, RuleNumbers, TargetWords
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
+from forecaster.horizontal.terms import UNREADABLE_TERMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from forecaster.domain.decision import LeadTime, Reason, Resize
+    from forecaster.domain.outlook import Unknown
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.columns import Array
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.targets import PodTarget
-
-NO_RULES = RuleNumbers(nan, 0, 0, nan)
-"""Rules of a row about which nothing was decided."""
-
-
-class Subject(NamedTuple):
-    """The objects of one row: what its sentences name beside its numbers."""
-
-    workload: Workload
-    policy: HorizontalPolicy
-    outlooks: Mapping[str, SignalForecast]
-    """Latest demand and forecast by signal; where a value is unknown, the reason."""
-    shut: str = ""
-    """Why the gate keeps the forecast from having its say."""
-    failure: str = ""
-    """Why the row could not be read."""
+    from forecaster.horizontal.terms import Terms
 
 
 def recommendation(
@@ -92,62 +73,37 @@ def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Rec
     )
 
 
-def held_words(workload: Workload, reason: Reason, message: str) -> RowWords:
-    """The words of a workload about which nothing was decided."""
-    hpa = workload.autoscaler
-    return RowWords(NO_RULES, autoscaler=hpa.name if hpa else "", hold=message, nothing_decided=str(reason))
+def unread_words(workload: Workload) -> RowWords:
+    """Return the words of a workload of which no rule and no target is known."""
+    return RowWords(NO_RULES, autoscaler=workload.autoscaler.name if workload.autoscaler else "")
 
 
-def outlook_of(subject: Subject, signal: str) -> SignalForecast:
-    """What is known of one signal of a row."""
-    found = subject.outlooks.get(signal)
-    if found is not None:
-        return found
-    unknown = Unknown(f"{signal} is not among the signals read")
-    return SignalForecast(signal, unknown, unknown)
-
-
-def row_words(decisions: Decisions, row: int, subject: Subject, lead: LeadTime | None = None) -> RowWords:
-    """What is said of one row beside its numbers."""
-    hpa = subject.workload.autoscaler
-    return RowWords(
-        rules=_rules(decisions, row, subject.policy),
-        targets=() if subject.failure else tuple(_target_words(decisions, row, subject)),
-        autoscaler=hpa.name if hpa else "",
-        shut=subject.shut,
-        hold=_hold(decisions, row, subject),
-        event=_event(decisions, row, subject.policy),
-        outage=_outage(decisions, row),
-        lead_seconds=None if lead is None else lead.value.total_seconds(),
-        lead_origin="" if lead is None else lead.origin,
-    )
-
-
-def _rules(decisions: Decisions, row: int, policy: HorizontalPolicy) -> RuleNumbers:
-    rules, columns = decisions.inputs.rules, decisions.inputs.policy
-    return RuleNumbers(
-        quantile=float(columns.quantile[row]),
-        newsvendor=rules.sizing == "newsvendor",
-        lowest=int(columns.min_replicas[row]),
-        highest=int(columns.max_replicas[row]),
-        max_sample_age=float(columns.max_sample_age[row]),
+def stated_words(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> RowWords:
+    """Return what policy and HPA state of a row: its rules, targets and autoscaler."""
+    numbers = dict(zip((*stated_numbers(), *USUAL), terms.policy, strict=True))
+    rules = RuleNumbers(
+        quantile=float(numbers["quantile"]),
+        newsvendor=terms.rules.sizing == "newsvendor",
+        lowest=int(numbers["min_replicas"]),
+        highest=int(numbers["max_replicas"]),
+        max_sample_age=float(numbers["max_sample_age"]),
         may_sleep=policy.min_replicas == 0,
-        comes_back=rules.comes_back,
-        numbers=tuple((name, float(columns[name][row])) for name in sorted(columns.in_use) if columns[name][row] > 0.0),
+        comes_back=terms.rules.comes_back,
+        numbers=tuple((name, float(numbers[name])) for name in sorted(stated_numbers()) if numbers[name] > 0.0),
     )
+    targets = () if terms is UNREADABLE_TERMS else tuple(map(_target_words, targets_of(workload, policy)))
+    return RowWords(rules, targets, autoscaler=workload.autoscaler.name if workload.autoscaler else "")
 
 
-def _hold(decisions: Decisions, row: int, subject: Subject) -> str:
-    """What is impossible, or which maintenance window is on."""
-    if decisions.failed[row]:
-        return subject.failure or _impossible(decisions, row)
-    if not decisions.inputs.frozen[row]:
-        return ""
-    frozen = freeze_at(subject.policy.events, datetime.fromtimestamp(decisions.now, UTC))
-    return f"{frozen.event} until {frozen.until:%Y-%m-%d %H:%M} UTC" if frozen else ""
+def _target_words(target: PodTarget | Unusable) -> TargetWords:
+    """Return what is said of one target whatever is measured."""
+    if isinstance(target, Unusable):
+        return TargetWords(target.metric, note=target.note)
+    signal = target.signal
+    return TargetWords(str(signal), target=target.words, unit=signal.unit, pod=stated_pod(target))
 
 
-def _impossible(decisions: Decisions, row: int) -> str:
+def failure_words(decisions: Decisions, row: int) -> str:
     """Which number no decision can be made with."""
     inputs, code = decisions.inputs, int(decisions.failed[row])
     counts = {REPLICAS: inputs.current, READY: inputs.ready, EVENT: inputs.event_floor}
@@ -159,16 +115,7 @@ def _impossible(decisions: Decisions, row: int) -> str:
     return f"{CHECKED[code]}: nothing can be computed by it"
 
 
-def _event(decisions: Decisions, row: int, policy: HorizontalPolicy) -> str:
-    """Which event has a floor now, and until when."""
-    if decisions.inputs.event_floor[row] <= 0:
-        return ""
-    lead = timedelta(seconds=float(decisions.inputs.policy.lead_time[row]))
-    event = floor_at(policy.events, datetime.fromtimestamp(decisions.now, UTC), lead)
-    return f"{event.event} until {event.until:%H:%M} UTC" if event else ""
-
-
-def _outage(decisions: Decisions, row: int) -> str:
+def outage_words(decisions: Decisions, row: int) -> str:
     """What is or was missing, while the floor of an outage holds."""
     state = decisions.state
     if state.cause[row] == NONE:
@@ -179,63 +126,13 @@ def _outage(decisions: Decisions, row: int) -> str:
     return cause_sentence(int(state.cause[row]), state.signals[gone] if gone >= 0 else "", missing, limit)
 
 
-def _target_words(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetWords]:
-    """Every target in the order of the HPA, those that cannot be computed among them."""
-    target = 0
-    for one in targets_of(subject.workload, subject.policy):
-        if isinstance(one, Unusable):
-            yield TargetWords(one.metric, note=one.note)
-        else:
-            yield _usable_words(decisions, row, target, one, subject)
-            target += 1
-
-
-def _usable_words(decisions: Decisions, row: int, target: int, one: PodTarget, subject: Subject) -> TargetWords:
-    """What is said of one target that is usable."""
-    outlook = outlook_of(subject, one.signal)
-    words = TargetWords(
-        signal=str(one.signal),
-        target=one.words,
-        unit=one.signal.unit,
-        pod=stated_pod(one),
-        unmeasured=_unmeasured(decisions, row, target, outlook),
-    )
-    if isinstance(outlook.ahead, Unknown):
-        return words._replace(unforeseen=outlook.ahead.note)
-    ahead, at = outlook.ahead, datetime.fromtimestamp(decisions.now, UTC)
-    begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
-    return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
-
-
-def _unmeasured(decisions: Decisions, row: int, target: int, outlook: SignalForecast) -> str:
+def unmeasured_words(decisions: Decisions, row: int, target: int, measured: Measured | Unknown) -> str:
     """Why there is no measurement, or a part of one, where the code and the age do not say it."""
-    code, measured = int(decisions.unseen[target, row]), outlook.measured
+    code, signal = int(decisions.unseen[target, row]), decisions.inputs.rules.kinds[target].signal
     if code == KNOWN:
         return ""
     if code == IMPOSSIBLE:
         return f"what was measured, {decisions.inputs.measured[target, row]:g}, is no amount of demand"
     note = (measured.lower_bound or "no sample") if isinstance(measured, Measured) else measured.note
     age, limit = decisions.inputs.age[target, row], decisions.inputs.policy.max_sample_age[row]
-    return "" if note == unseen_sentence(code, outlook.signal, float(age), float(limit)) else note
-
-
-def word_numbers(decisions: Decisions) -> Iterator[Array]:
-    """Every number [row] on which `row_words` depends, but for what is known of signals, events, sizes and gates."""
-    inputs, state, failed = decisions.inputs, decisions.state, decisions.failed
-    yield failed
-    yield inputs.frozen
-    if failed.any():
-        for count in (inputs.current, inputs.ready, inputs.event_floor):
-            yield np.where(failed > 0, count, 0)
-    yield np.where(decisions.scales, state.cause, 0)
-    if state.cause.any():
-        yield state.gone
-        silent = decisions.scales & (state.cause == SILENCE)
-        for code, age in zip(state.missing, state.missing_age, strict=True):
-            yield np.where(silent, code, 0)
-            yield np.where(silent & (code == STALE), age, 0.0)
-    for target in range(len(inputs.rules.kinds)):
-        yield decisions.unseen[target]
-        yield np.isnan(inputs.peak[target])
-        yield np.asarray(np.isnan(inputs.quantiles[target][:1]).any(axis=0))
-        yield np.where(decisions.unseen[target] == IMPOSSIBLE, inputs.measured[target], 0.0)
+    return "" if note == unseen_sentence(code, str(signal), float(age), float(limit)) else note

@@ -6,6 +6,7 @@ from a published table.
 
 from __future__ import annotations
 
+from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class RuleNumbers(NamedTuple):
         return dict(self.numbers).get(name, 0.0)
 
 
+NO_RULES = RuleNumbers(nan, 0, 0, nan)
+"""Rules of a row about which nothing was decided."""
+
+
 class TargetWords(NamedTuple):
     """What is said of one target beside its numbers."""
 
@@ -68,6 +73,16 @@ class TargetWords(NamedTuple):
     def usable(self) -> bool:
         """Whether the count is decided by it."""
         return bool(self.target)
+
+
+class Outlook(NamedTuple):
+    """What is said of the forecast of one target: the fields of the same names in `TargetWords`."""
+
+    unforeseen: str = ""
+    model: str = ""
+    begin: float = 0.0
+    until: float = 0.0
+    remark: str = ""
 
 
 class RowWords(NamedTuple):

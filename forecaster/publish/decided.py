@@ -11,20 +11,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from forecaster.domain.decision import LeadTime, Reason, Recommendation, Scale
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
-from forecaster.horizontal.columns import rows_before, taken
 from forecaster.horizontal.record import held, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.numbers import DECIDED_REASON, STANDING, nothing_decided
 from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
-from forecaster.publish.record import ABSTAIN, MODE_CODES, REASON_WORDS, recommended_count, row_numbers
+from forecaster.publish.record import (
+    ABSTAIN,
+    MODE_CODES,
+    REASON_WORDS,
+    WordTexts,
+    recommended_count,
+    row_numbers,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,13 +49,6 @@ if TYPE_CHECKING:
 
 SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
 """Reasons whose sentence needs no signal."""
-
-
-class RowTexts(NamedTuple):
-    """What is said of one workload beside its numbers."""
-
-    words: RowWords
-    resources: Resize | Hold
 
 
 class DecidedRows(Sequence["Recommendation"]):
@@ -69,25 +70,12 @@ class DecidedRows(Sequence["Recommendation"]):
 
     @property
     @abstractmethod
-    def worded(self) -> NDArray[np.uint64]:
-        """[row] a number that changes when the texts of a row do, but for what was decided about its resources."""
-
-    @property
-    @abstractmethod
     def sized(self) -> NDArray[np.int64]:
         """[row] a number that changes when what was decided about its resources does."""
 
     @abstractmethod
-    def texts(self, index: int) -> RowTexts:
-        """Return the texts of one workload; held with the reason where they cannot be made."""
-
-    @abstractmethod
-    def shut(self, index: int) -> str:
-        """Return why the gate keeps the forecast of one workload from having its say."""
-
-    @abstractmethod
-    def resources(self, index: int) -> Resize | Hold | None:
-        """Return what was decided about the resources of one workload; None where that cannot be told."""
+    def resources(self, index: int) -> Resize | Hold:
+        """Return what was decided about the resources of one workload; held with the reason where it cannot be made."""
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -99,6 +87,21 @@ class DecidedRows(Sequence["Recommendation"]):
         """Return the columns by their names in a table, [plane][row]."""
         return self.numbers.planes()  # type: ignore[return-value]  # arrays are sequences here
 
+    @cached_property
+    def word_texts(self) -> list[WordTexts]:
+        """Texts from which the words of each row are made."""
+        numbers = self.numbers
+        by_row = (numbers.texts(name)[0] for name in WordTexts._fields[1:-2])
+        by_target = (
+            zip(*planes, strict=True) if planes else repeat((), len(self))
+            for planes in map(numbers.texts, WordTexts._fields[-2:])
+        )
+        return list(map(WordTexts, numbers.nothing_decided.tolist(), *by_row, *by_target))
+
+    def words(self, index: int) -> RowWords:
+        """Return what is said of one workload beside its numbers."""
+        return words_of(self.word_texts[index])
+
     def verdict(self, index: int) -> Scale | Hold:
         """Return what was decided about the count of one workload."""
         if index not in self._verdicts:
@@ -109,18 +112,23 @@ class DecidedRows(Sequence["Recommendation"]):
         reason = REASONS[self.reason[index]]
         if reason not in SAID_BY_COUNTS:
             return self._record(index).replicas
-        counts = int(self.numbers.by_forecast[index]), int(self.numbers.reactive[index])
-        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, self.shut(index), ()))
+        numbers = self.numbers
+        counts, shut = (
+            (int(numbers.by_forecast[index]), int(numbers.reactive[index])),
+            numbers.names[numbers.shut[index]],
+        )
+        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut.decode(), ()))
 
     def _record(self, index: int) -> Recommendation:
         """Return the record of one workload; held with the reason where it cannot be made."""
         workload = self.workloads[index]
         try:
-            return self._made(workload, index, *self.texts(index))
+            return self._made(workload, index)
         except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
             return held(workload, Reason.FAILED, unexpected(error), self.at)
 
-    def _made(self, workload: Workload, index: int, words: RowWords, resources: Resize | Hold) -> Recommendation:
+    def _made(self, workload: Workload, index: int) -> Recommendation:
+        words, resources = self.words(index), self.resources(index)
         if words.nothing_decided:
             return held(workload, Reason(words.nothing_decided), words.hold, self.at)
         seconds, columns = words.lead_seconds, self.numbers
@@ -146,14 +154,8 @@ class DecidedRows(Sequence["Recommendation"]):
 
     def summary(self, index: int) -> Recommendation:
         """Return the record of one workload without its signals and clamps."""
-        workload, resources = self.workloads[index], self.resources(index)
-        try:
-            decided = self.verdict(index)
-        except Exception:  # noqa: BLE001  the boundary of a record says what is wrong
-            return self._record(index)
-        if resources is None:
-            return self._record(index)
-        return Recommendation(workload.id, self.at, workload.replicas, decided, workload.resources, resources)
+        workload, decided = self.workloads[index], (self.verdict(index), self.resources(index))
+        return Recommendation(workload.id, self.at, workload.replicas, decided[0], workload.resources, decided[1])
 
     def changed_since(self, before: DecidedRows | None) -> list[int]:
         """Return the rows decided otherwise than before, with another size, or of workloads in another order."""
@@ -166,31 +168,6 @@ class DecidedRows(Sequence["Recommendation"]):
         """Count workloads by verdict and reason."""
         counts = zip(REASONS, np.bincount(self.reason, minlength=len(REASONS)).tolist(), strict=True)
         return Counter({("scale" if reason in SCALED else "hold", reason.value): n for reason, n in counts if n})
-
-
-class TextNews(NamedTuple):
-    """Rows of a fleet with other texts than before."""
-
-    before: NDArray[np.int64]
-    """[row] earlier row of the workload; -1 for a new one."""
-    worded: NDArray[np.bool_]
-    """[row] whether words may have changed; true for new workloads."""
-    sized: NDArray[np.bool_]
-    """[row] whether sizes may have changed; true for new workloads."""
-
-
-class TextVersions(NamedTuple):
-    """Versions of the texts of a fleet at one evaluation time."""
-
-    ids: tuple[WorkloadId, ...] = ()
-    keys: NDArray[np.uint64] = np.zeros((2, 0), np.uint64)
-    """[words or sizes, row] as `DecidedRows` has them."""
-
-    def then(self, fleet: DecidedRows) -> tuple[TextVersions, TextNews]:
-        """Return the versions of a later evaluation time, and what has changed since this one."""
-        before, keys = rows_before(self.ids, fleet.ids), np.stack([fleet.worded, fleet.sized.view(np.uint64)])
-        worded, sized = (keys != taken(self.keys, before, 0)) | (before < 0)
-        return TextVersions(fleet.ids, keys), TextNews(before, worded, sized)
 
 
 def workload_ids(decided: Sequence[Recommendation]) -> tuple[WorkloadId, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,18 @@ from forecaster.domain.decision import Reason
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SCALED
 from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
+from forecaster.horizontal.columns import Names
+from forecaster.horizontal.record import unread_words
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
-from forecaster.publish.record import REASON_WORDS
+from forecaster.publish.record import REASON_WORDS, encoded_words
+from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
     from forecaster.publish.offer import Counts, Floats
 
@@ -56,10 +61,18 @@ def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequen
     return found
 
 
-def held_numbers(current: Counts, reason: Reason) -> DecidedColumns:
-    """The numbers of rows that are all held for one reason."""
-    code = np.full(len(current), DECIDED_REASONS.index(reason), np.int8)
-    return numbers_of(current, current, code, ())
+def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[Workload], str]) -> DecidedColumns:
+    """Return the columns of workloads that are all held for one reason, whatever is known of them."""
+    current = np.fromiter((workload.replicas for workload in workloads), np.int64, len(workloads))
+    code, names = np.full(len(current), DECIDED_REASONS.index(reason), np.int8), Names()
+    found = numbers_of(current, current, code, ())
+    found.nothing_decided[:] = REASON_WORDS.index(str(reason))
+    found.stated[:] = names.codes(encoded_words(unread_words(workload)) for workload in workloads)
+    found.hold[:] = names.codes(why(workload).encode() for workload in workloads)
+    found.readers[:] = names.codes(
+        encoded_readers(workload.autoscaler.targets if workload.autoscaler else ()) for workload in workloads
+    )
+    return replace(found, names=names.texts)
 
 
 def _put_group(found: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:

@@ -23,16 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.horizontal.codes import KNOWN, UNKNOWN
-from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Table, column
+from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Names, Table, column, schema
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Self
+
+    from forecaster.horizontal.columns import Array
 
 Counts: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.int8]
+Positions: TypeAlias = NDArray[np.int32]
 
 NO_COUNT = -1
 """Count that is not known."""
@@ -116,8 +120,54 @@ class DecidedColumns(Table):
     """Replicas that the policy itself states as most; a bound of the HPA alone is none here."""
     last_for: Floats = column("d", 0.0, published=True)
     """Seconds for which a last known number may be repeated."""
+    nothing_decided: Codes = column("b", -1)
+    """A position in `record.REASON_WORDS` for which the row is held whatever its numbers are; -1 for none."""
+    stated: Positions = column("i", 0, of_name=True)
+    """What policy and HPA state of the row: encoded `RowWords`."""
+    shut: Positions = column("i", 0, of_name=True)
+    """Why the gate keeps the forecast from having its say."""
+    hold: Positions = column("i", 0, of_name=True)
+    """Why the row is held, where no code says it."""
+    event: Positions = column("i", 0, of_name=True)
+    """Which event raises the count, and until when."""
+    outage: Positions = column("i", 0, of_name=True)
+    """What was missing in the outage whose floor holds."""
+    lead_time: Positions = column("i", 0, of_name=True)
+    """Lead time in force: encoded seconds and origin."""
+    unmeasured: Positions = column("i", 0, TARGET, of_name=True)
+    """[target, row] why there is no measurement or a part of one, where `unseen` does not say it."""
+    outlook: Positions = column("i", 0, TARGET, of_name=True)
+    """[target, row] model, window and remark of the forecast, or why there is none: encoded `Outlook`."""
+    readers: Positions = column("i", 0, of_name=True)
+    """Targets of the HPA that read our metrics, encoded."""
+    names: tuple[bytes, ...] = (b"",)
+    """Texts to which the columns of names refer."""
     at: float = 0.0
     """Evaluation time in epoch seconds."""
+
+    @classmethod
+    def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, DecidedColumns]]) -> DecidedColumns:
+        """Return a table of so many rows, in which each part has its rows at the given positions."""
+        names = Names()
+        renamed = [(positions, part.renamed(names)) for positions, part in parts]
+        return replace(super().side_by_side(rows, renamed), names=names.texts)
+
+    def renamed(self, names: Names) -> DecidedColumns:
+        """Return the table with columns that refer to other names."""
+        codes = names.codes(self.names)
+        return replace(self, names=names.texts, **{name: codes[getattr(self, name)] for name in NAMED})
+
+    def texts(self, name: str) -> list[list[bytes]]:
+        """Return the texts [plane][row] of a column of names."""
+        return [[self.names[code] for code in plane] for plane in np.atleast_2d(getattr(self, name)).tolist()]
+
+    def texts_of(self, row: int) -> tuple[bytes, ...]:
+        """Return all texts of one row."""
+        return tuple(self.names[code] for name in NAMED for code in np.atleast_1d(getattr(self, name)[..., row]))
+
+
+NAMED = tuple(name for name, declared in schema(DecidedColumns).items() if declared.of_name)
+"""Columns of `DecidedColumns` that refer to names."""
 
 
 class Numbers(NamedTuple):

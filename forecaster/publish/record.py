@@ -7,13 +7,13 @@ sentences of a row are made of both by `horizontal.sentences`, as in the computi
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from forecaster.domain.decision import Reason, Scale
 from forecaster.domain.outlook import PeakForecast
-from forecaster.horizontal.row import RowNumbers, TargetNumbers
+from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers
 from forecaster.horizontal.sentences import replica_record
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
 from forecaster.publish.views import LeadTimeView, RecommendationView, clamp_view, replicas_view, signal_item
@@ -21,8 +21,8 @@ from forecaster.publish.views import LeadTimeView, RecommendationView, clamp_vie
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.domain.decision import Recommendation
-    from forecaster.horizontal.row import RowWords, TargetWords
+    from forecaster.domain.decision import LeadTime, Recommendation
+    from forecaster.horizontal.row import TargetWords
     from forecaster.publish.reader import TableEntry
     from forecaster.publish.table import TableMeta
     from forecaster.publish.views import ResourcesView
@@ -40,6 +40,63 @@ REASON_WORDS = tuple(str(reason) for reason in Reason)
 def recommended_count(one: Recommendation) -> int:
     """The recommended count; -1 while holding."""
     return one.replicas.replicas if isinstance(one.replicas, Scale) else -1
+
+
+_encoder = msgspec.msgpack.Encoder()
+_stated = msgspec.msgpack.Decoder(RowWords)
+_outlook = msgspec.msgpack.Decoder(Outlook)
+_lead_time = msgspec.msgpack.Decoder(tuple[float, str])
+
+
+def encoded_words(words: RowWords) -> bytes:
+    """Encode the words of a row."""
+    return _encoder.encode(words)
+
+
+def encoded_lead_time(lead: LeadTime) -> bytes:
+    """Encode a lead time: seconds and origin."""
+    return _encoder.encode((lead.value.total_seconds(), lead.origin))
+
+
+class WordTexts(NamedTuple):
+    """The texts of one row from which its words are made, and why nothing was decided."""
+
+    nothing_decided: int
+    """A position in `REASON_WORDS`; -1 where the row was decided."""
+    stated: bytes
+    shut: bytes
+    hold: bytes
+    event: bytes
+    outage: bytes
+    lead_time: bytes
+    unmeasured: tuple[bytes, ...]
+    """[target]"""
+    outlook: tuple[bytes, ...]
+    """[target]"""
+
+
+def words_of(texts: WordTexts) -> RowWords:
+    """Return the words of a row."""
+    words = _stated.decode(texts.stated)
+    if texts.nothing_decided >= 0:
+        reason = REASON_WORDS[texts.nothing_decided]
+        return RowWords(NO_RULES, autoscaler=words.autoscaler, hold=texts.hold.decode(), nothing_decided=reason)
+    seconds, origin = _lead_time.decode(texts.lead_time)
+    said = zip(texts.unmeasured, texts.outlook, strict=True)
+    return words._replace(
+        targets=tuple(_said_of(target, *next(said)) if target.usable else target for target in words.targets),
+        shut=texts.shut.decode(),
+        hold=texts.hold.decode(),
+        event=texts.event.decode(),
+        outage=texts.outage.decode(),
+        lead_seconds=seconds,
+        lead_origin=origin,
+    )
+
+
+def _said_of(target: TargetWords, unmeasured: bytes, outlook: bytes) -> TargetWords:
+    """Return a target with what is said of its measurement and forecast."""
+    return target._replace(unmeasured=unmeasured.decode(), **_outlook.decode(outlook)._asdict())
 
 
 class RowColumns(Protocol):

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
-from forecaster.domain.published import own_metric
 from forecaster.publish.decided import decided_columns, decided_signals, workload_ids
 from forecaster.publish.offer import Numbers, Offers, offered
 from forecaster.publish.record import SOURCE_CODES, workload_offer
-from forecaster.publish.values import MetricTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,11 +20,9 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Target, WorkloadId
+    from forecaster.domain.workload import WorkloadId
     from forecaster.publish.offer import DecidedColumns
     from forecaster.publish.values import OfferedNumber, WorkloadOffer
-
-_encoder = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True)
@@ -68,22 +63,6 @@ def offered_cycle(
     decided = decided_columns(at, recommendations, policies, signals)
     offers = offered(decided, None if before is None else before.covering(signals))
     return OfferedCycle(at, workload_ids(recommendations), recommendations, decided, offers)
-
-
-def encoded_readers(targets: Sequence[Target]) -> bytes:
-    """Encode the targets of an HPA that read one of our metrics, as in the table; empty where there are none."""
-    found = metric_readers(targets)
-    return _encoder.encode(found) if found else b""
-
-
-def metric_readers(targets: Sequence[Target]) -> tuple[MetricTarget, ...]:
-    """Return the targets of an HPA that read one of our metrics."""
-    named = ((own_metric(target.metric), target) for target in targets)
-    return tuple(
-        MetricTarget(ours.metric, target.type.value, target.value, ours.signal or target.signal)
-        for ours, target in named
-        if ours
-    )
 
 
 def offers_of(rows: Sequence[WorkloadOffer | None]) -> Offers:

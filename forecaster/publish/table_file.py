@@ -1,23 +1,25 @@
 """TableFile: the offers and records of a cycle as a table in the file that the serving process watches.
 
-Numbers are columns and written as they are. Words are made for the rows in which they have changed: another policy, HPA
-or size, another model, gate or event. The sentences of a record are made of both when it is read.
+Numbers are columns and written as they are. The words of a row are encoded once for equal texts. The sentences of a
+record are made of both when it is read.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN
-from forecaster.publish.decided import DecidedRows, TextVersions
+from forecaster.horizontal.columns import rows_before, taken
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
-from forecaster.publish.rows import encoded_readers
+from forecaster.publish.record import encoded_words, words_of
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
+from forecaster.publish.values import encoded_readers
 from forecaster.publish.views import recommendation_view, resources_view
 from forecaster.publish.vpas import VPAS_KEY, SeenVpas
 
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.record import WordTexts
     from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table import PriceList
 
@@ -42,7 +44,6 @@ FAILURES_PUBLISHED = 20
 """Failures of a cycle that go into the table; all of them are in its log."""
 CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
 """How the table names the types of arrays."""
-_words = msgspec.msgpack.Encoder()
 _json = msgspec.json.Encoder()
 
 
@@ -89,7 +90,7 @@ class TableFile:
         """Node pools ahead of time as JSON; nothing where they are not known."""
         self.vpas: Callable[[], SeenVpas] = SeenVpas
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
-        self._texts = TextBook()
+        self._words, self._sizes = EncodedWords(), EncodedSizes()
         self._counts = CountBook()
         self._order = TableOrder(())
 
@@ -136,11 +137,10 @@ class TableFile:
             yield from text_columns("record", [_json.encode(recommendation_view(one)) for one in records])
             yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
             return
-        self._texts.renew(fleet)
-        texts = self._texts.texts
-        yield from text_columns("words", [texts[row].words for row in places])
-        yield from text_columns("sizes", [texts[row].sizes for row in places])
-        yield from text_columns("consumers", [texts[row].readers for row in places])
+        words, sizes, readers = self._words.of(fleet), self._sizes.of(fleet), fleet.numbers.texts("readers")[0]
+        yield from text_columns("words", [words[row] for row in places])
+        yield from text_columns("sizes", [sizes[row] for row in places])
+        yield from text_columns("consumers", [readers[row] for row in places])
 
     def _meta(self, at: datetime, report: CycleReport | None) -> TableMeta:
         return TableMeta(
@@ -170,54 +170,36 @@ class TableOrder:
             self.identity |= text_columns(name, [getattr(ids[row], name).encode() for row in order])
 
 
-class WrittenTexts(NamedTuple):
-    """What is written of one workload: its words, its sizes and the readers of its metrics."""
-
-    words: bytes
-    sizes: bytes
-    readers: bytes
-    current: Resources | None = None
-    """The resources of a pod; None where nothing was decided, so that other sizes are no reason to say less."""
-
-    @classmethod
-    def of(cls, fleet: DecidedRows, row: int) -> WrittenTexts:
-        """Return the texts of a row as they are written."""
-        workload, texts = fleet.workloads[row], fleet.texts(row)
-        readers = encoded_readers(workload.autoscaler.targets if workload.autoscaler else ())
-        current = None if texts.words.nothing_decided else workload.resources
-        return cls(_words.encode(texts.words), _sizes(workload.resources, texts.resources), readers, current)
-
-
-NOTHING_WRITTEN = WrittenTexts(b"", b"", b"")
-
-
-class TextBook:
-    """What is written of every workload of a fleet, made anew only where it has changed."""
+class EncodedWords:
+    """Words of rows as they are written, by the texts of which they are made."""
 
     def __init__(self) -> None:
-        self.texts: list[WrittenTexts] = []
-        """Texts in the order of the cycle."""
-        self._versions = TextVersions()
+        self._known: dict[WordTexts, bytes] = {}
 
-    def renew(self, fleet: DecidedRows) -> None:
-        """Take a cycle over."""
-        versions, news = self._versions.then(fleet)
-        texts = [NOTHING_WRITTEN if row < 0 else self.texts[row] for row in news.before.tolist()]
-        for row in np.flatnonzero(news.worded | news.sized).tolist():
-            texts[row] = WrittenTexts.of(fleet, row) if news.worded[row] else _resized(texts[row], fleet, row)
-        self.texts, self._versions = texts, versions
+    def of(self, fleet: DecidedRows) -> list[bytes]:
+        """Return the words of each row of a fleet."""
+        before = self._known
+        self._known = {texts: before.get(texts) or encoded_words(words_of(texts)) for texts in {*fleet.word_texts}}
+        return [self._known[texts] for texts in fleet.word_texts]
 
 
-def _resized(before: WrittenTexts, fleet: DecidedRows, row: int) -> WrittenTexts:
-    """Return the texts of a row of which nothing but the sizes may have changed."""
-    resources = fleet.resources(row) if before.current is not None else None
-    if before.current is None or resources is None:
-        return WrittenTexts.of(fleet, row)
-    return before._replace(sizes=_sizes(before.current, resources))
+class EncodedSizes:
+    """Sizes of workloads as they are written, encoded anew only where they may have changed."""
 
+    def __init__(self) -> None:
+        self._ids: tuple[WorkloadId, ...] = ()
+        self._sized = np.zeros(0, np.int64)
+        self._texts: list[bytes] = []
 
-def _sizes(current: Resources, decided: Resize | Hold) -> bytes:
-    return _json.encode(resources_view(current, decided))
+    def of(self, fleet: DecidedRows) -> list[bytes]:
+        """Return the sizes of each row of a fleet."""
+        before = rows_before(self._ids, fleet.ids)
+        texts = [self._texts[row] if row >= 0 else b"" for row in before.tolist()]
+        for row in np.flatnonzero((fleet.sized != taken(self._sized, before, 0)) | (before < 0)).tolist():
+            view = resources_view(fleet.workloads[row].resources, fleet.resources(row))
+            texts[row] = _json.encode(view)
+        self._ids, self._sized, self._texts = fleet.ids, fleet.sized, texts
+        return texts
 
 
 class CountBook:

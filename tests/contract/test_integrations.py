@@ -16,7 +16,7 @@ from forecaster.domain.quantity import parse_quantity
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide as decide_columns
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.record import Subject, recommendation
+from forecaster.horizontal.record import recommendation
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
@@ -31,7 +31,7 @@ from forecaster.vertical.sizing.pod import size
 from tests.support.asgi import Client
 from tests.support.builders import NO_SAMPLE, hpa, minutes, outlooks, workload
 from tests.support.horizontal import NOTHING_BEFORE, recommended_before
-from tests.support.one_row import decide_one, inputs_of_one
+from tests.support.one_row import Subject, decide_one, inputs_of_one
 from tests.support.published import FleetOfOne
 from tests.support.recommendations import NOON
 

@@ -9,13 +9,12 @@ from hypothesis import given
 
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide as decide_columns
-from forecaster.horizontal.record import Subject
 from forecaster.publish.decided import decided_columns
 from forecaster.publish.offer import DECIDED, DecidedColumns, Offers, offered
 from tests.property.test_horizontal_decide import CASES, Case
 from tests.support.builders import NOON
 from tests.support.horizontal import decide
-from tests.support.one_row import inputs_of_one
+from tests.support.one_row import Subject, inputs_of_one
 from tests.support.published import FleetOfOne
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.app.sharding.texts import KeptTexts, TextTimes
+from forecaster.app.sharding.sizes import KeptSizes, SizeTimes
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.forecasts import Forecasts
 from forecaster.cycle.rows import RowBook
@@ -206,7 +206,7 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
 @settings(max_examples=40, deadline=None)
 def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(seed: int) -> None:
     """As shards answer: what changes is told, pickled; the rest is kept from before."""
-    fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), TextTimes(), KeptTexts(), None
+    fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), SizeTimes(), KeptSizes(), None
     for minute in range(4):
         decided = fleet.decided(after(minute))
         times.follow(decided)

@@ -4,32 +4,62 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
-from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
+from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.record import Subject, outlook_of, row_words
-from forecaster.horizontal.row import RowNumbers, TargetNumbers
+from forecaster.horizontal.record import failure_words, outage_words, stated_words, unmeasured_words
+from forecaster.horizontal.row import Outlook, RowNumbers, TargetNumbers
 from forecaster.horizontal.sentences import replica_record
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
-from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
+from forecaster.horizontal.terms import UNREADABLE_TERMS, policy_columns, target_columns, terms_of
+from forecaster.publish.record import encoded_words
+from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.domain.outlook import SignalForecast
+    from forecaster.domain.decision import LeadTime
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
+    from forecaster.horizontal.events import EventColumns
     from forecaster.horizontal.numbers import Floats
+    from forecaster.horizontal.row import RowWords, TargetWords
     from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.standing import Gate
+    from forecaster.publish.offer import DecidedColumns
+
+
+class Subject(NamedTuple):
+    """The objects of one row: what its sentences name beside its numbers."""
+
+    workload: Workload
+    policy: HorizontalPolicy
+    outlooks: Mapping[str, SignalForecast]
+    """Latest demand and forecast by signal; where a value is unknown, the reason."""
+    shut: str = ""
+    """Why the gate keeps the forecast from having its say."""
+    failure: str = ""
+    """Why the row could not be read."""
+
+
+def outlook_of(subject: Subject, signal: str) -> SignalForecast:
+    """What is known of one signal of a row."""
+    found = subject.outlooks.get(signal)
+    if found is not None:
+        return found
+    unknown = Unknown(f"{signal} is not among the signals read")
+    return SignalForecast(signal, unknown, unknown)
 
 
 def decide_one(
@@ -116,6 +146,60 @@ def _quantiles(outlook: SignalForecast, levels: tuple[float, ...]) -> Floats:
     if isinstance(outlook.ahead, PeakForecast) and outlook.ahead.levels:
         return _column(outlook.ahead.peaks)
     return _column([np.nan] * len(levels))
+
+
+def with_texts(
+    numbers: DecidedColumns, decisions: Decisions, subject: Subject, lead: LeadTime | None
+) -> DecidedColumns:
+    """Put what is said of a single row into its columns, as a cycle does for its rows."""
+    names, words = Names(), row_words(decisions, 0, subject, lead)
+    for name in ("shut", "hold", "event", "outage"):
+        getattr(numbers, name)[0] = names.code(getattr(words, name).encode())
+    numbers.stated[0] = names.code(encoded_words(words._replace(shut="", hold="", event="", outage="")))
+    numbers.lead_time[0] = names.code(msgspec.msgpack.encode((words.lead_seconds, words.lead_origin)))
+    for target, of in enumerate(one for one in words.targets if one.usable):
+        outlook = Outlook(*(getattr(of, name) for name in Outlook._fields))
+        numbers.outlook[target, 0] = names.code(msgspec.msgpack.encode(outlook))
+        numbers.unmeasured[target, 0] = names.code(of.unmeasured.encode())
+    targets = subject.workload.autoscaler.targets if subject.workload.autoscaler else ()
+    numbers.readers[0] = names.code(encoded_readers(targets))
+    return replace(numbers, names=names.texts)
+
+
+def row_words(decisions: Decisions, row: int, subject: Subject, lead: LeadTime | None = None) -> RowWords:
+    """What is said of one row beside its numbers, by its objects."""
+    workload, policy, inputs = subject.workload, subject.policy, decisions.inputs
+    terms = UNREADABLE_TERMS if subject.failure else terms_of(workload, policy, ())
+    stated, calendar = stated_words(workload, policy, terms), _calendar(policy, inputs, decisions.now)
+    usable = count()
+    failed = subject.failure or failure_words(decisions, row) if decisions.failed[row] else ""
+    return stated._replace(
+        rules=stated.rules._replace(max_sample_age=float(inputs.policy.max_sample_age[row])),
+        targets=tuple(
+            _said(decisions, row, next(usable), target, subject) if target.usable else target
+            for target in stated.targets
+        ),
+        shut=subject.shut,
+        hold=failed or (calendar.freeze_words[0] if inputs.frozen[row] else ""),
+        event=calendar.floor_words[0] if inputs.event_floor[row] > 0 else "",
+        outage=outage_words(decisions, row),
+        lead_seconds=None if lead is None else lead.value.total_seconds(),
+        lead_origin="" if lead is None else lead.origin,
+    )
+
+
+def _calendar(policy: HorizontalPolicy, inputs: Inputs, now: float) -> EventColumns:
+    return calendar_of([policy.events], inputs.policy.lead_time[:1], now)
+
+
+def _said(decisions: Decisions, row: int, target: int, words: TargetWords, subject: Subject) -> TargetWords:
+    outlook = outlook_of(subject, words.signal)
+    words = words._replace(unmeasured=unmeasured_words(decisions, row, target, outlook.measured))
+    if isinstance(outlook.ahead, Unknown):
+        return words._replace(unforeseen=outlook.ahead.note)
+    ahead, at = outlook.ahead, datetime.fromtimestamp(decisions.now, UTC)
+    begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
+    return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
 
 
 def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:

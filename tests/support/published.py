@@ -10,18 +10,18 @@ import numpy as np
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.record import Subject, row_words
 from forecaster.horizontal.state import State
-from forecaster.publish.decided import DecidedRows, RowTexts
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import numbers_of
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
-from forecaster.publish.rows import encoded_readers, offers_of
 from forecaster.publish.rows import offered_cycle as rows_of_cycle
+from forecaster.publish.rows import offers_of
 from forecaster.publish.table_file import TableFile
+from forecaster.publish.values import encoded_readers
 from tests.support.builders import outlooks, policy, workload
 from tests.support.horizontal import decided
-from tests.support.one_row import inputs_of_one
+from tests.support.one_row import Subject, inputs_of_one, with_texts
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
@@ -62,26 +62,18 @@ def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable
 class FleetOfOne(DecidedRows):
     """A decided workload as a cycle hands it over, with a given record of it; counts what is asked."""
 
-    worded, sized = np.ones(1, np.uint64), np.zeros(1, np.int64)
+    sized = np.zeros(1, np.int64)
 
-    def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject, worded: int = 1) -> None:
+    def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject) -> None:
         groups = [(np.zeros(1, np.intp), decisions)]
         numbers = numbers_of(decisions.inputs.current, decisions.replicas, decisions.reason, groups)
-        super().__init__(one.at, [subject.workload], numbers)
-        self._one, self._decisions, self._subject = one, decisions, subject
-        self.worded = self.worded * np.uint64(worded)
+        super().__init__(one.at, [subject.workload], with_texts(numbers, decisions, subject, one.lead_time))
+        self._one = one
         self.asked: list[str] = []
 
     def _record(self, _: int) -> Recommendation:
         self.asked.append("record")
         return self._one
-
-    def texts(self, index: int) -> RowTexts:
-        self.asked.append("texts")
-        return RowTexts(row_words(self._decisions, index, self._subject, self._one.lead_time), self._one.resources)
-
-    def shut(self, _: int) -> str:
-        return self._subject.shut
 
     def resources(self, _: int) -> Resize | Hold:
         self.asked.append("resources")
@@ -92,12 +84,12 @@ class FleetOfOne(DecidedRows):
         return self._one.replicas
 
 
-def fleet_of_one(cpu: float, ahead: float, name: str = "web", worded: int = 1, **rules: Any) -> FleetOfOne:
+def fleet_of_one(cpu: float, ahead: float, name: str = "web", **rules: Any) -> FleetOfOne:
     """A fleet of one workload with so many cores of demand, now and forecast."""
     seen, of, under = outlooks(cpu=cpu, cpu_ahead=ahead), workload(name), policy(**rules)
     subject = Subject(of, under.horizontal, seen)
     decisions, _ = decide(inputs_of_one(subject, NOON), State.new(1), NOON.timestamp())
-    return FleetOfOne(decided(seen, of=of, under=under), decisions, subject, worded)
+    return FleetOfOne(decided(seen, of=of, under=under), decisions, subject)
 
 
 def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publish", **policy: Any) -> OfferedCycle:

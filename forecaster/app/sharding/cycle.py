@@ -14,7 +14,7 @@ from forecaster.app.sharding.learned import shard_of
 from forecaster.app.sharding.merged import merged, merged_decisions
 from forecaster.app.sharding.parts import parted, rows_of, settings_for_workers
 from forecaster.app.sharding.shard import ShardTask
-from forecaster.app.sharding.texts import KeptTexts
+from forecaster.app.sharding.sizes import KeptSizes
 from forecaster.cycle.run import Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
@@ -64,9 +64,9 @@ class ShardedCycle:
     roster: Roster = field(default_factory=Roster)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
     """Pods that have become ready, of which no shard has heard yet."""
-    texts: KeptTexts = field(default_factory=KeptTexts)
+    sizes: KeptSizes = field(default_factory=KeptSizes)
     told: dict[int, datetime] = field(default_factory=dict)
-    """Up to which evaluation time each shard has told what is said of its workloads."""
+    """Up to which evaluation time each shard has told the sizes of its workloads."""
     for_workers: Settings = field(init=False)
     identity: str = field(init=False)
     """Identity of the settings: after a restart workers go on with the state that they hold for it."""
@@ -129,7 +129,7 @@ class ShardedCycle:
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:
         """What the shards say; what they learned is kept as soon as it is there."""
-        self.texts.follow(targets.inventory.ids)
+        self.sizes.follow(targets.inventory.ids)
         came.rows.update(rows_of(targets.inventory.workloads, self._shard))
         tasks = self._tasks(targets, came.rows)
         for one in self.executor.run(tasks, self.patience.total_seconds()):
@@ -144,7 +144,7 @@ class ShardedCycle:
 
     def _keep(self, one: ShardResult, came: ShardAnswers) -> None:
         self.learned.keep(one.shard, one.learned)
-        self.texts.take(came.rows[one.shard], one.texts)
+        self.sizes.take(came.rows[one.shard], one.sizes)
         self.told[one.shard] = one.learned.at
         came.results.append(one)
 
@@ -176,7 +176,7 @@ class ShardedCycle:
         if targets.down:
             return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
         parts = [(np.array(came.rows[one.shard], np.intp), one.numbers) for one in came.results]
-        return merged_decisions(now, workloads, parts, self.texts.told, lambda one: self._unsaid(one, came))
+        return merged_decisions(now, workloads, parts, self.sizes.told, lambda one: self._unsaid(one, came))
 
     def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
         """Why nothing was said of a workload."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.cycle.told_decisions import ToldDecisions, held_texts
+from forecaster.cycle.told_decisions import ToldDecisions, held_size
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.publish.numbers import held_numbers
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.told_decisions import ToldTexts
+    from forecaster.cycle.told_decisions import ToldSize
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
 
@@ -43,20 +43,20 @@ def merged_decisions(
     at: datetime,
     workloads: Sequence[Workload],
     parts: Sequence[tuple[NDArray[np.intp], DecidedColumns]],
-    texts: Sequence[ToldTexts | None],
+    sizes: Sequence[ToldSize | None],
     unsaid: Callable[[Workload], str],
 ) -> ToldDecisions:
     """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
     said = np.zeros(len(workloads), np.bool_)
     for rows, _ in parts:
         said[rows] = True
-    said[[row for row, text in enumerate(texts) if text is None]] = False
-    told: list[Any] = [*texts]
+    said[[row for row, size in enumerate(sizes) if size is None]] = False
+    told: list[Any] = [*sizes]
     others = np.flatnonzero(~said).tolist()
     for row in others:
-        told[row] = held_texts(workloads[row], Reason.FAILED, unsaid(workloads[row]))
-    current = np.array([workloads[row].replicas for row in others], np.int64)
-    rest = (np.array(others, np.intp), held_numbers(current, Reason.FAILED))
+        told[row] = held_size(Reason.FAILED, unsaid(workloads[row]))
+    held = held_numbers([workloads[row] for row in others], Reason.FAILED, unsaid)
+    rest = (np.array(others, np.intp), held)
     numbers = DecidedColumns.side_by_side(len(workloads), [*parts, rest])
     return ToldDecisions(at, workloads, numbers, told)
 

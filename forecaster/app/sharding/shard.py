@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
-from forecaster.app.sharding.texts import TextTimes
+from forecaster.app.sharding.sizes import SizeTimes
 from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from forecaster.app.sharding.texts import ShardTexts
+    from forecaster.app.sharding.sizes import ShardSizes
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle
     from forecaster.domain.policy import Policy, PolicySelector
@@ -57,7 +57,7 @@ class ShardTask(NamedTuple):
     learned: ShardState | None
     """What was learned until then, where anything was."""
     told: datetime | None = None
-    """The evaluation time since which texts that have changed are wanted; None: all of them."""
+    """The evaluation time since which sizes that have changed are wanted; None: all of them."""
     share: float = 1.0
     """Share of a process's time, 0-1, that this shard may use."""
 
@@ -83,8 +83,8 @@ class ShardResult(NamedTuple):
     shard: int
     numbers: DecidedColumns
     """Numbers of its workloads, in the order of the task."""
-    texts: ShardTexts
-    """Texts that the receiving process does not have yet."""
+    sizes: ShardSizes
+    """Sizes that the receiving process does not have yet."""
     report: CycleReport
     learned: ShardState
 
@@ -117,7 +117,7 @@ class _RunningShard:
     namespaces: tuple[str, ...]
     source: PrometheusSource
     cycle: Cycle
-    texts: TextTimes = field(default_factory=TextTimes)
+    sizes: SizeTimes = field(default_factory=SizeTimes)
     decided: _DecidedShard | None = None
 
     def ask_for(self, task: ShardTask) -> None:
@@ -139,17 +139,17 @@ class _RunningShard:
         outcome = self.cycle.run(task.inventory.at)
         fleet, origins = cast("DecidedRows", outcome.recommendations), origins_of(self.source)
         learned = ShardState(task.inventory.at, self.cycle.decider.observed.kept(), origins.kept() if origins else b"")
-        self.texts.follow(fleet)
+        self.sizes.follow(fleet)
         self.decided = _DecidedShard(fleet, outcome.report, learned)
 
     def answer(self, task: ShardTask) -> ShardResult:
-        """What was decided last, without the texts that the asking process has."""
+        """What was decided last, without the sizes that the asking process has."""
         fleet, report, learned = cast("_DecidedShard", self.decided)
         rows = len(task.inventory.workloads)  # one that is held because it is listed no more is behind these
         if fleet.ids[:rows] != task.inventory.ids:
             raise ValueError("the workloads of the answer are not those that were asked for")
-        texts = self.texts.since(task.told, fleet, rows)
-        return ShardResult(task.shard, fleet.numbers.take(np.arange(rows)), texts, report, learned)
+        sizes = self.sizes.since(task.told, fleet, rows)
+        return ShardResult(task.shard, fleet.numbers.take(np.arange(rows)), sizes, report, learned)
 
 
 @dataclass(slots=True)

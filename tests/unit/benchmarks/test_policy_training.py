@@ -11,7 +11,6 @@ import pytest
 from benchmarks.policy_training import DISCOUNT, Lessons, fit, learn
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.record import Subject
 from forecaster.horizontal.state import State
 from forecaster.replay.learned import (
     CHANGES,
@@ -31,7 +30,7 @@ from forecaster.replay.learned import (
     save,
 )
 from tests.support.builders import NOON, hpa, outlooks, policy, workload
-from tests.support.one_row import inputs_of_one
+from tests.support.one_row import Subject, inputs_of_one
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,10 @@ import pytest
 
 from forecaster.domain.decision import Hold, Reason
 from forecaster.horizontal.decide import decide as decide_rows
-from forecaster.horizontal.record import Subject
 from forecaster.horizontal.state import State
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, after, hpa, measured, outlook, outlooks, policy, workload
 from tests.support.horizontal import NOTHING_BEFORE, decide, decided
-from tests.support.one_row import inputs_of_one, record
+from tests.support.one_row import Subject, inputs_of_one, record
 
 SEEN = outlooks(cpu=2.0, cpu_ahead=3.0)
 

@@ -15,9 +15,8 @@ from forecaster.domain.workload import Target, TargetType, WorkloadId
 from forecaster.publish.overlay import GONE, LAPSED, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.publisher import table_publisher
 from forecaster.publish.reader import TableReader
-from forecaster.publish.rows import metric_readers
 from forecaster.publish.table_file import TableFile
-from forecaster.publish.values import MetricTarget
+from forecaster.publish.values import MetricTarget, metric_readers
 from forecaster.serving.app import create_app
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id

@@ -61,10 +61,12 @@ def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: OfferP
     assert [one.replicas for one in table(file).past(table(file).entries[0]).decisions] == [8, 6]
 
 
-def test_other_words_are_written_anew(publisher: OfferPublisher) -> None:
+def test_other_words_are_written_anew(file: TableFile, publisher: OfferPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
-    publisher.publish(NOON + timedelta(minutes=1), other := fleet_of_one(2.1, 2.9, worded=2))
-    assert other.asked == ["texts"]
+    publisher.publish(NOON + timedelta(minutes=1), fleet_of_one(2.1, 2.9, lead_time="7m"))
+    view = table(file).view(table(file).entries[0])
+    assert view.lead_time is not None
+    assert view.lead_time.seconds == 420
 
 
 def test_another_size_is_written_without_the_words(publisher: OfferPublisher) -> None:

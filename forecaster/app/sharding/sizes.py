@@ -1,0 +1,77 @@
+"""Sizes of workloads: a worker tells those that have changed, and the service keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from forecaster.cycle.told_decisions import OTHERS, ToldSize
+from forecaster.horizontal.columns import rows_before, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.decision import Hold, Resize
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.decided import DecidedRows
+
+NEVER_TOLD = -np.inf
+
+
+class ShardSizes(NamedTuple):
+    """What was decided about the resources of some rows of a shard."""
+
+    rows: list[int]
+    resources: list[Resize | Hold]
+
+
+@dataclass(slots=True)
+class SizeTimes:
+    """Instants at which the size of each row of a shard changed, in the process that computes it."""
+
+    ids: tuple[WorkloadId, ...] = ()
+    sized: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """[row] as `DecidedRows.sized`."""
+    changed: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """[row] epoch seconds."""
+
+    def follow(self, fleet: DecidedRows) -> None:
+        """Take over what was decided at another evaluation time."""
+        before = rows_before(self.ids, fleet.ids)
+        other = (fleet.sized != taken(self.sized, before, 0)) | (before < 0)
+        self.changed = np.where(other, fleet.at.timestamp(), taken(self.changed, before, NEVER_TOLD))
+        self.ids, self.sized = fleet.ids, fleet.sized
+
+    def since(self, told: datetime | None, fleet: DecidedRows, rows: int) -> ShardSizes:
+        """Return what has changed of the first so many rows since that evaluation time; all where there was none."""
+        news = np.flatnonzero(self.changed[:rows] > (told.timestamp() if told else NEVER_TOLD)).tolist()
+        return ShardSizes(news, [fleet.resources(row) for row in news])
+
+
+@dataclass(slots=True)
+class KeptSizes:
+    """The last size of every workload, in the service."""
+
+    ids: tuple[WorkloadId, ...] = ()
+    told: list[ToldSize | None] = field(default_factory=list)
+    """Sizes of these workloads as last sent; None where none was sent."""
+    numbers: Iterator[int] = field(default_factory=lambda: count(OTHERS))
+
+    def follow(self, ids: tuple[WorkloadId, ...]) -> None:
+        """Take other workloads, or another order of them; sizes of those that stay are kept."""
+        if ids != self.ids:
+            before = rows_before(self.ids, ids).tolist()
+            self.ids, self.told = ids, [None if row < 0 else self.told[row] for row in before]
+
+    def take(self, rows: Sequence[int], sizes: ShardSizes) -> None:
+        """Take over the sizes of a shard, whose workloads are in these rows."""
+        for place, resources in zip(*sizes, strict=True):
+            before = self.told[rows[place]]
+            sized = before.sized if before and before.resources == resources else next(self.numbers)
+            self.told[rows[place]] = ToldSize(resources, sized)
