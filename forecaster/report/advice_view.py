@@ -121,7 +121,7 @@ class RequestsView(msgspec.Struct, frozen=True):
     memory_request_bytes: int | None
 
 
-class VpaContainerView(msgspec.Struct, frozen=True):
+class VpaContainerAdvice(msgspec.Struct, frozen=True):
     """What a VPA recommends for one container."""
 
     container: str
@@ -130,12 +130,12 @@ class VpaContainerView(msgspec.Struct, frozen=True):
     upper_bound: RequestsView
 
 
-class VpaView(msgspec.Struct, frozen=True):
+class VpaAdvice(msgspec.Struct, frozen=True):
     """A VPA of the cluster; without a recommendation it has no containers, and the message is what it says of that."""
 
     name: str
     update_mode: str
-    containers: list[VpaContainerView]
+    containers: list[VpaContainerAdvice]
     message: str
 
 
@@ -157,7 +157,7 @@ class AdviceView(msgspec.Struct, frozen=True):
     admission: Admission
     cost_a_month: MonthlyCost | None
     others: dict[str, AmountsView | None]
-    vpas: list[VpaView]
+    vpas: list[VpaAdvice]
     previous: AmountsView | None
     joint: JointView | None = None
 
@@ -248,13 +248,13 @@ def _target(one: Target) -> HpaTarget:
     return HpaTarget(one.metric, str(one.type), one.value, one.container, one.signal)
 
 
-def _vpa(one: VpaSizes) -> VpaView:
-    return VpaView(one.name, one.mode, [_vpa_container(of) for of in one.containers], one.why)
+def _vpa(one: VpaSizes) -> VpaAdvice:
+    return VpaAdvice(one.name, one.mode, [_vpa_container(of) for of in one.containers], one.why)
 
 
-def _vpa_container(one: VpaTarget) -> VpaContainerView:
+def _vpa_container(one: VpaTarget) -> VpaContainerAdvice:
     bounds = (RequestsView(of.cpu_request, _whole(of.memory_request)) for of in (one.target, one.lower, one.upper))
-    return VpaContainerView(one.container, *bounds)
+    return VpaContainerAdvice(one.container, *bounds)
 
 
 def amounts(resources: Resources | None) -> AmountsView | None:

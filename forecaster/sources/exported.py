@@ -86,7 +86,7 @@ def table_of(path: Path) -> pd.DataFrame:
 
 
 TIME_NAMES, VALUE_NAMES = ("timestamp", "time", "ds"), ("value", "y")
-LABEL = re.compile(r'(\w+)="([^"]*)"')
+SERIES_LABEL = re.compile(r'(\w+)="([^"]*)"')
 """A label of a series as Prometheus and Grafana write it in its name."""
 FORMS = (
     "use one row a sample (timestamp, workload, signal, value), or one column a workload beside a column of the time"
@@ -114,7 +114,7 @@ def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 def _series_name(column: object) -> str:
     """The workload that a head names: itself, or the labels namespace and workload in it."""
-    labels = dict(LABEL.findall(str(column)))
+    labels = dict(SERIES_LABEL.findall(str(column)))
     named = labels.get("workload") or labels.get("deployment")
     return "/".join(filter(None, (labels.get("namespace"), named))) if named else str(column)
 

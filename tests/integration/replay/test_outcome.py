@@ -41,7 +41,7 @@ def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     (one,) = found["workloads"]
     assert one["name"] == "search"
-    assert one["decided"]["pod_hours"] >= 2 * 12 - 1
+    assert one["strategies"]["decided"]["own"]["pod_hours"] >= 2 * 12 - 1
     assert {left["name"] for left in found["left_out"]} == {"checkout", "recommendations", "storefront"}
 
 

@@ -31,6 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         done = CliRunner().invoke(app, [*given, "--html", str(folder / "out.html")])
     assert done.exit_code == 0, done.output
     assert not done.stdout
+    assert f"{folder / 'out.html'}: written, " in done.stderr
     return (folder / "out.html").read_text(encoding="utf-8")
 
 

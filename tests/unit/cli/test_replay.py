@@ -63,6 +63,7 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
     assert found["assumed"]["start_up_seconds"] == [60.0, 180.0]
     assert "<svg" in page.read_text()
     assert "the HPA alone" in done.output
+    assert [f"{path}: written, " in done.stderr for path in (out, page)] == [True, True]
 
 
 def test_json_on_standard_output_stands_alone(export: Path, manifest: Path) -> None:
