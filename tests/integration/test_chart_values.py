@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +16,8 @@ from deploy.generate.kustomized import components
 from deploy.generate.values import values
 from forecaster.config.settings import parse
 from forecaster.domain.policies import merged
-from tests.support.packaging import helm, released, values_of
+from tests.support.packaging import helm, released, tool, values_of
+from tests.support.snippets import snippets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -223,6 +227,18 @@ class TestPrometheus:
         assert str(found.ca_file).endswith("/service-ca.crt")
 
 
+PAGES = ("cloud-aks.md", "cloud-eks.md", "cloud-gke.md", "cloud-openshift.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_values_of_the_pages_of_clouds_are_settings_that_the_service_takes(page: str) -> None:
+    (values,) = [one.text for one in snippets() if one.page.name == page and one.language == "yaml"]
+    found, _ = TestPrometheus().settings(**yaml.safe_load(values)["prometheus"])
+    assert found.url.startswith("https://")
+    assert found.identity or found.bearer_token_file
+    render(yaml.safe_load(values))
+
+
 OPENSHIFT = ("--api-versions=security.openshift.io/v1",)
 VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"}
 
@@ -257,6 +273,17 @@ def test_any_user_may_write_where_the_service_has_to() -> None:
     written = [mount for mount in pod["containers"][0]["volumeMounts"] if not mount.get("readOnly")]
     assert {mount["mountPath"] for mount in written} == {"/tmp", "/var/lib/forecaster"}
     assert all("emptyDir" in volumes[mount["name"]] for mount in written)
+
+
+def test_a_released_chart_states_its_image_by_digest(tmp_path: Path) -> None:
+    environment = os.environ | {"PATH": f"{Path(tool('helm')).parent}:{os.environ['PATH']}"}
+    command = ["sh", str(CHART.parents[1] / ".ci" / "chart"), f"ghcr.io/owner/name@{DIGEST}", str(tmp_path)]
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+    (archive,) = tmp_path.glob("forecaster-*.tgz")
+    said = helm("template", "forecaster", str(archive))
+    assert f"image: ghcr.io/owner/name@{DIGEST}" in said.stdout
+    refused = subprocess.run([*command[:2], "name:latest", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert "no image by digest" in refused.stderr
 
 
 def test_the_test_of_a_release_asks_its_own_service() -> None:
