@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import CycleReport
+
+
+EXIT_STUCK = 70
+"""Exit code of a process whose cycle hung: an internal error, as sysexits.h numbers it."""
 
 
 class Persistable(Protocol):
@@ -68,11 +73,19 @@ class Service:
     """Overrides and objects that meant no workload when it was looked last."""
     reload: SettingsReload | None = None
     """What takes over settings that change meanwhile."""
+    end: Callable[[int], None] = os._exit
+    """Ends the process with an exit code, without waiting for its threads."""
     judged: ClusterPolicies | None = None
     """What objects of the cluster stated then."""
 
     def __post_init__(self) -> None:
-        self.schedule = Schedule(self.tick, interval=self.settings.interval, delay=self.settings.delay)
+        self.schedule = Schedule(
+            self.tick,
+            interval=self.settings.interval,
+            delay=self.settings.delay,
+            patience=self.settings.stuck_after,
+            give_up=self.give_up,
+        )
 
     def tick(self) -> None:
         """One start of the schedule; whatever happens, the next one comes."""
@@ -88,6 +101,14 @@ class Service:
         except Exception:
             self.log.exception("cycle_failed", at=now)
             self.metrics.cycle_failed()
+
+    def give_up(self, running: timedelta) -> None:
+        """End the process at once: a cycle that hangs holds the Lease and every later cycle, and cannot be stopped.
+
+        What starts the process again goes on from the state that was saved.
+        """
+        self.log.critical("cycle_stuck", running=running, stuck_after=self.settings.stuck_after)
+        self.end(EXIT_STUCK)
 
     def stop(self) -> bool:
         """Let the running cycle finish and save the history; whether it finished within the grace."""
@@ -151,11 +172,24 @@ NICENESS = 10
 class Schedule:
     """Starts `job` at once and then `delay` after every multiple of `interval`.
 
-    A start that falls into a running job is skipped and counted; several that were missed become one.
+    A start that falls into a running job is skipped and counted; several that were missed become one. A job that runs
+    for longer than `patience` is reported to `give_up`, with how long it has run.
     """
 
-    def __init__(self, job: Callable[[], None], *, interval: timedelta, delay: timedelta) -> None:
+    def __init__(
+        self,
+        job: Callable[[], None],
+        *,
+        interval: timedelta,
+        delay: timedelta,
+        patience: timedelta | None = None,
+        give_up: Callable[[timedelta], None] | None = None,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._late = 0
+        self._patience, self._give_up, self._seconds = patience, give_up, seconds
+        self._began: float | None = None
+        """When the running job began, in seconds of a clock for durations; None between two jobs."""
         self._idle = threading.Event()
         self._idle.set()
         self._job = job
@@ -200,16 +234,30 @@ class Schedule:
         self._due.modify(next_run_time=now)
         return True
 
+    def follow_job(self) -> bool:
+        """Give up on a job that hangs; whether it does."""
+        began = self._began
+        if began is None or self._patience is None or self._give_up is None:
+            return False
+        running = timedelta(seconds=self._seconds() - began)
+        if running <= self._patience:
+            return False
+        self._give_up(running)
+        return True
+
     def _watch_clock(self) -> None:
         while not self._stopped.wait(self._interval.total_seconds()):
             self.follow_clock(datetime.now(UTC))
+            self.follow_job()
 
     def _run(self) -> None:
         self._idle.clear()
+        self._began = self._seconds()
         give_way()
         try:
             self._job()
         finally:
+            self._began = None
             self._idle.set()
 
     def _count_late(self, _event: object) -> None:

@@ -91,6 +91,12 @@ class CycleSettings(Section):
     grace: Positive = Field(
         timedelta(seconds=30), description="On SIGTERM, how long the running cycle may take to finish."
     )
+    stuck_after: Duration = Field(
+        timedelta(minutes=15),
+        ge=timedelta(minutes=10),
+        description="A cycle that has run for longer hangs: the process ends with code 70, to be started again. The "
+        "first cycle of a large fleet takes some minutes.",
+    )
     snapshot_every: Positive = Field(
         timedelta(hours=1),
         description="How often the history is saved, and once more at the end; a restart asks for what came since.",

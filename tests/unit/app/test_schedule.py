@@ -53,3 +53,32 @@ def test_cycles_start_a_delay_after_each_interval(interval: int, delay: int, sta
     first = trigger.get_next_fire_time(None, noon)
     second = trigger.get_next_fire_time(first, first + timedelta(seconds=1))
     assert [f"{one:%H:%M:%S}" for one in (first, second)] == starts
+
+
+def test_a_job_that_hangs_is_given_up_and_one_that_takes_its_time_is_not() -> None:
+    """The clock stands at nine, ten and sixteen minutes after the job began; it may take fifteen."""
+    began, release, minutes, given_up = threading.Event(), threading.Event(), [0.0], list[timedelta]()
+
+    def job() -> None:
+        began.set()
+        release.wait(30)
+
+    schedule = Schedule(
+        job,
+        interval=timedelta(minutes=1),
+        delay=timedelta(0),
+        patience=timedelta(minutes=15),
+        give_up=given_up.append,
+        seconds=lambda: minutes[0] * 60,
+    )
+    assert not schedule.follow_job(), "nothing runs"
+    schedule.start()
+    assert began.wait(30)
+    for minutes[0] in (9.0, 15.0):
+        assert not schedule.follow_job()
+    minutes[0] = 16.0
+    assert schedule.follow_job()
+    assert given_up == [timedelta(minutes=16)]
+    release.set()
+    assert schedule.stop(timedelta(seconds=30))
+    assert not schedule.follow_job()

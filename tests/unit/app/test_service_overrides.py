@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from forecaster.app.service import Service
+from forecaster.app.service import EXIT_STUCK, Service
 from forecaster.app.telemetry import Metrics
 from forecaster.config.settings import CycleSettings
 from forecaster.cycle.run import Outcome
@@ -42,6 +42,8 @@ class Log:
     def warning(self, event: str, **facts: object) -> None:
         self.warnings.append((event, facts.get("overrides")))
 
+    critical = warning
+
     def debug(self, *_: object, **__: object) -> None:
         """Not of interest."""
 
@@ -68,3 +70,11 @@ def test_an_object_of_the_cluster_that_matches_nothing_is_told_when_it_comes() -
         service.tick()
     idle = [facts for event, facts in log.warnings if event == "overrides_match_nothing"]
     assert idle[1:] == [["PredictiveAutoscaler shop/wbe: its workload is not there"]]
+
+
+def test_a_cycle_that_hangs_ends_the_process_with_a_code_of_its_own() -> None:
+    codes, log = list[int](), Log()
+    service = Service(Scripted(), CycleSettings(), Metrics("0"), (), log, end=codes.append)  # type: ignore[arg-type]
+    service.give_up(timedelta(minutes=16))
+    assert codes == [EXIT_STUCK]
+    assert log.warnings == [("cycle_stuck", None)]
