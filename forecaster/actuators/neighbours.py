@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
     from forecaster.kube.collection import Key
-    from forecaster.kube.followed import Followed
+    from forecaster.kube.watch import Followed
 
 NeighboursAt: TypeAlias = "Callable[[datetime], Neighbours]"
 """Return the other autoscalers at the instant of a cycle. Raises ApiError where nothing answers."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.marks import EventObject
     from forecaster.actuators.resize import Sizes
     from forecaster.kube.client import ApiClient
-    from forecaster.kube.followed import Followed
+    from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
 
 LABEL: Final = "forecaster.dev/resize"

@@ -34,8 +34,8 @@ from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
-from forecaster.kube.followed import FOLLOWED_CONNECTIONS, Followed
 from forecaster.kube.lease import REQUEST_SECONDS, is_paused, lease_path
+from forecaster.kube.watch import FOLLOWED_CONNECTIONS, Followed
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.resources.neighbours import CPU, HPAS, SCALED_OBJECTS, VPAS
 

@@ -20,14 +20,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from forecaster.kube.client import ApiError, UnreachableError, refusal_message
-from forecaster.kube.collection import Progress, T
+from forecaster.kube.collection import Collection, Progress, T
 from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from forecaster.kube.client import ApiClient
-    from forecaster.kube.collection import Collection, Key, ObjectChange
+    from forecaster.kube.collection import Key, ObjectChange
 
 V = TypeVar("V")
 
@@ -268,3 +268,47 @@ def _key(one: Any) -> Key:
 
 def _refusal(request: RawRequest, answer: RawAnswer) -> ApiError:
     return ApiError(f"{request}: {answer.status}{refusal_message(answer.body)}", answer.status)
+
+
+FOLLOWED_CONNECTIONS = 8
+"""Connections of the client: one for each collection, and one for lists."""
+AGED_SECONDS = 60.0
+"""What was confirmed longer ago is asked for again."""
+
+
+class Followed:
+    """Collections that are watched from the moment at which they could be listed, by path; `close` ends their watches.
+
+    A kind that may not be installed, or not be listed, is asked for by its reader at each look; once it answers, its
+    reader is given what the watch knows, and asks no more.
+    """
+
+    def __init__(self, client: ApiClient, clock: Callable[[], float] = time.time) -> None:
+        self._client, self._clock = client, clock
+        self._watches: dict[str, Watch[Any, Any]] = {}
+        self._threads: list[threading.Thread] = []
+        self._stop = threading.Event()
+
+    def objects(self, path: str) -> list[Any] | None:
+        """All of a collection as they are now; None where they are not watched, or not known."""
+        watch = self._watches.get(path)
+        if watch is None or not watch.synced.is_set() or watch.health.refused:
+            return None
+        aged = self._clock() - watch.confirmed() > AGED_SECONDS
+        return None if aged else list(watch.objects.values())
+
+    def begin(self, path: str, kind: type[Any], reduce: Callable[[Any], V]) -> None:
+        """Watch a collection, if it is not watched yet; `reduce` leaves what is needed of an object."""
+        if path in self._watches or self._stop.is_set():
+            return
+        watch = self._watches[path] = Watch(Collection(path, kind), reduce, clock=self._clock)
+        thread = threading.Thread(target=watch.run, args=(self._client, self._stop), name=f"watch {path}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def close(self, timeout: float = 5.0) -> None:
+        """End all watches."""
+        self._stop.set()
+        self._client.close()
+        for thread in self._threads:
+            thread.join(timeout)

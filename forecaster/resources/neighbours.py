@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from forecaster.kube.client import ApiClient
-    from forecaster.kube.followed import Followed
+    from forecaster.kube.watch import Followed
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 SCALED_OBJECTS = "/apis/keda.sh/v1alpha1/scaledobjects"

@@ -24,8 +24,8 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.kube.followed import Followed
 from forecaster.kube.rights import RELEASE, RIGHTS, Right, missing
+from forecaster.kube.watch import Followed
 from forecaster.resources.objects import API_VERSION, DEFAULTS
 from tests.cluster.test_floor import Dying, Replica, run_release
 from tests.cluster.test_neighbours import KEDA, VPA, kind_of

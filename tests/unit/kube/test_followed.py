@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.kube.followed import AGED_SECONDS, Followed
 from forecaster.kube.objects import Scalable
+from forecaster.kube.watch import AGED_SECONDS, Followed
 from tests.support.api_objects import ScriptedServer, deployment, event, page, refusal
 from tests.support.waiting import wait_until
 
