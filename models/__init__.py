@@ -38,7 +38,7 @@ from .eventful import Eventful
 from .forecast import Forecast, Peak, Provenance, StepWindow
 from .freshen import freshened
 from .hour_of_week import HourOfWeek
-from .model import Fitted, Forgets, Model, SeesAll, Stacks
+from .model import Fitted, Forgets, HasStandIn, Model, SeesAll, Stacks
 from .named import imported, parsed_name, with_settings
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
@@ -98,6 +98,7 @@ __all__ = [
     "Fitted",
     "Forecast",
     "Forgets",
+    "HasStandIn",
     "HourOfWeek",
     "LastValue",
     "Lent",

@@ -68,6 +68,15 @@ class SeesAll(Protocol):
 
 
 @runtime_checkable
+class HasStandIn(Protocol):
+    """A model that something else can speak for until it is fitted."""
+
+    def stand_in(self, panel: Panel) -> Fitted:
+        """Return what speaks of these series at once; it looks at no sample of the panel and learns nothing."""
+        ...
+
+
+@runtime_checkable
 class Stacks(Protocol):
     """A fitted model of some series that can be asked together with those of others: large arrays cost less a series.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .trailing import equal_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import timedelta
 
     import numpy.typing as npt
 
@@ -120,6 +121,10 @@ class Views(NamedTuple):
         )
 
 
+Nothing: TypeAlias = tuple[()]
+"""What a model learned that learns nothing."""
+
+
 @dataclass(frozen=True)
 class Prior:
     """What recorded load teaches about any series, without learning anything about this one; speaks from the third bin.
@@ -129,19 +134,27 @@ class Prior:
 
     name: str = "prior"
 
-    def fit(self, panel: Panel) -> FittedRule[None]:
+    def fit(self, panel: Panel) -> FittedRule[Nothing]:
         """Learn nothing."""
-        return FittedRule(self, panel, None)
+        return FittedRule(self, panel, ())
+
+    def stacked(self, learned: Sequence[Nothing], step: timedelta) -> Nothing:  # noqa: ARG002  no learning
+        """Return what was learned of the series of several panels."""
+        return ()
+
+    def part(self, learned: Nothing, rows: slice | npt.NDArray[np.intp]) -> Nothing:  # noqa: ARG002  as above
+        """Return what was learned of some of the series."""
+        return learned
 
     def reach(self, history: Panel) -> int:
         """Steps of a day."""
         return history.bins(DAY)
 
-    def paths(self, history: Panel, learned: None, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
+    def paths(self, history: Panel, learned: Nothing, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
         return answers(history, [StepWindow(step, step) for step in range(1, steps + 1)], levels)
 
-    def peaks(self, history: Panel, learned: None, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
+    def peaks(self, history: Panel, learned: Nothing, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile] of the largest value of the window."""
         return answers(history, [window], levels)[:, :, 0]
 

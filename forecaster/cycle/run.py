@@ -25,7 +25,7 @@ from forecaster.cycle.load_forecast import PodLoads
 from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
-from forecaster.cycle.steps import Steps, expect_records
+from forecaster.cycle.steps import Steps, TimeShare, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.cycle.told_decisions import held_all
 from forecaster.demand.censored import Throttling
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 
 CYCLE_BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
+FAIR = 0.5
+"""Share of the time that is left which fits, sizes and gates may each use before the next of them has its turn."""
+AGAIN = 0.75
+"""Share of the time that these three leave which fits may use when models still wait for their first fit."""
 
 
 class Outcome(NamedTuple):
@@ -86,6 +90,8 @@ class Cycle:
     completeness: Completeness = field(default_factory=Completeness)
     nodes: NodePools | None = None
     """None where nothing shows them."""
+    waited: dict[str, int] = field(default_factory=dict)
+    """Cycles in a row in which an optional step found no time, by step."""
     targets: Targets | None = None
     """Targets of the last cycle, with those that are held."""
     learns_first: bool = False
@@ -97,7 +103,7 @@ class Cycle:
 
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
-        steps = Steps(self.seconds, self.budget, watch=self.watch)
+        steps = Steps(self.seconds, self.budget, watch=self.watch, waited=self.waited)
         self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now, steps), ())
         policies = self.decider.observed.in_force(self.policies)
@@ -105,7 +111,7 @@ class Cycle:
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
         learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else OptionalResults()
         if self._restarted() and not targets.down:
-            steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
+            steps.optional("fits", lambda: self._fit(rows, demands, now, steps.part(FAIR)), None)
         known = steps.run("forecasts", lambda: self._forecasts(rows, demands, now), Forecasts(demands.latest))
         decided = steps.run("decisions", lambda: self._decide(targets, rows, known, now), None)
         if decided is None:
@@ -209,28 +215,41 @@ class Cycle:
         if targets.down:
             return OptionalResults()
         policies = self.decider.observed.in_force(self.policies)
-        steps.optional("fits", lambda: self._fit(rows, demands, now, steps), None)
-        unread: Sequence[str] = steps.optional("sizes", lambda: self._renew_sizes(targets, now), ())
+        late: Sequence[str] = steps.optional("fits", lambda: self._fit(rows, demands, now, steps.part(FAIR)), ())
+        unread: Sequence[str] = steps.optional("sizes", lambda: self._renew_sizes(targets, now, steps.part(FAIR)), ())
         gates = steps.optional(
             "gates",
-            lambda: self.decider.observed.gates.renew(self.history, policies, targets, now, steps.has_time),
+            lambda: self.decider.observed.gates.renew(self.history, policies, targets, now, steps.part(FAIR)),
             Renewed([], []),
         )
         if self.nodes:
             steps.optional("nodes", lambda: self._renew_nodes(targets, policies, now), None)
+        if late and steps.has_time():
+            late = steps.optional("fits", lambda: self._fit(rows, demands, now, steps.part(AGAIN), least=0), late)
+        steps.late += late
         return OptionalResults(unread, gates)
 
     def _renew_nodes(self, targets: Targets, policies: Policies, now: datetime) -> None:
         if self.nodes:
             self.nodes.renew(targets.inventory.workloads, self.history, self.forecaster, policies, now)
 
-    def _fit(self, rows: Rows, demands: Demands, now: datetime, steps: Steps) -> None:
-        for signal, usage in demands.usage.items():
-            self.forecaster.follow(signal, usage, rows.standing.driven[signal])
-            if self.forecaster.learn(signal, usage, now, steps.has_time):
-                steps.late.append(f"fits of {signal}")
+    def _fit(self, rows: Rows, demands: Demands, now: datetime, time: TimeShare, *, least: int = 1) -> Sequence[str]:
+        """Fit the models that are due, of each signal in an even share of the time; the signals that need more.
 
-    def _renew_sizes(self, targets: Targets, now: datetime) -> list[str]:
+        The signal with the most models that wait for their first fit comes first, and gets `least` in any case.
+        """
+        waiting = {
+            signal: len(self.forecaster.follow(signal, usage, rows.standing.driven[signal]).waiting())
+            for signal, usage in demands.usage.items()
+        }
+        late = []
+        for place, signal in enumerate(sorted(waiting, key=lambda signal: -waiting[signal])):
+            share = time.part(1 / (len(waiting) - place))
+            if self.forecaster.learn(signal, demands.usage[signal], now, share, least=0 if place else least):
+                late.append(f"fits of {signal}")
+        return late
+
+    def _renew_sizes(self, targets: Targets, now: datetime, time: TimeShare) -> list[str]:
         """Containers, what throttles and fills them, and what they should have; a sentence for what was not read."""
         workloads = targets.inventory.workloads
         with self.writing:
@@ -238,7 +257,7 @@ class Cycle:
         self.throttling.follow(self.containers.facts, self.containers.read)
         self.decider.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
         loads = PodLoads(self.history, self.forecaster, self.policies, now)
-        self.sizes.renew(self.history, self.containers, self.policies, workloads, loads)
+        self.sizes.renew(self.history, self.containers, self.policies, workloads, loads, time)
         return unread
 
     def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:

@@ -25,7 +25,7 @@ from forecaster.vertical.sizing.load_forecast import UNFORECAST
 from forecaster.vertical.sizing.memory import oom_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from forecaster.cycle.containers import Containers
     from forecaster.cycle.load_forecast import PodLoads
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 SIZING_ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
 _SIGNALS = (CPU, MEMORY, PODS)
-SIZED_FIRST = 1000
-"""Workloads without a size that get one in one cycle: a start with 10,000 takes ten of them and no peak of memory."""
+SIZED_FIRST = 256
+"""Workloads without a size that get one together, and more of them while there is time: no peak of memory."""
 _CHUNK = 128
 """Workloads looked at together: what they are sized by and what is made of it is about 0.9 MiB for each."""
 
@@ -51,7 +51,7 @@ class PodSizes:
     known: dict[WorkloadId, PodSizing] = field(default_factory=dict)
     turn: int = 0
     first: int = SIZED_FIRST
-    """Workloads without a size that get one in a cycle, at most."""
+    """Workloads without a size that get one together, at most."""
 
     def renew(
         self,
@@ -60,30 +60,43 @@ class PodSizes:
         policies: Policies,
         workloads: Sequence[Workload],
         loads: PodLoads | None = None,
+        has_time: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Size the workloads that are due in this cycle, and those that have no size yet.
+        """Size some workloads that have no size yet, those that are due, and more of the former while there is time.
 
         Workloads that lie side by side are due together: they share a model, so that few models are asked in a cycle.
         """
         self.turn = (self.turn + 1) % SIZING_ROUNDS
-        due = self._due(workloads)
-        if not due:
-            return
+        due = self._unsized(workloads) + self._in_turn(workloads)
+        while due:
+            self.known |= self._sized(history, containers, policies, due, loads)
+            due = self._unsized(workloads) if has_time() else []
+        if len(self.known) > 2 * len(workloads):
+            self.known = {one.id: self.known[one.id] for one in workloads if one.id in self.known}
+
+    def _sized(
+        self,
+        history: Histories,
+        containers: Containers,
+        policies: Policies,
+        due: Sequence[Workload],
+        loads: PodLoads | None,
+    ) -> dict[WorkloadId, PodSizing]:
         divided = [one for one in due if containers.of_workload.get(one.id)]
         whole = [one for one in due if not containers.of_workload.get(one.id)]
         sized = sizings_of_containers(containers, policies, divided, loads)
         sized = with_donors(sized, self.known, containers.facts, policies, _alike_name)
-        fresh = sized | sizings_of_pods(history, policies, whole, loads)
-        self.known |= fresh
-        if len(self.known) > 2 * len(workloads):
-            self.known = {one.id: self.known[one.id] for one in workloads if one.id in self.known}
+        return sized | sizings_of_pods(history, policies, whole, loads)
 
-    def _due(self, workloads: Sequence[Workload]) -> list[Workload]:
-        """Return the workloads that are due, and some of those without a size."""
+    def _unsized(self, workloads: Sequence[Workload]) -> list[Workload]:
+        """Return the first workloads without a size."""
+        return list(islice((one for one in workloads if one.id not in self.known), self.first))
+
+    def _in_turn(self, workloads: Sequence[Workload]) -> list[Workload]:
+        """Return the workloads with a size that are due in this cycle."""
         count = len(workloads)
-        fresh = list(islice((one for one in workloads if one.id not in self.known), self.first))
         in_turn = [one for i, one in enumerate(workloads) if i * SIZING_ROUNDS // count == self.turn]
-        return fresh + [one for one in in_turn if one.id in self.known]
+        return [one for one in in_turn if one.id in self.known]
 
     def of(self, id_: WorkloadId) -> PodSizing:
         """What was chosen for a workload; nothing for one that was never looked at."""

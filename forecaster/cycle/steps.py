@@ -46,6 +46,25 @@ def _share(step: int) -> float:
 
 
 T = TypeVar("T")
+PATIENCE = 5
+"""Cycles in a row that an optional step may find no time; then its least portion is done all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeShare:
+    """Whether there is still time: `clock` has not reached `until`."""
+
+    clock: Callable[[], float]
+    until: float
+
+    def __call__(self) -> bool:
+        """Return whether more work may be begun."""
+        return self.clock() < self.until
+
+    def part(self, share: float) -> TimeShare:
+        """Return the first part of the time that is left now; `share` is 0–1."""
+        now = self.clock()
+        return TimeShare(self.clock, now + share * max(0.0, self.until - now))
 
 
 @dataclass(slots=True)
@@ -63,6 +82,8 @@ class Steps:
     late: list[str] = field(default_factory=list)
     """Optional steps that found no time and wait for the next cycle."""
     watch: StageWatch | None = None
+    waited: dict[str, int] = field(default_factory=dict)
+    """Cycles in a row in which an optional step found no time, by step; kept from cycle to cycle."""
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,11 +119,17 @@ class Steps:
         return at
 
     def optional(self, name: str, step: Callable[[], T], otherwise: T) -> T:
-        """Run work that may wait, within a boundary: begun only while there is time."""
-        if self.has_time():
+        """Run work that may wait, within a boundary: begun while there is time, and once it has waited too long."""
+        if self.has_time() or self.waited.get(name, 0) >= PATIENCE:
+            self.waited[name] = 0
             return self.run(name, step, otherwise)
         self.late.append(name)
+        self.waited[name] = self.waited.get(name, 0) + 1
         return otherwise
+
+    def part(self, share: float) -> TimeShare:
+        """Return the first part of the time that is left for optional work; `share` is 0–1."""
+        return TimeShare(self.clock, self.began + self.budget.total_seconds()).part(share)
 
     def has_time(self) -> bool:
         """Whether optional work may be begun."""

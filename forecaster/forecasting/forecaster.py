@@ -34,8 +34,8 @@ class PeakSpan:
     length: timedelta
 
 
-FITS = 12
-"""Shards without a model that are fitted for one signal in one cycle, so that a start stays within its interval."""
+FITS = 120
+"""Shards waiting for their first fit that are fitted for one signal in one cycle, at most; its time ends before."""
 
 
 @dataclass(slots=True)
@@ -102,16 +102,28 @@ class Forecaster:
         return shards
 
     def learn(
-        self, signal: Signal, history: FreshHistory, now: datetime, has_time: Callable[[], bool] = lambda: True
+        self,
+        signal: Signal,
+        history: FreshHistory,
+        now: datetime,
+        has_time: Callable[[], bool] = lambda: True,
+        *,
+        least: int = 0,
     ) -> int:
-        """Fit the shards of one signal that are due, one after the other while there is time; how many were left."""
+        """Fit the shards of one signal that are due, the `least` first ones and others while there is time.
+
+        Return how many were left. Something stands in for those that wait for their first fit.
+        """
         shards = self.signals[signal]
         due = self._due(shards, now)
-        for done, shard in enumerate(due):
-            if not has_time():
-                return len(due) - done
+        left = len(due)
+        for turn, shard in enumerate(due):
+            if turn >= least and not has_time():
+                break
             shards.learn(history, shard, now)
-        return 0
+            left -= 1
+        shards.stand_in(history)
+        return left
 
     def masked(self) -> list[MaskedShare]:
         """What of the last week is not learned from as it was measured."""

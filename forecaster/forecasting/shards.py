@@ -35,6 +35,7 @@ ROWS = 128
 class Shard:
     """Some workloads and the model fitted on them; `rows` says where in the history they are.
 
+    Until the first fit, `fitted` is what stands in for the model, or nothing.
     A model that fails costs its own workloads their forecast, with a reason, and no others. One that fails on the
     way is fitted anew in the next round; one that fails in the round of its fit waits until its turn comes again.
     """
@@ -168,6 +169,16 @@ class Shards:
             self.shards[place : place + 2] = [due]
         due.learn(self.model, history, now)
 
+    def stand_in(self, history: FreshHistory) -> None:
+        """Have what needs no fit speak for the shards that wait for their first one, where the model knows such."""
+        if not isinstance(self.model, models.HasStandIn):
+            return
+        for shard in self.waiting():
+            if shard.fitted is None and not shard.failure:
+                newest = panel_of(history, history.rows(shard.rows[:1]), shard.keys[:1])
+                nothing = models.Panel(np.empty((len(shard.ids), 0)), newest.end, newest.step, shard.keys)
+                shard.fitted = self.model.stand_in(nothing)
+
     def peaks(
         self, history: FreshHistory, windows: Mapping[PeakSpan, models.StepWindow], now: datetime
     ) -> Mapping[models.StepWindow, ModelAnswers]:
@@ -248,7 +259,7 @@ def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]
     placed = set(chain.from_iterable(stay))
     coming = (id_ for id_ in wanted if id_ not in placed)
     for shard, group in zip(shards, stay, strict=True):
-        if shard.fitted is None:
+        if shard.fitted_at is None or shard.fitted is None:
             group.extend(islice(coming, ROWS - len(group)))
     found = [shard.with_only(tuple(group)) for shard, group in zip(shards, stay, strict=True) if group]
     while new := tuple(islice(coming, ROWS)):

@@ -23,6 +23,8 @@ from tests.support.recommendations import workload_id
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.peaks import PeakForecasts
     from models import Fitted, Panel
 
 SOON = PeakSpan(minutes(3), minutes(3))
@@ -172,6 +174,12 @@ def test_a_cluster_without_this_signal_is_no_failure() -> None:
     assert peaks.values.shape[0] == 0
 
 
+def _model_of(peaks: PeakForecasts, id_: WorkloadId) -> str:
+    ahead = peaks.ahead(id_, 0.9)
+    assert isinstance(ahead, PeakForecast)
+    return ahead.model
+
+
 class TestRotation:
     def test_a_start_fits_so_many_parts_in_one_round_and_the_rest_wait(self) -> None:
         model, seen = Counting(), window(2 * ROWS + 7)
@@ -179,6 +187,12 @@ class TestRotation:
         assert model.fits == [ROWS, ROWS]
         waiting = peaks.ahead(seen.keys[-1], 0.9)
         assert waiting == Unknown("its model is being fitted; 1 of 3 parts are waiting")
+
+    def test_the_prior_speaks_for_parts_that_wait_for_their_first_fit(self) -> None:
+        seen, default = window(ROWS + 2), Forecaster("adaptive", fits=1)
+        said = [default.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON] for minute in range(2)]
+        speaking = [[_model_of(peaks, id_) for id_ in (seen.keys[0], seen.keys[-1])] for peaks in said]
+        assert speaking == [["adaptive", "prior"], ["adaptive", "adaptive"]]
 
     def test_the_rest_is_fitted_in_the_next_round(self) -> None:
         model, seen = Counting(), window(2 * ROWS + 7)
