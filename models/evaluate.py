@@ -1,25 +1,30 @@
-"""Evaluation of models on past origins, and the losses of quantile forecasts; NaN targets are not scored."""
+"""Evaluation at past origins: losses of quantile forecasts, and one model's forecasts beside what came.
+
+NaN targets are not scored.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .clean import filled
+from .display import level_text, number, span_text, table
 from .errors import QuestionError
-from .forecast import checked_levels
 from .panel import DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
+    import numpy.typing as npt
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from .forecast import Forecast
-    from .model import Model
     from .panel import Floats, Panel
 
 
@@ -34,22 +39,11 @@ def pinball(actual: Floats, quantiles: Floats, levels: Sequence[float]) -> Float
     return np.maximum(level * missing, (level - 1) * missing)
 
 
-def scaled_quantile_loss(actual: Floats, quantiles: Floats, levels: Sequence[float], scale: Floats) -> Floats:
-    """2 · mean pinball over levels and steps / scale: [...], scale [...] as the mean change over a day."""
-    loss = 2 * np.nanmean(pinball(actual, quantiles, levels), axis=(-2, -1))
-    return np.asarray(loss / scale)
-
-
 def coverage(actual: Floats, quantiles: Floats) -> Floats:
     """Share of values at or below the quantile, per level: [..., level]. Right is the level itself."""
     known = np.isfinite(actual)[..., None, :]
     below = (actual[..., None, :] <= quantiles) & known
     return np.asarray(below.sum(axis=-1) / np.maximum(1, known.sum(axis=-1)))
-
-
-def mean_absolute_scaled_error(actual: Floats, median: Floats, scale: Floats) -> Floats:
-    """Mean |y - p50| / scale (MASE with the seasonal naive forecast of the history as scale)."""
-    return np.asarray(np.nanmean(np.abs(actual - median), axis=-1) / scale)
 
 
 def cost_of_reserve(actual: Floats, reserve: Floats, price: float = PRICE_OF_MISSING) -> Floats:
@@ -97,47 +91,6 @@ def origins(panel: Panel, count: int, *, steps: int, share: float = 0.4) -> tupl
         raise QuestionError(f"a panel of {panel.length} bins leaves no origin with {steps} steps after it")
     bins = np.unique(np.linspace(first, last, count).astype(int))
     return tuple(panel.start + int(b) * panel.step for b in bins)
-
-
-def evaluate(
-    model: Model,
-    panel: Panel,
-    *,
-    steps: int,
-    at: Sequence[datetime],
-    levels: Sequence[float] = SCORED_LEVELS,
-    memory: timedelta = EVALUATION_WINDOW,
-) -> Score:
-    """Fit on what was known at each origin (the latest `memory`), forecast, and score against what came.
-
-    Raises:
-        QuestionError: an origin leaves fewer than `steps` bins, or the levels do not ascend.
-    """
-    asked = checked_levels(levels)
-    tallies = []
-    for origin in at:
-        past = panel.until(origin).last(memory)
-        actual = actual_after(panel, origin, steps)
-        tallies.append(tally(past, actual, model.fit(past).forecast(steps, asked)))
-    return score_of(model.name, panel.keys, asked, tallies)
-
-
-def leaderboard(scores: Sequence[Score], reference: str = "seasonal-naive-day") -> pd.DataFrame:
-    """One row per model, best first: geometric mean of the loss relative to a reference, MASE, coverage per level."""
-    import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
-
-    base = next((score for score in scores if score.name == reference), scores[0])
-    rows = {score.name: _row(score, base) for score in scores}
-    return pd.DataFrame.from_dict(rows, orient="index").sort_values("sQL_rel")
-
-
-def _row(score: Score, base: Score) -> Mapping[str, float]:
-    both = np.isfinite(score.loss) & np.isfinite(base.loss) & (base.loss > 0) & (score.loss > 0)
-    relative = float(np.exp(np.mean(np.log(score.loss[both] / base.loss[both])))) if both.any() else np.nan
-    shares = {
-        f"cov{round(100 * level)}": float(np.nanmean(score.coverage[:, i])) for i, level in enumerate(score.levels)
-    }
-    return {"sQL_rel": relative, "MASE": float(np.nanmean(score.mase)), **shares, "unanswered": score.unanswered}
 
 
 class Tally(NamedTuple):
@@ -196,3 +149,146 @@ def _scale(past: Panel) -> Floats:
     day = past.bins(DAY)
     known = filled(past.values).astype(np.float64)
     return seasonal_scale(known, day if past.length > day else 1)
+
+
+DRAWS = 1000
+"""Draws of origins for an error bar; its ends move by a twentieth of its width with another seed."""
+SEED = 7
+OUTER = (0.05, 0.95)
+"""Quantiles of the draws: nine times in ten the figure of other origins of the same days lies within."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Backtest:
+    """Forecasts of one model at past origins of one panel; each saw only what was known then.
+
+    Attributes:
+        name: the model.
+        panel: what was measured, before and after the origins.
+        forecasts: one an origin, of equal steps and levels.
+        memory: how much of the past the model saw.
+    """
+
+    name: str
+    panel: Panel
+    forecasts: tuple[Forecast, ...]
+    memory: timedelta = EVALUATION_WINDOW
+
+    @property
+    def origins(self) -> tuple[datetime, ...]:
+        """Return the origins of the forecasts."""
+        return tuple(one.origin for one in self.forecasts)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The quantile levels asked for."""
+        return self.forecasts[0].levels
+
+    @cached_property
+    def tallies(self) -> tuple[Tally, ...]:
+        """The sums of each origin."""
+        return tuple(
+            tally(self.panel.until(one.origin).last(self.memory), actual_after(self.panel, one.origin, one.steps), one)
+            for one in self.forecasts
+        )
+
+    @cached_property
+    def score(self) -> Score:
+        """All origins together, per series."""
+        return score_of(self.name, self.panel.keys, self.levels, self.tallies)
+
+    @cached_property
+    def cost(self) -> Floats:
+        """[series] mean cost of reserving the highest level, a missing unit costing nineteen idle ones; NaN unknown."""
+        costs = [_cost(self.panel, forecast) for forecast in self.forecasts]
+        known = np.isfinite(costs)
+        total = np.where(known, costs, 0.0).sum(axis=0)
+        return np.where(known.any(axis=0), total / np.maximum(1, known.sum(axis=0)), np.nan)
+
+    @cached_property
+    def unanswered(self) -> float:
+        """Share of series and origins without a forecast of this model: none at all, or one of its fallback."""
+        asked = len(self.forecasts) * max(1, len(self.panel))
+        own = sum(sum(not why for why in one.provenance.reasons) for one in self.forecasts)
+        return 1 - own / asked
+
+    @property
+    def unscored(self) -> float:
+        """Share of the values asked for of which nothing is known that came."""
+        came = [actual_after(self.panel, one.origin, one.steps) for one in self.forecasts]
+        return float(np.isnan(came).mean())
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row an origin and series: loss and error in the usual change over a day, coverage per level."""
+        import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
+
+        index = pd.MultiIndex.from_product([self.origins, self.panel.keys], names=["origin", "series"])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            columns = {"loss": 2 * self.summed("loss") / self.summed("scale")}
+            columns["error"] = self.summed("error") / self.summed("scale")
+            shares = np.stack([one.hits / one.scored[:, None] for one in self.tallies])
+        columns |= {f"cov{100 * level:g}": shares[:, :, i] for i, level in enumerate(self.levels)}
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
+
+    def summed(self, name: str) -> Floats:
+        """[origin, series] of one field of the tallies."""
+        return np.stack([getattr(one, name) for one in self.tallies])
+
+    def calibration(self) -> pd.DataFrame:
+        """Per level the share of values at or below it, with the ends of its error bar."""
+        import pandas as pd  # noqa: PLC0415  as above
+
+        hits = np.stack([one.hits.sum(axis=0) for one in self.tallies])
+        scored = np.stack([one.scored.sum() for one in self.tallies])
+        drawn = draws(len(hits))
+        with np.errstate(invalid="ignore"):
+            shares = (drawn @ hits) / (drawn @ scored)[:, None]
+            share = hits.sum(axis=0) / scored.sum()
+        low, high = np.nanquantile(shares, OUTER, axis=0)
+        return pd.DataFrame({"share": share, "low": low, "high": high}, index=pd.Index(self.levels, name="level"))
+
+    def plot(self, key: str = "", count: int = 4) -> Figure:
+        """Cut-offs: what was forecast at some origins, and what came; the origins with the largest errors first."""
+        from .pictures import plot_cut_offs  # noqa: PLC0415  a picture for people
+
+        return plot_cut_offs(self, self.panel.key(key) if key else self.panel.keys[0], count)
+
+    def plot_calibration(self) -> Figure:
+        """The share at or below each quantile against its level; the diagonal is right."""
+        from .pictures import plot_calibration  # noqa: PLC0415  as above
+
+        return plot_calibration([self])
+
+    def worst_origins(self, key: str, count: int) -> list[int]:
+        """Places of the origins with the largest loss of one series, in the order of time."""
+        loss = self.summed("loss")[:, self.panel.keys.index(key)]
+        return sorted(np.argsort(-loss)[:count].tolist())
+
+    def __repr__(self) -> str:
+        first = self.forecasts[0]
+        said = f"Backtest of {self.name}: {len(self.forecasts)} origins, {first.steps} steps of {span_text(first.step)}"
+        return f"{said}; {self.unanswered:.0%} unanswered"
+
+    def _repr_html_(self) -> str:
+        heads = ("series", "loss (sQL)", "MASE", *(f"at or below {level_text(level)}" for level in self.levels))
+        rows = [
+            (key, number(self.score.loss[i]), number(self.score.mase[i]), *map(number, self.score.coverage[i]))
+            for i, key in enumerate(self.panel.keys[:12])
+        ]
+        return f"<p>{self!r}</p>{table(heads, rows, len(self.panel))}"
+
+
+def draws(count: int) -> npt.NDArray[np.float64]:
+    """[draw, origin] how often each origin is drawn, of as many with replacement."""
+    rng = np.random.default_rng(SEED)
+    return rng.multinomial(count, np.full(count, 1 / count), size=DRAWS).astype(np.float64)
+
+
+def _cost(panel: Panel, forecast: Forecast) -> Floats:
+    """[series] of a panel, NaN without a forecast or without a known value."""
+    actual = actual_after(panel, forecast.origin, forecast.steps)
+    rows = forecast.provenance.rows(panel.keys)
+    out = np.full(len(panel), np.nan)
+    scored = np.flatnonzero((rows >= 0) & np.isfinite(actual).any(axis=1))
+    out[scored] = cost_of_reserve(actual[scored], forecast.values[rows[scored], -1])
+    return out

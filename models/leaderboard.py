@@ -8,16 +8,15 @@ Every model is fitted and asked at the same past origins, and sees only what was
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .errors import QuestionError
-from .evaluate import EVALUATION_WINDOW, SCORED_LEVELS, Score, cost_of_reserve, leaderboard, origins
+from .evaluate import EVALUATION_WINDOW, OUTER, SCORED_LEVELS, Backtest, draws, origins
 from .forecast import checked_levels
-from .past_forecasts import Backtest, Winner, error_bar, relative_draws, winner_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,39 +24,24 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from .forecast import Forecast, Peak, StepWindow
-    from .model import Fitted, Model
+    from .model import Model
     from .panel import Floats, Panel
 
-Result = TypeVar("Result")
 REFERENCE = "seasonal-naive-day"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One model on the board.
-
-    Attributes:
-        backtest: its forecasts beside what came.
-        cost: [series] cost of reserving its highest level, a missing unit costing nineteen idle ones.
-        milliseconds: time for one series at one origin, fit and forecast.
-    """
-
-    backtest: Backtest
-    cost: Floats
-    milliseconds: float
-
-    @property
-    def score(self) -> Score:
-        """All origins together, per series."""
-        return self.backtest.score
 
 
 @dataclass(frozen=True, repr=False)
 class Leaderboard:
-    """What `compare` found; `reference` is the model against which losses are relative."""
+    """What `compare` found.
 
-    entries: Mapping[str, Entry]
+    Attributes:
+        tests: the backtest of each model, by name, in the order in which they were asked for.
+        milliseconds: time for one series at one origin, fit and forecast, by model.
+        reference: the model against which losses are relative.
+    """
+
+    tests: Mapping[str, Backtest]
+    milliseconds: Mapping[str, float]
     reference: str
 
     def table(self) -> pd.DataFrame:
@@ -68,26 +52,38 @@ class Leaderboard:
         cov90, ... (share of values at or below that quantile; right is the level), unanswered (share without a
         forecast of its own), ms (per series and origin).
         """
-        table = leaderboard([entry.score for entry in self.entries.values()], self.reference)
-        base = self.entries[self.reference]
-        entries = [self.entries[name] for name in table.index]
-        bars = [error_bar(relative_draws(entry.backtest, base.backtest)) for entry in entries]
-        table.insert(1, "low", [low for low, _ in bars])
-        table.insert(2, "high", [high for _, high in bars])
-        table.insert(3, "cost_rel", [relative(entry.cost, base.cost) for entry in entries])
-        table["unanswered"] = [entry.backtest.unanswered for entry in entries]
-        return table.assign(ms=[entry.milliseconds for entry in entries])
+        import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
+
+        rows = {name: self._row(name) for name in self.tests}
+        return pd.DataFrame.from_dict(rows, orient="index").sort_values("sQL_rel")
+
+    def _row(self, name: str) -> Mapping[str, float]:
+        test, base = self[name], self[self.reference]
+        score, (low, high) = test.score, error_bar(relative_draws(test, base))
+        shares = {
+            f"cov{round(100 * level)}": float(np.nanmean(score.coverage[:, i])) for i, level in enumerate(test.levels)
+        }
+        return {
+            "sQL_rel": relative(score.loss, base.score.loss),
+            "low": low,
+            "high": high,
+            "cost_rel": relative(test.cost, base.cost),
+            "MASE": float(np.nanmean(score.mase)),
+            **shares,
+            "unanswered": test.unanswered,
+            "ms": self.milliseconds[name],
+        }
 
     def __getitem__(self, name: str) -> Backtest:
         """The backtest of one model."""
-        if name not in self.entries:
-            raise QuestionError(f"{name!r} was not compared; these were: {', '.join(self.entries)}")
-        return self.entries[name].backtest
+        if name not in self.tests:
+            raise QuestionError(f"{name!r} was not compared; these were: {', '.join(self.tests)}")
+        return self.tests[name]
 
     @property
     def backtests(self) -> list[Backtest]:
         """Return the backtest of every model, in the order in which they were named."""
-        return [entry.backtest for entry in self.entries.values()]
+        return list(self.tests.values())
 
     def winner(self) -> Winner:
         """The model to choose; none where a tenth is unanswered, or where chance explains the difference."""
@@ -103,8 +99,8 @@ class Leaderboard:
         """Loss (sQL) of each series (row) under each model (column): which model is best for which workload."""
         import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
 
-        scores = [entry.score for entry in self.entries.values()]
-        return pd.DataFrame({score.name: score.loss for score in scores}, index=list(scores[0].keys))
+        keys = list(self.backtests[0].panel.keys)
+        return pd.DataFrame({name: test.score.loss for name, test in self.tests.items()}, index=keys)
 
     def plot(self) -> Figure:
         """Losses as bars with error bars, best on top, and how far coverage is off its level."""
@@ -143,77 +139,22 @@ def compare(
         QuestionError: an unknown model, two of one name, or a panel too short for origins.
     """
     at, asked = origins(panel, count, steps=steps), checked_levels(levels)
-    found = _specs(models, reference)
-    entries = {}
-    for name, model in found.items():
-        watched = WatchedModel(model, clock)
+    tests, milliseconds = {}, {}
+    for name, model in _specs(models, reference).items():
+        forecasts, spent = [], 0.0
         for origin in at:
-            watched.fit(panel.until(origin).last(EVALUATION_WINDOW)).forecast(steps, asked)
-        spent = 1000 * watched.spent / (len(at) * max(1, len(panel)))
-        test = Backtest(name, panel, tuple(watched.forecasts), EVALUATION_WINDOW)
-        entries[name] = Entry(test, watched.cost(panel), spent)
-    return Leaderboard(entries, reference)
+            past, begin = panel.until(origin).last(EVALUATION_WINDOW), clock()
+            forecasts.append(model.fit(past).forecast(steps, asked))
+            spent += clock() - begin
+        tests[name] = Backtest(name, panel, tuple(forecasts))
+        milliseconds[name] = 1000 * spent / (len(at) * max(1, len(panel)))
+    return Leaderboard(tests, milliseconds, reference)
 
 
 def relative(loss: Floats, base: Floats) -> float:
     """Geometric mean of loss / base over the series for which both are positive."""
     both = np.isfinite(loss) & np.isfinite(base) & (loss > 0) & (base > 0)
     return float(np.exp(np.mean(np.log(loss[both] / base[both])))) if both.any() else float("nan")
-
-
-@dataclass
-class WatchedModel:
-    """A model with a stopwatch that keeps the forecasts it made."""
-
-    model: Model
-    clock: Callable[[], float]
-    spent: float = 0.0
-    forecasts: list[Forecast] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """Return the name of the model."""
-        return self.model.name
-
-    def fit(self, panel: Panel) -> Fitted:
-        """The fitted model, watched as well."""
-        return WatchedFitted(self.timed(lambda: self.model.fit(panel)), self)
-
-    def timed(self, work: Callable[[], Result]) -> Result:
-        """The result of some work; its time is added."""
-        begin = self.clock()
-        result = work()
-        self.spent += self.clock() - begin
-        return result
-
-    def cost(self, panel: Panel) -> Floats:
-        """[series] mean cost of the highest quantile as a reserve, NaN where there was none."""
-        costs = [_cost(panel, forecast) for forecast in self.forecasts]
-        known = np.isfinite(costs)
-        total = np.where(known, costs, 0.0).sum(axis=0)
-        return np.where(known.any(axis=0), total / np.maximum(1, known.sum(axis=0)), np.nan)
-
-
-@dataclass
-class WatchedFitted:
-    """A fitted model with forecasts that are timed and kept."""
-
-    fitted: Fitted
-    watch: WatchedModel
-
-    def update(self, panel: Panel) -> Fitted:
-        """See Fitted.update."""
-        return WatchedFitted(self.fitted.update(panel), self.watch)
-
-    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
-        """See Fitted.forecast."""
-        found = self.watch.timed(lambda: self.fitted.forecast(steps, quantiles))
-        self.watch.forecasts.append(found)
-        return found
-
-    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
-        """See Fitted.forecast_peak."""
-        return self.fitted.forecast_peak(window, quantiles)
 
 
 def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
@@ -228,12 +169,54 @@ def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
     return dict(named if reference in names else [(reference, create(reference)), *named])
 
 
-def _cost(panel: Panel, forecast: Forecast) -> Floats:
-    """[series] of a panel, NaN without a forecast or without a known value."""
-    first = (forecast.origin - panel.start) // panel.step
-    actual = panel.values[:, first : first + forecast.steps].astype(np.float64)
-    rows = forecast.provenance.rows(panel.keys)
-    out = np.full(len(panel), np.nan)
-    scored = np.flatnonzero((rows >= 0) & np.isfinite(actual).any(axis=1))
-    out[scored] = cost_of_reserve(actual[scored], forecast.values[rows[scored], -1])
-    return out
+def relative_draws(one: Backtest, base: Backtest) -> Floats:
+    """[draw] geometric mean over series of the loss of one relative to another, on the origins that were drawn."""
+    drawn = draws(len(one.forecasts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        losses = [(drawn @ each.summed("loss")) / (drawn @ each.summed("scale")) for each in (one, base)]
+        ratio = np.log(losses[0] / losses[1])
+    known = np.isfinite(ratio)
+    total = np.where(known, ratio, 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), np.exp(total / np.maximum(1, known.sum(axis=1))), np.nan)
+
+
+def error_bar(values: Floats) -> tuple[float, float]:
+    """The ends of an error bar of draws; NaN where nothing is known."""
+    known = values[np.isfinite(values)]
+    return tuple(np.quantile(known, OUTER).tolist()) if len(known) else (float("nan"), float("nan"))
+
+
+MOST_UNANSWERED = 0.1
+"""A model that answers what it likes is judged on easier questions than the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The model to choose, or none, and why."""
+
+    name: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        """The reason: it names the model."""
+        return self.reason
+
+
+def winner_of(tests: Sequence[Backtest], reference: str) -> Winner:
+    """The model of least loss; none where a tenth is unanswered, or where chance may have chosen it."""
+    open_ = [one for one in tests if one.unanswered > MOST_UNANSWERED]
+    if tests[0].unscored > MOST_UNANSWERED:
+        return Winner(None, f"no winner: {tests[0].unscored:.0%} of what came is not known; take days without gaps")
+    if open_:
+        named = ", ".join(f"{one.name} {one.unanswered:.0%}" for one in open_)
+        return Winner(None, f"no winner: unanswered by {named}; leave such a model out, or give it a longer history")
+    base = next(one for one in tests if one.name == reference)
+    ranked = sorted((float(np.nanmean(relative_draws(one, base))), one.name, one) for one in tests)
+    (_, name, best), others = ranked[0], ranked[1:]
+    if not others:
+        return Winner(name, f"{name} was compared with nothing")
+    low, high = error_bar(relative_draws(best, others[0][2]))
+    between = f"{low:.2f} to {high:.2f} of the loss of {others[0][1]}"
+    if high >= 1:
+        return Winner(None, f"no winner: {name} has {between}, which chance explains; take the simpler, or ask more")
+    return Winner(name, f"{name}: {between}, the next best, on {len(best.forecasts)} origins")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .evaluate import Backtest
     from .forecast import Forecast
     from .panel import Floats, Panel
-    from .past_forecasts import Backtest
 
 INK, SOFT, RULE = "#1d2125", "#6a727a", "#e2e3e0"
 MOST_DRAWN = 6

@@ -155,4 +155,4 @@ def test_models_that_reached_back_differently_far_are_not_asked_as_one() -> None
     first, second = (Adaptive(replays=8).fit(FEW.last(days * DAY)) for days in (3, 8))
     assert first.stacked([second]) is None
     assert first.stacked([Prior().fit(FEW)]) is None
-    assert Prior().fit(FEW).stacked([Prior().fit(FEW)]) is None
+    assert Prior().fit(FEW).stacked([first]) is None

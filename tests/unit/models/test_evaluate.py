@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 
 from models import LastValue, Panel, QuestionError, SeasonalNaive
-from models.evaluate import (
-    cost_of_reserve,
-    coverage,
-    evaluate,
-    leaderboard,
-    mean_absolute_scaled_error,
-    origins,
-    pinball,
-    scaled_quantile_loss,
-    seasonal_scale,
-)
+from models.evaluate import actual_after, cost_of_reserve, coverage, origins, pinball, seasonal_scale
+from models.leaderboard import compare
 from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
 
@@ -34,19 +25,16 @@ def test_a_panel_without_room_for_an_origin_is_refused() -> None:
 
 def test_an_origin_without_steps_after_it_is_refused() -> None:
     with pytest.raises(QuestionError, match="only 2 bins follow"):
-        evaluate(LastValue(), panel([1, 2, 3, 4]), steps=3, at=[MONDAY + 2 * HOUR])
+        actual_after(panel([1, 2, 3, 4]), MONDAY + 2 * HOUR, 3)
 
 
 def test_the_day_before_is_off_by_the_usual_change_over_a_day() -> None:
-    history = daily_waves(4, noise=0.2)
-    score = evaluate(SeasonalNaive(), history, steps=6, at=origins(history, 8, steps=6))
+    score = compare(daily_waves(4, noise=0.2), [SeasonalNaive()], steps=6, count=8)["seasonal-naive-day"].score
     assert float(np.mean(score.mase)) == pytest.approx(1, abs=0.2)
 
 
 def test_the_better_model_leads() -> None:
-    history = daily_waves(3, noise=0.05)
-    at = origins(history, 4, steps=6)
-    table = leaderboard([evaluate(model, history, steps=6, at=at) for model in (LastValue(), SeasonalNaive())])
+    table = compare(daily_waves(3, noise=0.05), [LastValue(), SeasonalNaive()], steps=6, count=4).table()
     assert table.index.tolist() == ["seasonal-naive-day", "last-value"]
     assert table.loc["seasonal-naive-day", "sQL_rel"] == pytest.approx(1.0)
 
@@ -54,7 +42,7 @@ def test_the_better_model_leads() -> None:
 def test_series_without_a_forecast_are_counted_and_not_scored() -> None:
     values = np.stack([daily_waves(1).values[0], np.full(240, np.nan)])
     history = Panel(values, MONDAY, HOUR, ("known", "silent"))
-    score = evaluate(LastValue(), history, steps=3, at=origins(history, 2, steps=3))
+    score = compare(history, [LastValue()], steps=3, count=2)["last-value"].score
     assert score.unanswered == 0.5
     assert np.isfinite(score.loss[0])
     assert np.isnan(score.loss[1])
@@ -68,10 +56,6 @@ def test_pinball_charges_the_level_for_missing_and_the_rest_for_idle() -> None:
     np.testing.assert_allclose(pinball(ACTUAL, QUANTILES, (0.5, 0.9)), [[0, 5], [0.5, 4.5]])
 
 
-def test_scaled_quantile_loss_is_twice_the_mean_pinball_over_the_scale() -> None:
-    assert scaled_quantile_loss(ACTUAL, QUANTILES, (0.5, 0.9), np.array(2.0)) == pytest.approx(2 * 2.5 / 2)
-
-
 def test_a_value_on_the_quantile_is_covered() -> None:
     np.testing.assert_allclose(coverage(ACTUAL, QUANTILES), [0.5, 0.5])
 
@@ -79,7 +63,6 @@ def test_a_value_on_the_quantile_is_covered() -> None:
 def test_gaps_are_not_scored() -> None:
     known = np.array([10.0, np.nan])
     assert coverage(known, QUANTILES).tolist() == [1, 1]
-    assert mean_absolute_scaled_error(known, np.array([11.0, 11.0]), np.array(2.0)) == 0.5
 
 
 def test_a_missing_unit_costs_nineteen_idle_ones() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from models import Fitted, LastValue, Panel, QuestionError, SeasonalNaive
 from models.fitted import FittedRule
-from models.leaderboard import Leaderboard, compare
-from models.past_forecasts import error_bar, relative_draws
+from models.leaderboard import Leaderboard, compare, error_bar, relative_draws
 from tests.support.panels import daily_waves
 
 
