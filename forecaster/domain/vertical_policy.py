@@ -53,6 +53,14 @@ class VerticalPolicy(Section):
         description="What an OOM kill costs, in hours of the memory the container uses at its peaks. On recorded "
         "load 150 gave half of the VPA's kills, and it covers a peak that was seen once, a week ago.",
     )
+    oom_kills_a_year: float = Field(
+        1.0,
+        gt=0,
+        le=366,
+        description="Most OOM kills a year that a container may expect by our own statement, whatever the price; "
+        "where 1.5 times the highest peak do not do, the size says how many it expects. Up to 1, memory is also never "
+        "sized below the highest peak of the whole history and 10 %; a larger number states that you accept the risk.",
+    )
     change_price: float = Field(
         6.0,
         ge=0,

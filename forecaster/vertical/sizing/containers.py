@@ -14,7 +14,6 @@ from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
 from forecaster.vertical.sizing.mechanism import Mechanism
 from forecaster.vertical.sizing.memory import memory_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel
-from forecaster.vertical.sizing.recommender_sizes import recommender_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,6 +94,8 @@ def choose(
     if policy.recommender == "forecaster":
         sizes = cpu_sizes(panel, policy), memory_sizes(panel, policy)
     else:
+        from forecaster.vertical.sizing.recommender_sizes import recommender_sizes  # noqa: PLC0415  where a policy asks
+
         sizes = recommender_sizes(panel, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
     return tuple(

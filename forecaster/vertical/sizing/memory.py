@@ -28,6 +28,15 @@ OOM_WINDOW = timedelta(days=7)
 _LEVELS = 40
 _LOWEST, _HIGHEST = 0.7, 3.0
 """The levels looked at lie between these multiples of the lowest and the highest past peak."""
+YEAR_DAYS = 365.0
+_HALVINGS = 12
+"""Of the span of levels, to find a level to a thousandth."""
+RISK_STATED = 1.0
+"""Expected OOM kills a year above which the owner has stated a risk; up to it no observed peak may kill again."""
+PEAK_MARGIN = 1.1
+"""Room of a new size above the highest peak of the whole history, as a factor."""
+AIMED_AT = 0.25
+"""Share of the expected OOM kills that a new size aims at, so that it does for more than a day."""
 KEPT_WITHIN = 0.2
 """A request below its limit stays while it is as close as this to where usage mostly is."""
 
@@ -86,9 +95,23 @@ def coming_peaks(panel: ContainerPanel, days: PastDays, horizon: timedelta) -> t
 def _peak_to_cover(
     panel: ContainerPanel, ahead: Peaks, days: float, policy: VerticalPolicy
 ) -> tuple[Doubles, NDArray[np.bool_]]:
-    """[row] the level that no peak should pass, at least the floor of OOM kills, and whether it is today's limit."""
-    levels = _levels(ahead)
+    """[row] the level that no peak should pass, and whether it is today's limit.
+
+    No level is below the floor of OOM kills, below the highest peak of the whole history, or expects more kills a year
+    than the policy allows; a new one keeps some distance from both. No more room than a kill would bring is paid in
+    advance: where that does not do, as on the first days, the size says how many kills a year it expects.
+    """
+    floor = np.maximum(panel.oom_floor, policy.min_memory)
+    peak = np.nan_to_num(np.fmax.reduce(panel.memory, axis=1).astype(np.float64))
+    if policy.oom_kills_a_year > RISK_STATED:
+        peak = np.zeros_like(peak)
+    most = OOM_RAISE * np.exp(np.fmax.reduce(np.where(ahead.weights > 0, ahead.logs, np.nan), axis=1))
+    aimed = np.minimum(_safe_level(ahead, AIMED_AT * policy.oom_kills_a_year), most)
+    safe = np.maximum.reduce([floor, PEAK_MARGIN * peak, aimed])
+    levels = np.maximum(_levels(ahead), safe[:, None])
     today = _today(panel, policy)
+    few = chance_above(ahead, today, 1.0) <= policy.oom_kills_a_year / YEAR_DAYS
+    today = np.where((today >= np.maximum(floor, peak)) & (few | (today >= most)), today, np.nan)
     chosen = cheapest(
         levels,
         ahead.chance_above(levels, days),
@@ -97,16 +120,29 @@ def _peak_to_cover(
         policy.horizon / HOUR,
         np.column_stack([today, chance_above(ahead, today, days)]),
     )
-    floor = np.maximum(panel.oom_floor, policy.min_memory)
-    return np.maximum(chosen.level, floor), chosen.kept & (chosen.level >= floor)
+    return chosen.level, chosen.kept
+
+
+def _safe_level(ahead: Peaks, kills_a_year: float) -> Doubles:
+    """[row] the lowest level with so many expected OOM kills a year; a container is killed once a day at most."""
+    low, high = _bounds(ahead)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = chance_above(ahead, np.exp(middle), 1.0) <= kills_a_year / YEAR_DAYS
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(np.exp(high))
 
 
 def _levels(ahead: Peaks) -> Doubles:
     """[row, level] in equal ratios between somewhat below the lowest and well above the highest peak."""
-    logs = np.where(ahead.weights > 0, ahead.logs, np.nan)
-    low = np.fmin.reduce(logs, axis=1) + np.log(_LOWEST)
-    high = np.fmax.reduce(logs, axis=1) + np.log(_HIGHEST)
+    low, high = _bounds(ahead)
     return np.asarray(np.exp(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _LEVELS)))
+
+
+def _bounds(ahead: Peaks) -> tuple[Doubles, Doubles]:
+    """[row] logarithms of the lowest and the highest level that is looked at."""
+    logs = np.where(ahead.weights > 0, ahead.logs, np.nan)
+    return np.fmin.reduce(logs, axis=1) + np.log(_LOWEST), np.fmax.reduce(logs, axis=1) + np.log(_HIGHEST)
 
 
 def _today(panel: ContainerPanel, policy: VerticalPolicy) -> Doubles:

@@ -6,10 +6,12 @@ Each resource of each container is sized alone; one that cannot be sized keeps w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
+from forecaster.domain.window import DAY
 from forecaster.domain.workload import ContainerSize, Resources, Risk
 from forecaster.vertical.sizing.beside_hpa import beside_hpa, sum_if_all, utilization_targets
 from forecaster.vertical.sizing.containers import OWN_DAYS
@@ -17,13 +19,15 @@ from forecaster.vertical.sizing.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
-    from datetime import timedelta
 
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
     from forecaster.vertical.sizing.beside_hpa import BesideHpa
     from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
 
+_YEAR = timedelta(days=365)
+_ROUNDED = 0.05
+"""OOM kills a year above one that are still said to be one."""
 _LEAST_CHANGE = 0.05
 """Smallest change of a pod's load, as a ratio, that is mentioned."""
 _BECAUSE = {
@@ -165,7 +169,15 @@ def clause(
     bound = over_request if over_limit is None else over_limit
     what = "it" if over_limit is None or over_limit == over_request else "its limit"
     risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
+    if mechanism is not Mechanism.CACHE and bound is not None:
+        risk += f": {_kills(bound, horizon)}"
     return f"{resource_amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
+
+
+def _kills(chance: float, horizon: timedelta) -> str:
+    """Return what the chance of a kill within the horizon means in a year."""
+    a_year = chance * (_YEAR / max(horizon, DAY))
+    return "at most one OOM kill a year" if a_year <= 1 + _ROUNDED else f"{a_year:.0f} OOM kills a year expected"
 
 
 def load_clause(ratio: float) -> str:

@@ -25,6 +25,7 @@ from forecaster.forecasting.shards import Shards
 from forecaster.horizontal.explain import explanation
 from forecaster.kube.client import ApiError
 from forecaster.store.history import HistorySettings
+from forecaster.vertical.sizing.memory import OOM_RAISE
 from tests.support.builders import GIB, NOON, after, minutes, workload
 from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_answers, steady
 
@@ -76,7 +77,7 @@ class TestQuiet:
         assert one.resources.resources.cpu_request == 1.0
         request = one.resources.resources.memory_request
         assert request is not None
-        assert 0.55 * GIB < request < 0.75 * GIB
+        assert request == pytest.approx(OOM_RAISE * 0.5 * GIB)
 
     def test_minutes_that_are_kept_for_longer_decide_nothing_else(self) -> None:
         """But for the gate, which reads all of them, decisions are made of the latest hours."""

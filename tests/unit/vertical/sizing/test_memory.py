@@ -17,6 +17,8 @@ POINTS = 288
 DAYS = 14
 GIB = 2.0**30
 POLICY = VerticalPolicy(change_price=0)
+PRICED = VerticalPolicy(change_price=0, oom_kills_a_year=366)
+"""Only the price of a kill decides."""
 
 
 def two_weeks(level: float | np.ndarray) -> np.ndarray:
@@ -80,12 +82,50 @@ class TestSteady:
         assert week.over_limit[0] > day.over_limit[0]
 
 
+class TestExpectedKills:
+    """What a site reliability engineer would sign: one OOM kill a year, and no peak that was seen kills again."""
+
+    NOISY = two_weeks(np.random.default_rng(1).lognormal(-1, 0.2, DAYS * POINTS))
+
+    @pytest.mark.parametrize("usage", [two_weeks(0.5), NOISY, days_ago(13, 1.5)])
+    def test_are_one_a_year_at_most(self, usage: np.ndarray) -> None:
+        assert sizes(usage).over_limit[0] * 365 <= 1
+
+    def test_are_told_where_half_as_much_again_as_the_highest_peak_does_not_do(self) -> None:
+        sized = sizes(days_ago(7, 1.5))
+        assert gib(sized) == pytest.approx(OOM_RAISE * 1.5)
+        assert sized.over_limit[0] * 365 > 1
+
+    def test_are_as_many_as_the_owner_states(self) -> None:
+        few, many = (sizes(self.NOISY, VerticalPolicy(oom_price=1, oom_kills_a_year=of)) for of in (0.1, 20))
+        assert few.over_limit[0] * 365 <= 0.1
+        assert 1 < many.over_limit[0] * 365 <= 20
+        assert gib(many) < gib(few)
+
+    def test_a_request_is_never_below_a_peak_of_the_whole_history(self) -> None:
+        sized = sizes(days_ago(13, 1.5), POLICY, memory_request=4.0, memory_limit=4.0)
+        assert 1.1 * 1.5 <= gib(sized) < 4.0
+
+    def test_an_owner_who_states_a_risk_pays_less(self) -> None:
+        stated = VerticalPolicy(oom_price=5, oom_kills_a_year=366, change_price=0)
+        assert gib(sizes(days_ago(13, 1.5), stated, memory_request=4.0, memory_limit=4.0)) < 1.0
+
+    def test_a_size_of_today_that_expects_no_more_stays(self) -> None:
+        first = gib(sizes(self.NOISY, VerticalPolicy()))
+        later = sizes(1.02 * self.NOISY, VerticalPolicy(), memory_request=first, memory_limit=first)
+        assert (gib(later), bool(later.kept[0])) == (pytest.approx(first), True)
+
+    def test_a_size_of_today_that_expects_more_is_raised_although_a_change_costs(self) -> None:
+        dear = VerticalPolicy(change_price=1e6)
+        assert gib(sizes(two_weeks(0.5), dear, memory_request=0.54, memory_limit=0.54)) > 0.6
+
+
 class TestWeeklyPeak:
     def test_is_remembered_after_six_quiet_days(self) -> None:
         assert gib(sizes(days_ago(7, 1.5))) >= 1.5
 
     def test_of_another_day_is_not_paid_for_today_for_ever(self) -> None:
-        assert gib(sizes(days_ago(13, 1.5), VerticalPolicy(oom_price=5, change_price=0))) < 1.0
+        assert gib(sizes(days_ago(13, 1.5), VerticalPolicy(oom_price=5, oom_kills_a_year=366, change_price=0))) < 1.0
 
 
 class TestLeak:
@@ -126,7 +166,7 @@ class TestLoad:
     def test_that_grows_takes_memory_along(self) -> None:
         """A tenth of a GiB per core: half as much load again at three cores is 0.15 GiB more."""
         given = seen(0.2 + 0.1 * self.CPU, cpu=self.CPU)
-        calm, growing = (memory_sizes(replace(given, growth=np.array([by])), POLICY) for by in (1.0, 1.5))
+        calm, growing = (memory_sizes(replace(given, growth=np.array([by])), PRICED) for by in (1.0, 1.5))
         assert gib(growing) - gib(calm) == pytest.approx(0.15, abs=0.06)
 
 
