@@ -6,18 +6,22 @@ import sys
 from typing import TYPE_CHECKING
 
 from deploy.generate import chart, grafana, roles, trait
+from deploy.generate.kustomized import DEPLOY
+from forecaster.config.text import settings_text
 from forecaster.resources.definitions import definitions_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+EXAMPLE = DEPLOY / "examples" / "settings.yaml"
 DEFINITIONS = chart.CHART / "definitions" / "definitions.yaml"
 
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
     checked = "--check" in arguments
-    first = roles.files() | grafana.files() | {DEFINITIONS: definitions_text()}  # the chart has them, too
+    policies = {DEFINITIONS: definitions_text(), EXAMPLE: settings_text()}
+    first = roles.files() | grafana.files() | policies  # the chart has them, too
     found = changed(first, checked=checked)
     made = chart.files() | trait.files()
     found += changed(made, checked=checked)

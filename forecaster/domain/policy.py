@@ -24,6 +24,8 @@ class PodCapacity(NamedTuple):
 
 PRICES = {"economy": 4.0, "standard": 9.0, "critical": 19.0}
 """Price of a missing pod in prices of an idle one, by class of availability."""
+MAX_AMOUNT = 10**15
+"""Largest amount that a policy may state in any unit: a petabyte, or as many requests a second."""
 QUANTILES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 """Quantiles of the peak that `forecaster tune` tries."""
 Mode: TypeAlias = Literal["observe", "publish", "floor", "scale"]
@@ -33,7 +35,9 @@ class PodAmount(Section):
     """What one pod should carry of a signal where no HPA states it."""
 
     signal: str = Field(description="Name of the signal: one of `signals`.")
-    amount: Annotated[Amount, Field(gt=0)] = Field(description="Amount for each pod, in the unit of the signal.")
+    amount: Annotated[Amount, Field(gt=0, le=MAX_AMOUNT)] = Field(
+        description="Amount for each pod, in the unit of the signal."
+    )
 
 
 class HorizontalPolicy(Section):
@@ -99,6 +103,7 @@ class HorizontalPolicy(Section):
     )
     window: Positive = Field(
         timedelta(minutes=3),
+        le=timedelta(hours=12),
         description="How long after the lead time the peak is looked for. Longer is paid in pods.",
     )
     sizing: Literal["quantile", "newsvendor"] = Field(
@@ -191,7 +196,7 @@ class HorizontalPolicy(Section):
         le=10,
         description="Target share of the CPU request where no HPA states one, in whole percent; ratio, 0.01–10.",
     )
-    requests_per_pod: Annotated[Amount, Field(ge=0.001)] | None = Field(
+    requests_per_pod: Annotated[Amount, Field(ge=0.001, le=MAX_AMOUNT)] | None = Field(
         None, description="Requests per second that one pod should serve where no HPA states it; none: not used."
     )
     pod_amounts: tuple[PodAmount, ...] = Field(
@@ -252,7 +257,9 @@ class PublishPolicy(Section):
         ),
     )
     last_for: Positive = Field(
-        timedelta(minutes=10), description="Age of its newest sample up to which a last value is repeated."
+        timedelta(minutes=10),
+        le=timedelta(days=1),
+        description="Age of its newest sample up to which a last value is repeated.",
     )
 
 
@@ -263,6 +270,7 @@ class RollbackPolicy(Section):
     limit: float | None = Field(
         None,
         ge=0,
+        le=MAX_AMOUNT,
         description="What that signal may be, e.g. 0.05. A change is taken back after which it is above, and above "
         "what it was. While it is not known it says nothing.",
     )
@@ -299,7 +307,9 @@ class Policy(Section):
         le=timedelta(hours=3),
         description="Known minutes of the last three hours that a forecast needs; with fewer, measured demand decides.",
     )
-    max_sample_age: Positive = Field(timedelta(minutes=5), description="An older newest sample is stale: hold.")
+    max_sample_age: Positive = Field(
+        timedelta(minutes=5), le=timedelta(days=1), description="An older newest sample is stale: hold."
+    )
     time_zone: TimeZone = Field(
         "UTC",
         description="Clock that the workload's users live by, a name of the IANA data base such as Europe/Berlin: "

@@ -31,7 +31,9 @@ class VerticalPolicy(Section):
         "`simple_limit`) or of crane, with their defaults; of what follows, limits and HPA then count.",
     )
     horizon: Positive = Field(
-        timedelta(days=1), description="How long the sizes must do: until the next chance to change them."
+        timedelta(days=1),
+        le=timedelta(days=31),
+        description="How long the sizes must do: until the next chance to change them.",
     )
     load_forecast: Literal["raise", "follow", "ignore"] = Field(
         "raise",
@@ -96,8 +98,8 @@ class VerticalPolicy(Section):
         description="Where an HPA acts on utilization of a request: keep the request, or change it together with the "
         "HPA's target, so that it still acts at the same load per pod.",
     )
-    min_cpu: Cores = Field(0.01, gt=0, description="Smallest CPU request, as `10m` or in cores.")
-    min_memory: Bytes = Field(16 * 2**20, gt=0, description="Smallest memory request, as `16Mi` or in bytes.")
+    min_cpu: Cores = Field(0.01, gt=0, le=1024, description="Smallest CPU request, as `10m` or in cores.")
+    min_memory: Bytes = Field(16 * 2**20, gt=0, le=2**50, description="Smallest memory request, as `16Mi` or in bytes.")
 
     @model_validator(mode="after")
     def _evicted_for_a_size(self) -> Self:

@@ -59,7 +59,7 @@ def definitions() -> tuple[Document, Document]:
         "description": "The workload that is meant, in the same namespace.",
         "required": ["name"],
         "properties": {
-            "apiVersion": {"type": "string", "default": "apps/v1", "description": "As an HPA has it."},
+            "apiVersion": {**name, "default": "apps/v1", "description": "As an HPA has it."},
             "kind": {**name, "default": "Deployment", "description": "Its kind."},
             "name": {**name, "description": "Its name."},
         },

@@ -165,9 +165,10 @@ def _of_amount(bounds: list[tuple[str, Any]]) -> Iterator[Schema]:
     written = "type(self) == int || isQuantity(self)"
     yield _rule(written, "must be a whole number or a quantity like 100m, 0.5 or 64Mi")
     for kind, bound in bounds:
-        above, word = NUMBERS["exclusiveMinimum" if kind == "gt" else "minimum"]
-        least = f"quantity(string(self)).compareTo(quantity('{bound:g}')) {above} 0"
-        yield _rule(f"!({written}) || {least}", f"must be {word} {bound:g}")
+        sign, word = NUMBERS[{"gt": "exclusiveMinimum", "ge": "minimum", "le": "maximum"}[kind]]
+        amount = f"{bound:.0f}" if bound == int(bound) else f"{bound:g}"
+        within = f"quantity(string(self)).compareTo(quantity('{amount}')) {sign} 0"
+        yield _rule(f"!({written}) || {within}", f"must be {word} {amount}")
 
 
 def _bounds(field: FieldInfo) -> Iterator[tuple[str, Any]]:
