@@ -16,10 +16,10 @@ import msgspec
 from benchmarks.procfs import rss_mib
 from benchmarks.record import record
 from benchmarks.watch import Listing, hpa, listed
-from forecaster.actuators.autoscalers import AutoscalerList, listed_autoscaler
-from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.floor.autoscalers import AutoscalerList, listed_autoscaler
+from forecaster.actuators.floor.plan import floor_plan
+from forecaster.actuators.floor.values import FloorOffer
 from forecaster.actuators.settings import FloorSettings
-from forecaster.actuators.values import FloorOffer
 from forecaster.app.effects import watched_autoscalers
 from forecaster.kube.client import decoder_of
 from forecaster.sources.live import LiveCluster

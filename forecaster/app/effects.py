@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.admitting import InitialActuator
-from forecaster.actuators.autoscalers import Autoscalers, autoscaler_of
-from forecaster.actuators.floor import released
+from forecaster.actuators.floor.actuator import FloorActuator
+from forecaster.actuators.floor.autoscalers import Autoscalers, autoscaler_of
+from forecaster.actuators.floor.plan import released
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import Concern, CycleNeighbours
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
-from forecaster.actuators.resize import undone as size_undone
-from forecaster.actuators.resizes import Resizes
-from forecaster.actuators.resizing import ResizeActuator
+from forecaster.actuators.resize.actuator import ResizeActuator
+from forecaster.actuators.resize.admitting import InitialActuator
+from forecaster.actuators.resize.plan import undone as size_undone
+from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.room import Rooms, Templates
-from forecaster.actuators.scale import undone
-from forecaster.actuators.scales import Scales
-from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.scale.actuator import ScaleActuator
+from forecaster.actuators.scale.plan import undone
+from forecaster.actuators.scale.scales import Scales
 from forecaster.app.compose import (
     election_of,
     policy_status_writer,
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.policy_statuses import PolicyStatusWriter
     from forecaster.actuators.statuses import StatusWriter
-    from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import AuditLog, LeftAlone, WriteRefusal
     from forecaster.app.live_facts import LiveFacts
     from forecaster.config.settings import Settings

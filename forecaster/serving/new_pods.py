@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.actuators.initial import AdmissionOutcome, AdmittedPod, admitted_pod
-from forecaster.actuators.resizes import resources_block
+from forecaster.actuators.resize.initial import AdmissionOutcome, AdmittedPod, admitted_pod
+from forecaster.actuators.resize.pods import resources_block
 from forecaster.kube.objects import Wire
 from forecaster.serving.reply import HttpReply, failure, success
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.actuators.autoscalers import BEFORE, MODE
+from forecaster.actuators.floor.autoscalers import BEFORE, MODE
 from forecaster.kube.lease import WRITE_SECONDS
 from tests.support.control_plane.acting import ActingReplica, apply_components
 from tests.support.control_plane.api import RefusedError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from forecaster.actuators.resizes import LABEL as RESIZED
-from forecaster.actuators.scales import LABEL as SCALED
+from forecaster.actuators.resize.pods import LABEL as RESIZED
+from forecaster.actuators.scale.scales import LABEL as SCALED
 from forecaster.app.effects import released_objects
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources

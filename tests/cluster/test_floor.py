@@ -14,9 +14,9 @@ import pytest
 import structlog
 import yaml
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.autoscalers import BEFORE, LABEL, MODE, Autoscalers
-from forecaster.actuators.values import Write, WrittenFloor
+from forecaster.actuators.floor.actuator import FloorActuator
+from forecaster.actuators.floor.autoscalers import BEFORE, LABEL, MODE, Autoscalers
+from forecaster.actuators.floor.values import Write, WrittenFloor
 from forecaster.actuators.writes import Change
 from forecaster.app.effects import actuators
 from forecaster.config.settings import parse

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from forecaster.actuators.resizes import BEFORE, LABEL, SIZE
+from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE
 from forecaster.app.answering import table_path
 from forecaster.app.effects import released_objects
 from forecaster.kube.client import ApiClient

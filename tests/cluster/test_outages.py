@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.actuators.autoscalers import BEFORE
-from forecaster.actuators.scales import BEFORE as COUNT_BEFORE
+from forecaster.actuators.floor.autoscalers import BEFORE
+from forecaster.actuators.scale.scales import BEFORE as COUNT_BEFORE
 from forecaster.kube.lease import VALID_SECONDS, WRITE_SECONDS
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.actuators.resizes import BEFORE, LABEL
+from forecaster.actuators.resize.pods import BEFORE, LABEL
 from forecaster.app.effects import released_objects
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason, Resize

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from forecaster.actuators.scales import BEFORE, LABEL
+from forecaster.actuators.scale.scales import BEFORE, LABEL
 from forecaster.domain.workload import WorkloadId
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError

@@ -22,8 +22,8 @@ import pytest
 import yaml
 
 from deploy.generate.kustomized import DEPLOY
-from forecaster.actuators.resizes import LABEL as RESIZED
-from forecaster.actuators.scales import LABEL as SCALED
+from forecaster.actuators.resize.pods import LABEL as RESIZED
+from forecaster.actuators.scale.scales import LABEL as SCALED
 from forecaster.app import telemetry
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.serve import build_service, state_directory, table_path

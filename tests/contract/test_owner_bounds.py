@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from forecaster.actuators import initial, limits, queue, rollback
+from forecaster.actuators import limits, queue, rollback
+from forecaster.actuators.resize import initial
 from forecaster.domain import event
 from forecaster.resources import annotations, schema
 from forecaster.serving import connection, new_pods

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.floor import floor_plan, released
+from forecaster.actuators.floor.plan import floor_plan, released
+from forecaster.actuators.floor.values import FloorOffer, WrittenFloor
 from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS
 from forecaster.actuators.settings import FloorSettings
-from forecaster.actuators.values import FloorOffer, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.builders import NOON
 from tests.support.carried import carried
 
 if TYPE_CHECKING:
-    from forecaster.actuators.floor import FloorPlan
+    from forecaster.actuators.floor.plan import FloorPlan
+    from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.limits import Memory
-    from forecaster.actuators.values import LiveAutoscaler
     from tests.support.carried import Carried
 
 NAMES = ("a", "b")

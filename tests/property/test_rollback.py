@@ -20,8 +20,8 @@ from forecaster.actuators.rollback import (
     watch_text,
     worse,
 )
-from forecaster.actuators.scale import CountOffer, remembered, scale_plan
-from forecaster.actuators.scales import WATCH_LABELS, WHY_MAX, watch_in, watch_labels
+from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan
+from forecaster.actuators.scale.scales import WATCH_LABELS, WHY_MAX, watch_in, watch_labels
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
 from tests.support.builders import NOON

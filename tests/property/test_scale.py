@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS
-from forecaster.actuators.scale import CountOffer, remembered, scale_plan, to_look_at, undone
+from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan, to_look_at, undone
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
 from tests.support.builders import NOON
@@ -19,7 +19,7 @@ from tests.support.scales import FakeScales, live_scale_of
 
 if TYPE_CHECKING:
     from forecaster.actuators.limits import Memory
-    from forecaster.actuators.scale import LiveScale, ScaleWrite
+    from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
     from tests.support.carried import Carried
 
 NAMES = ("a", "b")

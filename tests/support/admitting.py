@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.admitting import InitialActuator
-from forecaster.actuators.resizes import NamespaceRules
+from forecaster.actuators.resize.admitting import InitialActuator
+from forecaster.actuators.resize.pods import NamespaceRules
 from forecaster.actuators.settings import ActingSettings
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
@@ -27,7 +27,7 @@ from tests.support.recommendations import recommendation
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.actuators.resize import ResizablePod
+    from forecaster.actuators.resize.plan import ResizablePod
 
 Document = dict[str, Any]
 WEB = WorkloadId("shop", "Deployment", "web")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.values import LiveAutoscaler, Write
+from forecaster.actuators.floor.values import LiveAutoscaler, Write
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError, UnreachableError

@@ -15,9 +15,9 @@ from tests.support.fences import Fence, Log
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.actuators.floor import FloorPlan
+    from forecaster.actuators.floor.plan import FloorPlan
     from forecaster.actuators.room import TakeRoom
-    from forecaster.actuators.scale import ScalePlan
+    from forecaster.actuators.scale.plan import ScalePlan
     from forecaster.actuators.settings import LimitSettings
     from forecaster.actuators.writes import WriteRefusal
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from forecaster.actuators.autoscalers import Autoscalers
+from forecaster.actuators.floor.autoscalers import Autoscalers
 from forecaster.kube.client import ApiClient
 from tests.support.control_plane.acting import ActingReplica
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.autoscalers import Autoscalers
-from forecaster.actuators.floor import released
+from forecaster.actuators.floor.actuator import FloorActuator
+from forecaster.actuators.floor.autoscalers import Autoscalers
+from forecaster.actuators.floor.plan import released
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
-from forecaster.actuators.resize import undone as size_undone
-from forecaster.actuators.resizes import Resizes
-from forecaster.actuators.resizing import ResizeActuator
-from forecaster.actuators.scale import undone
-from forecaster.actuators.scales import Scales
-from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.resize.actuator import ResizeActuator
+from forecaster.actuators.resize.plan import undone as size_undone
+from forecaster.actuators.resize.pods import Resizes
+from forecaster.actuators.scale.actuator import ScaleActuator
+from forecaster.actuators.scale.plan import undone
+from forecaster.actuators.scale.scales import Scales
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.scale import LiveScale, ScaleWrite
+from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.floor import released
+from forecaster.actuators.floor.actuator import FloorActuator
+from forecaster.actuators.floor.plan import released
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
 from forecaster.actuators.settings import ActingSettings, FloorSettings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from forecaster.actuators.values import Write
+    from forecaster.actuators.floor.values import Write
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
 

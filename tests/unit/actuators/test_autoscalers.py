@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from forecaster.actuators.autoscalers import (
+from forecaster.actuators.floor.autoscalers import (
     BACK_OFF,
     BEFORE,
     EXPIRES,
@@ -19,8 +19,8 @@ from forecaster.actuators.autoscalers import (
     floor_event,
     listed_autoscaler,
 )
+from forecaster.actuators.floor.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.marks import LONG_AGO
-from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId
 from tests.support.autoscalers import live_hpa

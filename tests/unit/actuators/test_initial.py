@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.resizes import BEFORE, LABEL, SIZE
+from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE
 from forecaster.actuators.settings import ActingSettings
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.workload import Resources

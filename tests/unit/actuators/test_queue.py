@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from forecaster.actuators.floor.values import Write, WrittenFloor
 from forecaster.actuators.limits import MIN_FALLING, CycleLimits
 from forecaster.actuators.queue import RESUME_LASTS, WriteQueue
-from forecaster.actuators.scale import ScaleWrite
+from forecaster.actuators.scale.plan import ScaleWrite
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
-from forecaster.actuators.values import Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.kube.client import ApiError
 from tests.support.autoscalers import FakeAutoscalers, live_hpa

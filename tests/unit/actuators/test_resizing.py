@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.resize import ResizablePod, ResizeWrite
-from forecaster.actuators.resizing import ResizeActuator
+from forecaster.actuators.resize.actuator import ResizeActuator
+from forecaster.actuators.resize.plan import ResizablePod, ResizeWrite
 from forecaster.actuators.rollback import Health
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ActingSettings, ResizeSettings

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.autoscalers import applied, listed_autoscaler
-from forecaster.actuators.floor import floor_plan, released
+from forecaster.actuators.floor.actuator import FloorActuator
+from forecaster.actuators.floor.autoscalers import applied, listed_autoscaler
+from forecaster.actuators.floor.plan import floor_plan, released
+from forecaster.actuators.floor.values import FloorOffer
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.rollback import WATCH, Health, RolledBack, Watched, watch_of, watch_text
-from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
-from forecaster.actuators.values import FloorOffer
 from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies

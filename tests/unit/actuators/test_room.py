@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.floor.plan import floor_plan
+from forecaster.actuators.floor.values import FloorOffer, WrittenFloor
 from forecaster.actuators.limits import PODS_A_WORKLOAD, CycleLimits
 from forecaster.actuators.room import Rooms, Surroundings, room
-from forecaster.actuators.scale import CountOffer, remembered, scale_plan
+from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan
 from forecaster.actuators.settings import FloorSettings, ScaleSettings
-from forecaster.actuators.values import FloorOffer, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
@@ -31,7 +31,7 @@ from tests.support.scales import live_scale_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.actuators.values import LiveAutoscaler
+    from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.domain.workload import WorkloadId
     from tests.support.carried import Carried
 

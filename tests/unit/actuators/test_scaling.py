@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.scale import ScaleWrite, undone
-from forecaster.actuators.scales import BACK_OFF, BEFORE, LABEL, Object, live_scale
-from forecaster.actuators.scaling import ScaleActuator
+from forecaster.actuators.scale.actuator import ScaleActuator
+from forecaster.actuators.scale.plan import ScaleWrite, undone
+from forecaster.actuators.scale.scales import BACK_OFF, BEFORE, LABEL, Object, live_scale
 from forecaster.actuators.settings import ActingSettings, ScaleSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 import structlog
 
-from forecaster.actuators.acting import FloorActuator
-from forecaster.actuators.autoscalers import BEFORE, EXPIRES, LABEL, listed_autoscaler
-from forecaster.actuators.values import WrittenFloor
+from forecaster.actuators.floor.actuator import FloorActuator
+from forecaster.actuators.floor.autoscalers import BEFORE, EXPIRES, LABEL, listed_autoscaler
+from forecaster.actuators.floor.values import WrittenFloor
 from forecaster.app.effects import actuators, watched_autoscalers
 from forecaster.config.settings import parse
 from forecaster.domain.window import Inventory, StartedPod

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from forecaster.actuators.resizes import resources_block
-from forecaster.actuators.resizing import sizes_wanted
+from forecaster.actuators.resize.actuator import sizes_wanted
+from forecaster.actuators.resize.pods import resources_block
 from forecaster.actuators.writes import LeftAlone, RefusalReason
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.report import Effected
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.resize import ResizablePod, Sizes
-    from forecaster.actuators.resizes import NamespaceRules
+    from forecaster.actuators.resize.plan import ResizablePod, Sizes
+    from forecaster.actuators.resize.pods import NamespaceRules
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
     from forecaster.domain.decision import Recommendation

@@ -24,7 +24,7 @@ from forecaster.actuators.marks import (
     unmarked,
 )
 from forecaster.actuators.rollback import WATCH, RolledBack, watch_of, watch_text
-from forecaster.actuators.scale import LiveScale, ScaleWrite
+from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError

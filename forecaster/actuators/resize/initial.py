@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.resize import Resized, sizes_text
-from forecaster.actuators.resizes import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
+from forecaster.actuators.resize.plan import Resized, sizes_text
+from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from forecaster.actuators.resize import ResizablePod, Sizes
+    from forecaster.actuators.resize.plan import ResizablePod, Sizes
     from forecaster.publish.new_pods import NewPods, NewPodSize
 
 Document = dict[str, Any]

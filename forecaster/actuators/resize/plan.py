@@ -11,8 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forecaster.actuators.eviction import EvictionTerms, no_restart, one_each, waits
 from forecaster.actuators.limits import Move
+from forecaster.actuators.resize.eviction import EvictionTerms, no_restart, one_each, waits
 from forecaster.actuators.room import admitted
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text

@@ -11,6 +11,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.limits import Memory, Seen, looked
 from forecaster.actuators.rollback import (
     RolledBack,
@@ -20,7 +21,6 @@ from forecaster.actuators.rollback import (
     watch_after,
     why_worse,
 )
-from forecaster.actuators.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 

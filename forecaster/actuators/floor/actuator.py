@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from forecaster.actuators.floor import floor_plan
+from forecaster.actuators.floor.plan import floor_plan
+from forecaster.actuators.floor.values import FloorOffer, Write
 from forecaster.actuators.limits import CycleLimits
 from forecaster.actuators.rollback import UNKNOWN, looked_since, unseen
 from forecaster.actuators.room import no_quotas
-from forecaster.actuators.values import FloorOffer, Write
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.publish.offer import FORECAST
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.limits import Memory
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.rollback import HealthAt
     from forecaster.actuators.room import Rooms
     from forecaster.actuators.settings import FloorSettings
-    from forecaster.actuators.values import LiveAutoscaler
     from forecaster.actuators.writes import ClusterWrite
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected

@@ -21,7 +21,7 @@ from forecaster.actuators.marks import (
     patiently,
     unmarked,
 )
-from forecaster.actuators.resize import ResizablePod, Resized, ResizeWrite, sizes_text
+from forecaster.actuators.resize.plan import ResizablePod, Resized, ResizeWrite, sizes_text
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from forecaster.actuators.marks import EventObject
-    from forecaster.actuators.resize import Sizes
+    from forecaster.actuators.resize.plan import Sizes
     from forecaster.kube.client import ApiClient
     from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements

@@ -8,10 +8,10 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from forecaster.actuators.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
 from forecaster.actuators.queue import read_each
-from forecaster.actuators.resize import ResizeWrite, occupied, resize_plan
+from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
+from forecaster.actuators.resize.plan import ResizeWrite, occupied, resize_plan
 from forecaster.actuators.rollback import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.domain.decision import Resize
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
-    from forecaster.actuators.resize import ResizablePod, Sizes
+    from forecaster.actuators.resize.plan import ResizablePod, Sizes
     from forecaster.actuators.rollback import Health, HealthAt
     from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings

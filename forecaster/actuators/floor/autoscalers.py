@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forecaster.actuators.floor.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.marks import (
     LONG_AGO,
     EventKind,
@@ -20,7 +21,6 @@ from forecaster.actuators.marks import (
     unmarked,
 )
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
-from forecaster.actuators.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds

@@ -1,0 +1,1 @@
+"""Floors: `minReplicas` of HPAs, raised ahead of need and given back: a plan, its objects, and their requests."""
