@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.fleet_decisions import Context, FleetDecisions
-from forecaster.cycle.forecasts import Asked, columns_of
+from forecaster.cycle.forecasts import ForecastRequest, columns_of
 from forecaster.cycle.observed import Observed
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
@@ -81,8 +81,8 @@ class Decider:
         quantile = np.full(len(rows.ids), 0.5)
         for group in rows.standing.groups:
             quantile[group.positions] = group.policy.quantile
-        asked = Asked(quantile, seasonal, now.timestamp(), names)
-        return {signal: columns_of(signal, forecasts, rows, asked) for signal in rows.standing.driven}
+        request = ForecastRequest(quantile, seasonal, now.timestamp(), names)
+        return {signal: columns_of(signal, forecasts, rows, request) for signal in rows.standing.driven}
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Return the positions of the rows in the state that is open for this cycle."""

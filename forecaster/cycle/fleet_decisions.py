@@ -39,13 +39,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.sizing.pod import SizeCache
 
 
-class Place(NamedTuple):
-    """Position of a workload: its group, and its row in that group."""
-
-    group: int
-    row: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
     """What records of rows are made of beside the numbers of their decisions."""
@@ -71,10 +64,8 @@ class FleetDecisions(DecidedRows):
         count = len(workloads)
         current = np.fromiter((workload.replicas for workload in workloads), np.int64, count)
         replicas, reason = current.copy(), np.full(count, DOWN, np.int8)
-        self._group, self._row = np.zeros(count, np.intp), np.zeros(count, np.intp)
-        for number, (positions, decided) in enumerate(groups):
+        for positions, decided in groups:
             replicas[positions], reason[positions] = decided.replicas, decided.reason
-            self._group[positions], self._row[positions] = number, np.arange(len(positions))
         numbers = with_texts(numbers_of(current, replicas, reason, groups), groups, context)
         super().__init__(at, workloads, numbers)
         self.groups, self._context = groups, context
@@ -85,10 +76,6 @@ class FleetDecisions(DecidedRows):
         """[row] the same number while it is the same choice of a size for the same row; both are kept alive here."""
         pairs = zip(self._sizings, self._context.rows.standing.rows, strict=True)
         return np.fromiter((id(sizing) ^ (id(row) << 1) for sizing, row in pairs), np.int64, len(self))
-
-    def place(self, index: int) -> Place:
-        """Return the group and row of a workload."""
-        return Place(int(self._group[index]), int(self._row[index]))
 
     def resources(self, index: int) -> Resize | Hold:
         """Return what was decided about the resources of one workload; held with the reason where it cannot be made."""

@@ -145,8 +145,8 @@ class Columns(NamedTuple):
     """Position of the encoded `Outlook` in the names of the cycle: what is said of the forecast."""
 
 
-class Asked(NamedTuple):
-    """How forecasts are asked for in a cycle, and where what is said of them is named."""
+class ForecastRequest(NamedTuple):
+    """Quantiles, rows and instant of the forecasts of a cycle, and the names to which their texts go."""
 
     quantile: Floats
     """[row] quantile of the policy."""
@@ -157,26 +157,26 @@ class Asked(NamedTuple):
     names: Names
 
 
-def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, asked: Asked) -> Columns:
+def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: ForecastRequest) -> Columns:
     """Return one signal as columns."""
     standing, seen = rows.standing, forecasts.latest[signal]
     at = positions(seen.row, rows.ids)
     measured, unseen, age = _measured(seen, at, standing.max_sample_age)
     known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
-    said = OutlookCodes(asked.names, len(rows.ids))
-    level, whys = _levels(signal, forecasts, rows, asked.quantile)
+    said = OutlookCodes(request.names, len(rows.ids))
+    level, whys = _levels(signal, forecasts, rows, request.quantile)
     for span, peaks in forecasts.peaks.get(signal, {}).items():
         members = standing.spans.get(span)
         if members is None:
             continue
         places = peaks.rows_of([rows.ids[row] for row in members.tolist()])
         _lay(quantiles, members, peaks.values, places)
-        said.of_peaks(members, places, peaks, asked.now)
+        said.of_peaks(members, places, peaks, request.now)
         said.remark({row: why for row, why in whys.items() if rows.rows[row].span == span})
-        chosen = [row for row in asked.seasonal if rows.rows[row].span == span]
+        chosen = [row for row in request.seasonal if rows.rows[row].span == span]
         _lay_day_ago(quantiles, chosen, forecasts.day_ago[signal], peaks, rows.ids)
-        said.of_day_ago(chosen, np.isnan(quantiles[0]), peaks, asked.now)
+        said.of_day_ago(chosen, np.isnan(quantiles[0]), peaks, request.now)
     short = known < standing.least_history
     quantiles[:, short] = np.nan
     said.of_short(np.flatnonzero(short), known, standing.least_history)
