@@ -30,7 +30,7 @@ _LOWEST, _HIGHEST = 0.7, 3.0
 """The levels looked at lie between these multiples of the lowest and the highest past peak."""
 YEAR_DAYS = 365.0
 _HALVINGS = 12
-"""Of the span of levels, to find a level to a thousandth."""
+"""Times that the span of levels is halved; it finds a level to a thousandth."""
 RISK_STATED = 1.0
 """Expected OOM kills a year above which the owner has stated a risk; up to it no observed peak may kill again."""
 PEAK_MARGIN = 1.1
