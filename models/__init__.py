@@ -43,6 +43,7 @@ from .named import imported, parsed_name, with_settings
 from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
+from .regressions import Boosting, PooledLinear
 from .ridge import Ridge
 from .seasonal_naive import LastValue, SeasonalNaive
 from .stl import Stl
@@ -54,10 +55,12 @@ if TYPE_CHECKING:
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
     "autoreg-fourier": AutoregFourier,
+    "boosting": Boosting,
     "ets": Ets,
     "hour-of-week": HourOfWeek,
     "last-value": LastValue,
     "nearest-day": NearestDay,
+    "pooled-linear": PooledLinear,
     "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": SeasonalNaive,
@@ -90,6 +93,7 @@ __all__ = [
     "DAY",
     "Adaptive",
     "AutoregFourier",
+    "Boosting",
     "Calendar",
     "ContractError",
     "Ets",
@@ -108,6 +112,7 @@ __all__ = [
     "Panel",
     "PanelError",
     "Peak",
+    "PooledLinear",
     "Prior",
     "Provenance",
     "QuestionError",
