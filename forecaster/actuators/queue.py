@@ -145,6 +145,8 @@ class WriteQueue:
         Of `unseen` workloads, which were not looked at this time, what lasted at their last look still does.
         """
         found = Round(now, limits, take, meanwhile or {}, list(refusals))
+        unread = [one.message for one in refusals if isinstance(one.subject, Unread)]
+        found.failures += unread[:SHOWN]
         outcomes: Counter[tuple[str, str]] = Counter()
         done: Counter[tuple[str, str]] = Counter()
         for write, error in self.carried_out(cluster, self._braked(writes, found), found):
