@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import msgspec
 
 from forecaster.domain.amounts import duration_text
+from forecaster.domain.event import YEARS
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -104,8 +105,6 @@ MOST_DOUBLED = 17
 """Doublings after which a hold of a second is longer than the longest."""
 WATCH_MAX = 1024
 """Longest text of the annotation, which any owner of the object may write; ours is a tenth of it."""
-YEARS = range(2000, 2200)
-"""Years in which an instant of the annotation may lie: arithmetic on others may leave what a datetime can hold."""
 
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]

@@ -141,7 +141,7 @@ class Fence(Protocol):
     fault: str
     paused: bool
     resumed_at: datetime | None
-    """When a person last said that a braked fleet may go down."""
+    """Instant of the last `forecaster resume`, which lets a braked fleet go down."""
 
     def valid(self) -> bool:
         """Whether this replica may write now."""

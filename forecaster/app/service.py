@@ -189,7 +189,7 @@ class Schedule:
         self._late = 0
         self._patience, self._give_up, self._seconds = patience, give_up, seconds
         self._began: float | None = None
-        """When the running job began, in seconds of a clock for durations; None between two jobs."""
+        """Start of the running job, in seconds of a clock for durations; None between two jobs."""
         self._idle = threading.Event()
         self._idle.set()
         self._job = job

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from forecaster.domain.window import SECOND
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.lead_time import (
     MAX_LEAD_TIME,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 UNWATCHED = ScaleUpWatch()
 NO_WORKLOAD = WorkloadId("", "", "")
-SECOND = timedelta(seconds=1)
 LONGEST_BLINK = 3
 """Intervals between two looks up to which what happened in between is still timed."""
 

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field
 
+from forecaster.domain.window import DAY, SECOND
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Key = TypeVar("Key")
-NAME_MAX = 64
+ZONE_NAME_MAX = 64
 """Longest name of a time zone that is read; the longest of the data base has 32 characters."""
-DAY = timedelta(days=1)
-SECOND = timedelta(seconds=1)
 
 
 def known_zone(name: str) -> str:
@@ -32,7 +32,7 @@ def known_zone(name: str) -> str:
     return name
 
 
-TimeZone = Annotated[str, Field(max_length=NAME_MAX), AfterValidator(known_zone)]
+TimeZone = Annotated[str, Field(max_length=ZONE_NAME_MAX), AfterValidator(known_zone)]
 
 
 def zones_beside_utc(zones: Iterable[tuple[Key, str]]) -> dict[Key, str]:

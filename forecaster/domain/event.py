@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 SUNDAY = 7
-YEARS = 2000, 2200
+YEARS = range(2000, 2200)
 """Years of single events: at the ends of the calendar, arithmetic with a lead time or a time zone would fail."""
 MAX_REPLICAS = 100_000
 """Replicas that a policy may state: of no workload are there more in the largest clusters that are known."""
@@ -178,8 +178,8 @@ class ScheduledEvent(BaseModel):
             raise ValueError("an event has either start and end, or cron and duration")
         if self.start is not None and self.end is not None and self.end <= self.start:
             raise ValueError("end must be after start")
-        if any(at is not None and not YEARS[0] <= at.year < YEARS[1] for at in (self.start, self.end)):
-            raise ValueError(f"start and end lie in the years {YEARS[0]} to {YEARS[1] - 1}")
+        if any(at is not None and at.year not in YEARS for at in (self.start, self.end)):
+            raise ValueError(f"start and end lie in the years {YEARS[0]} to {YEARS[-1]}")
         if (self.replicas is None) == (not self.freeze):
             raise ValueError("an event has either replicas or freeze: true")
         return self

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
 
 
+SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)
 HOUR = timedelta(hours=1)

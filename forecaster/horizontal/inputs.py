@@ -134,7 +134,7 @@ class PolicyColumns:
 
     @cached_property
     def in_use(self) -> frozenset[str]:
-        """Numbers that are above zero in some row: a clamp whose number is nowhere stated has nothing to do."""
+        """Numbers that are above zero in some row: a clamp without a stated number has nothing to do."""
         return frozenset(name for name, column in self.numbers.items() if (column > 0.0).any())
 
     @cached_property

@@ -69,7 +69,7 @@ class Lease(Wire, frozen=True):
 
     @property
     def resumed_at(self) -> datetime | None:
-        """When a person last said that a braked fleet may go down; None where the annotation is no instant."""
+        """Instant of the last `forecaster resume`; None where the annotation is no instant."""
         try:
             at = datetime.fromisoformat(self.metadata.annotations.get(RESUMED_ANNOTATION, ""))
             return at.astimezone(UTC) if at.tzinfo else None
@@ -155,7 +155,7 @@ class Election:
     """Why the Lease could not be read or written at the last step."""
     paused: bool = False
     resumed_at: datetime | None = None
-    """When a person last said that a braked fleet may go down."""
+    """Instant of the last `forecaster resume`, which lets a braked fleet go down."""
     tell_pause: PauseNews = unheard
     """Hears at each look at the Lease whether writes are paused."""
     leader: Leader | None = None

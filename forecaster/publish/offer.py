@@ -61,7 +61,7 @@ class DecidedColumns(Table):
     current: Counts = column("q", 0, published=True)
     """`spec.replicas`."""
     recommended: Counts = column("q", NO_COUNT, published=True)
-    """With stabilization and bounds; `NO_COUNT` where the count is held."""
+    """Count with stabilization and bounds; `NO_COUNT` where the count is held."""
     acting: Flags = column("?", empty=False)
     """Whether the forecast has its say."""
     reactive: Counts = column("q", 0)

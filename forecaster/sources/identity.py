@@ -56,7 +56,7 @@ class Keys(NamedTuple):
     key_id: str
     secret: str
     token: str = ""
-    """Of temporary credentials."""
+    """Session token of temporary credentials; empty for lasting ones."""
 
 
 class Lease(NamedTuple, Generic[Value]):

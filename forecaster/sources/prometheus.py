@@ -122,7 +122,7 @@ class PrometheusSource:
         self._named = {one: _containers_of(inventory, one) for one in OF_CONTAINER.values()}
 
     def cluster_identity(self, at: datetime) -> tuple[frozenset[str], frozenset[str]]:
-        """By what a cluster is told from others: when its kube-system was created, and Prometheus' external labels.
+        """Identity of a cluster: the creation of its kube-system, and Prometheus' external labels.
 
         Each set is empty where it is not known. Labels that tell replicas of one Prometheus apart are left out.
         """

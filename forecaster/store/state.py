@@ -33,7 +33,7 @@ FOREIGN = "of-another-cluster"
 
 
 class ClusterIdentity(msgspec.Struct, frozen=True):
-    """By what one cluster is told from others; empty where it is not known."""
+    """Identity of the cluster; empty where it is not known."""
 
     created: frozenset[str] = frozenset()
     """Instants at which kube-system was created, seconds since 1970: one for each cluster that the source describes."""

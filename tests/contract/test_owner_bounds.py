@@ -17,13 +17,13 @@ TABLE = SECURITY.read_text(encoding="utf-8").partition("### What an owner can wr
 ROWS = [line for line in TABLE.splitlines() if line.startswith("| ")][1:]
 BOUNDS = {
     "annotations": (f"{annotations.NAMES_MAX} names", f"{annotations.VALUE_MAX} characters"),
-    "our marks": (f"{rollback.WATCH_MAX:,} characters", f"{rollback.YEARS[0]}–{rollback.YEARS[-1]}"),
+    "our marks": (f"{rollback.WATCH_MAX:,} characters", f"{event.YEARS[0]}–{event.YEARS[-1]}"),
     "a PredictiveAutoscaler": (
         f"lists of {schema.MOST_ITEMS}",
         f"texts of {schema.MOST_CHARACTERS} characters",
         f"counts up to {event.MAX_REPLICAS:,}",
     ),
-    "events": (f"{event.MAX_EVENTS} for a workload", f"{event.YEARS[0]}–{event.YEARS[1] - 1}"),
+    "events": (f"{event.MAX_EVENTS} for a workload", f"{event.YEARS[0]}–{event.YEARS[-1]}"),
     "a workload": (f"{limits.PODS_A_WORKLOAD:,} pods",),
     "a webhook": (f"{queue.MAX_FAILED_AGAIN} that failed", f"{queue.MAX_TROUBLE} writes without an answer"),
     "new pods": (

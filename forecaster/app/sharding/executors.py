@@ -1,4 +1,4 @@
-"""Where shards are run: what every executor promises, and the one that runs them in this process."""
+"""Executors of shards: what each promises, and the one that runs them in this process."""
 
 from __future__ import annotations
 

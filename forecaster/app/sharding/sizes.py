@@ -70,7 +70,7 @@ class KeptSizes:
             self.ids, self.told = ids, [None if row < 0 else self.told[row] for row in before]
 
     def take(self, rows: Sequence[int], sizes: ShardSizes) -> None:
-        """Take over the sizes of a shard, whose workloads are in these rows."""
+        """Take over the sizes of a shard; its workloads are in these rows."""
         for place, resources in zip(*sizes, strict=True):
             before = self.told[rows[place]]
             sized = before.sized if before and before.resources == resources else next(self.numbers)
