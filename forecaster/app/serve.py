@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
     from forecaster.store.settings import StateSettings
 
+IDENTITY_SECONDS = 10.0
+"""Seconds that a start waits to learn which cluster its Prometheus belongs to."""
 IN_SHARDS = "the histories that nodes are forecast from are with workers; `forecaster nodes` reads them itself"
 """Why a fleet in shards has no node pools."""
 
@@ -276,13 +278,26 @@ def bind_state(directory: Path, source: Source, now: datetime, log: telemetry.Lo
     prometheus = source.source if isinstance(source, LiveSource) else source
     if not isinstance(prometheus, PrometheusSource):
         return
+    identity = identity_within(IDENTITY_SECONDS, partial(prometheus.cluster_identity, now))
+    if identity is None:
+        log.warning("state_not_bound", error=f"Prometheus did not tell its cluster within {IDENTITY_SECONDS:g} s")
+        return
     try:
-        why = claim_state(directory, ClusterIdentity(*prometheus.cluster_identity(now)))
+        why = claim_state(directory, identity)
     except StoreError as error:
         log.warning("state_not_bound", error=str(error))
         return
     if why:
         log.warning("state_of_another_cluster", why=why, moved_to=str(directory / FOREIGN))
+
+
+def identity_within(seconds: float, ask: Callable[[], tuple[frozenset[str], frozenset[str]]]) -> ClusterIdentity | None:
+    """Return what `ask` answers, None while it does not: a silent Prometheus must not keep the service from ending."""
+    answers: list[ClusterIdentity] = []
+    thread = threading.Thread(target=lambda: answers.append(ClusterIdentity(*ask())), name="identity", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return answers[0] if answers else None
 
 
 def never_unjudged(_: WorkloadId) -> bool:

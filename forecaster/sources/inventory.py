@@ -90,8 +90,13 @@ def inventory_of(
     ready: Mapping[WorkloadId, float],
     specified: Specifications,
     kinds: Collection[str],
+    *,
+    narrowed: bool = False,
 ) -> Inventory:
-    """Every workload of these kinds, with the pods that were asked for and those that are ready."""
+    """Every workload of these kinds, with the pods that were asked for and those that are ready.
+
+    That there is none is a fault, unless the questions were `narrowed` to some names.
+    """
     known = [one for one in sorted(replicas) if one.kind in kinds]
     workloads = tuple(
         Workload(
@@ -108,7 +113,7 @@ def inventory_of(
     partly = {one.id: specified.untold or specified.partly.get(one.id, "") for one in workloads}
     silent = [f"{one.kind} {one}: no series tells its ready replicas; left out" for one in known if one not in ready]
     remedy = "see whether kube-state-metrics is scraped, and which namespaces and labels queries.* select"
-    nothing = () if known else (f"{NOTHING_LISTED}{', '.join(sorted(kinds))}; {remedy}",)
+    nothing = () if known or narrowed else (f"{NOTHING_LISTED}{', '.join(sorted(kinds))}; {remedy}",)
     faults = (*nothing, *specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
     return Inventory(at, workloads, faults, {id_: why for id_, why in partly.items() if why})
 

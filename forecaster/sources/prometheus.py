@@ -112,7 +112,7 @@ class PrometheusSource:
 
         replicas, ready = counts("replicas"), counts("ready_replicas")
         specified = self._rotation.specifications(at, replicas, ask, lambda: self._facts_time.is_over(at))
-        inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds)
+        inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds, narrowed=self._queries.narrowed)
         inventory = replace(inventory, partial=partial[0] if partial else "")
         self.follow(inventory)
         return inventory

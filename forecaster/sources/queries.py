@@ -53,6 +53,7 @@ class Queries(BaseModel):
 
     _own: Mapping[str, SignalSettings] = PrivateAttr(default_factory=dict)
     _names: str = PrivateAttr(default="")
+    _narrowed: bool = PrivateAttr(default=False)
 
     preset: Literal["raw", "recorded"] = Field(
         "raw",
@@ -212,9 +213,15 @@ class Queries(BaseModel):
             self.namespaces == ".+" or (literal and re.fullmatch(self.namespaces, namespace) is not None)
         )
         queries = self.model_copy(update={"namespaces": promql.expression_of(namespace)} if narrower else {})
+        queries._narrowed = True  # noqa: SLF001  its own
         if name != "*" and set(self.kinds) <= promql.NAMED_BY_OWNER:
             queries._names = promql.expression_of(name)  # noqa: SLF001  its own
         return queries
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether these queries are about some names only: that nothing answers is no fault of the source."""
+        return self._narrowed
 
     def is_own(self, name: str) -> bool:
         """Whether a query is that of a signal of the settings."""

@@ -99,9 +99,11 @@ class BrokenSizes(PodSizes):
         return None if id_.name == "bad" else PodSizes.of(self, id_)  # type: ignore[return-value]
 
 
-def test_an_exception_in_the_record_of_a_row_holds_that_row() -> None:
+def test_an_exception_in_the_size_of_a_row_holds_its_size_and_nothing_else() -> None:
     stage = CycleOnFakes(good("web", 2.0), good("bad", 2.0))
     stage.cycle.sizes = BrokenSizes()
     outcome = stage.run(NOON)
-    assert named(outcome, "bad").replicas.reason is Reason.FAILED
-    assert named(outcome, "web").replicas.reason is not Reason.FAILED
+    bad, web = (named(outcome, name) for name in ("bad", "web"))
+    assert bad.resources.reason is Reason.FAILED
+    assert bad.replicas == web.replicas
+    assert web.resources.reason is not Reason.FAILED

@@ -67,7 +67,7 @@ class Story:
                 self.server.kill_at = len(self.server.requests) + later
 
     def owner_sets(self, namespace: str, count: int) -> None:
-        """The owner applies a count; one that is there already claims nothing."""
+        """The owner applies a count, and the pods follow; one that is there already claims nothing."""
         one = self.server.objects[path_of(self.mode, namespace)]
         field = "minReplicas" if self.mode == "floor" else "replicas"
         if one["spec"][field] == count:
@@ -75,6 +75,8 @@ class Story:
         at = NOON + timedelta(seconds=len(self.server.requests))
         claim = {"manager": OWNER, "operation": "Update", "time": at.isoformat()}
         one["spec"][field] = count
+        if self.mode == "scale":
+            one["status"]["replicas"] = count
         one["metadata"]["managedFields"] = [claim | {"fieldsV1": {"f:spec": {f"f:{field}": {}}}}]
         one["metadata"]["resourceVersion"] = str(int(one["metadata"]["resourceVersion"]) + 1)
 
