@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING
 
@@ -81,10 +80,7 @@ class EffectMetrics:
     """What is done to the cluster."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._leading = Gauge(
-            "forecaster_leader", "1 for the replica that writes, 0 for others; NaN where none is to.", registry=registry
-        )
-        self._leading.set(math.nan)
+        self._leading = Gauge("forecaster_leader", "1 for the replica that writes, 0 for others.", registry=registry)
         self._states = {
             "floor": Gauge(
                 "forecaster_floors", "HPAs whose floor is raised, or refused, by why.", ["state"], registry=registry
@@ -133,7 +129,7 @@ class EffectMetrics:
 
     def record(self, effected: Mapping[str, Effected]) -> None:
         """Count the writes of one more cycle."""
-        self._leading.set(any(one.leading for one in effected.values()) if effected else math.nan)
+        self._leading.set(any(one.leading for one in effected.values()))
         for gauge in self._states.values():
             gauge.clear()
         for name, one in effected.items():
