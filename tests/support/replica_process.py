@@ -54,7 +54,7 @@ class FastSchedule:
 
     clock: FastClock
 
-    def __init__(self, job: Callable[[], None], *, interval: timedelta, delay: timedelta) -> None:
+    def __init__(self, job: Callable[[], None], *, interval: timedelta, delay: timedelta, **_watched: object) -> None:
         self._job, self._interval, self._delay = job, interval, delay
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
