@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,10 +79,7 @@ def test_a_replay_of_a_bundle_has_its_hpas_and_policies(week: Path) -> None:
     assert traces.bundled(week).workloads[0].autoscaler is not None
     done = run("replay", "--export", str(week), "shop/search", "--length", "2h", "--every", "30", "--no-cache")
     assert done.exit_code == 0, done.output
-    span = re.search(r"1 workload, (.{16}) to (.{16}) UTC", " ".join(done.output.split()))
-    assert span, done.output
-    begin, until = map(datetime.fromisoformat, span.groups())
-    assert until - begin == timedelta(hours=2)
+    assert "1 workload over 2 h" in done.output
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
