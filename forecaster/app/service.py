@@ -105,8 +105,12 @@ class Service:
     def give_up(self, running: timedelta) -> None:
         """End the process at once: a cycle that hangs holds the Lease and every later cycle, and cannot be stopped.
 
-        What starts the process again goes on from the state that was saved.
+        What starts the process again goes on from the state that was saved. The first cycle reads the history whatever
+        it takes; ended in it, each next process would begin the same reading anew.
         """
+        if self.report is None:
+            self.log.warning("first_cycle_slow", running=running)
+            return
         self.log.critical("cycle_stuck", running=running, stuck_after=self.settings.stuck_after)
         self.end(EXIT_STUCK)
 

@@ -74,7 +74,18 @@ def test_an_object_of_the_cluster_that_matches_nothing_is_told_when_it_comes() -
 
 def test_a_cycle_that_hangs_ends_the_process_with_a_code_of_its_own() -> None:
     codes, log = list[int](), Log()
-    service = Service(Scripted(), CycleSettings(), Metrics("0"), (), log, end=codes.append)  # type: ignore[arg-type]
+    cycle, clock = Scripted((workload("web"),)), NOON + timedelta(seconds=6)
+    service = Service(cycle, CycleSettings(), Metrics("0"), (), log, clock=lambda: clock, end=codes.append)  # type: ignore[arg-type]
+    service.tick()
     service.give_up(timedelta(minutes=16))
     assert codes == [EXIT_STUCK]
-    assert log.warnings == [("cycle_stuck", None)]
+    assert ("cycle_stuck", None) in log.warnings
+
+
+def test_the_first_cycle_may_read_the_history_for_as_long_as_it_takes() -> None:
+    """Ended in it, each next process would begin the same reading anew."""
+    codes, log = list[int](), Log()
+    service = Service(Scripted(), CycleSettings(), Metrics("0"), (), log, end=codes.append)  # type: ignore[arg-type]
+    service.give_up(timedelta(minutes=16))
+    assert codes == []
+    assert log.warnings == [("first_cycle_slow", None)]
