@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.bench.accuracy import quantiles_of
 from benchmarks.bench_learned import BenchLearned
 from benchmarks.bench_policy import BenchPolicy
 from models import Panel, create
@@ -50,12 +51,7 @@ class BenchForecaster:
         step = timedelta(seconds=step_seconds)
         start = datetime.fromtimestamp(max(ends), UTC) - length * step
         panel = Panel.cleaned(values, start, step, [str(i) for i in range(len(histories))])
-        fitted = self.model.fit(panel)
-        forecast = fitted.forecast(horizon, levels)
-        out = np.zeros((len(histories), len(levels), horizon))
-        rows = forecast.provenance.rows(panel.keys)
-        out[rows >= 0] = forecast.values[rows[rows >= 0]]
-        return out
+        return quantiles_of(self.model, panel, horizon, levels)
 
 
 def forecaster() -> BenchForecaster:

@@ -149,9 +149,13 @@ def _round(questions: Sequence[Question], models: Sequence[str]) -> Iterator[dic
 
 def forecast(model: Model, questions: Sequence[Question]) -> Floats:
     """Quantiles [question, level, step] by one model fitted on all histories of a round."""
-    panel, steps = panel_of(questions), len(questions[0].actual)
-    answer = model.fit(panel).forecast(steps, LEVELS)
-    out = np.zeros((len(questions), len(LEVELS), steps))
+    return quantiles_of(model, panel_of(questions), len(questions[0].actual), LEVELS)
+
+
+def quantiles_of(model: Model, panel: Panel, steps: int, levels: Sequence[float]) -> Floats:
+    """Quantiles [row of the panel, level, step] by a model fitted on the panel; 0 for rows that it does not know."""
+    answer = model.fit(panel).forecast(steps, levels)
+    out = np.zeros((len(panel.keys), len(levels), steps))
     rows = answer.provenance.rows(panel.keys)
     out[rows >= 0] = answer.values[rows[rows >= 0]]
     return out

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from benchmarks.bench.accuracy import quantiles_of
 from benchmarks.bench.losses import pinball
 from benchmarks.bench.tables import Table
 from models import Panel, create
@@ -132,11 +133,7 @@ def forecast(name: str, history: Floats, origin: int) -> Floats:
     """Quantiles [series, level, step] from values [series, bin] before bin `origin`."""
     keys = [str(row) for row in range(len(history))]
     panel = Panel.cleaned(history, START + (origin - history.shape[1]) * STEP, STEP, keys)
-    answer = create(name).fit(panel).forecast(STEPS, LEVELS)
-    out = np.zeros((len(history), len(LEVELS), STEPS))
-    rows = answer.provenance.rows(panel.keys)
-    out[rows >= 0] = answer.values[rows[rows >= 0]]
-    return out
+    return quantiles_of(create(name), panel, STEPS, LEVELS)
 
 
 def table(scores: dict[str, Score]) -> Table:
