@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS
-from tests.support.fake_api_server import OWNER, FakeApiServer, KilledError
-from tests.support.hands import Hands, object_of, path_of, released_objects_of, value_of
-from tests.support.recommendations import NOON
+from tests.support.fake_api_server import FakeApiServer, KilledError
+from tests.support.hands import Hands, object_of, owner_sets, path_of, released_objects_of, value_of
 
 NAMESPACES = ("alpha", "middle", "zulu")
 counts = st.integers(1, 60)
@@ -61,24 +60,10 @@ class Story:
             case "minutes":
                 hands.now += timedelta(minutes=value)
             case "owner":
-                self.owner_sets(*value)
+                owner_sets(self.server, self.mode, *value)
             case _:
                 later, self.server.answered = value
                 self.server.kill_at = len(self.server.requests) + later
-
-    def owner_sets(self, namespace: str, count: int) -> None:
-        """The owner applies a count, and the pods follow; one that is there already claims nothing."""
-        one = self.server.objects[path_of(self.mode, namespace)]
-        field = "minReplicas" if self.mode == "floor" else "replicas"
-        if one["spec"][field] == count:
-            return
-        at = NOON + timedelta(seconds=len(self.server.requests))
-        claim = {"manager": OWNER, "operation": "Update", "time": at.isoformat()}
-        one["spec"][field] = count
-        if self.mode == "scale":
-            one["status"]["replicas"] = count
-        one["metadata"]["managedFields"] = [claim | {"fieldsV1": {"f:spec": {f"f:{field}": {}}}}]
-        one["metadata"]["resourceVersion"] = str(int(one["metadata"]["resourceVersion"]) + 1)
 
     def cycle(self) -> None:
         """One cycle; where the process dies in it another one takes over in the next."""

@@ -40,6 +40,8 @@ class FakeApiServer:
     kill_at: int | None = None
     answered: bool = False
     events: int = 0
+    changes: list[tuple[str, Document | None]] = field(default_factory=list)
+    """Every state that an object had, by its path and in order; None: it is gone."""
 
     def client(self) -> ApiClient:
         """A client of a process that is alive."""
@@ -51,6 +53,7 @@ class FakeApiServer:
         meta = document.setdefault("metadata", {})
         meta.update({"namespace": namespace, "name": name, "uid": f"uid-{path}", "resourceVersion": "1"})
         self.objects[path] = document
+        self.changes.append((path, deepcopy(document)))
         return document
 
     def exchange(self, request: RawRequest) -> RawAnswer:
@@ -90,9 +93,14 @@ class FakeApiServer:
             self._sub(changed, body, "resize" if subresource == "resize" else "scale")
         else:
             self._merge(changed, stated)
-        changed["metadata"]["resourceVersion"] = str(int(meta["resourceVersion"]) + 1)
-        self.objects[path] = changed
+        self.put(path, changed)
         return _answer(200, changed)
+
+    def put(self, path: str, changed: Document) -> None:
+        """Replace an object by its next version."""
+        changed["metadata"]["resourceVersion"] = str(int(changed["metadata"]["resourceVersion"]) + 1)
+        self.objects[path] = changed
+        self.changes.append((path, changed))
 
     def _read(self, path: str, query: dict[str, str]) -> RawAnswer:
         if path == "/version":
@@ -119,6 +127,7 @@ class FakeApiServer:
     def _create(self, path: str) -> RawAnswer:
         if path.endswith("/eviction"):
             del self.objects[path.removesuffix("/eviction")]
+            self.changes.append((path.removesuffix("/eviction"), None))
         self.events += path.endswith("/events")
         return _answer(201, {"metadata": {}, "involvedObject": {}} | _EVENT)
 

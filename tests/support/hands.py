@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.plan import undone
 from forecaster.actuators.scale.scales import Scales
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
+from forecaster.app.effects import watched_autoscalers
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -25,7 +27,7 @@ from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours
 from forecaster.sources.live_objects import BUILT_IN_KINDS
-from tests.support.fake_api_server import OWNER
+from tests.support.fake_api_server import OURS, OWNER, FakeApiServer
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
 
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.report import Effected
-    from tests.support.fake_api_server import Document, FakeApiServer
+    from forecaster.sources.live import LiveCluster
+    from tests.support.fake_api_server import Document
 
 MIB = 2**20
 SMALL, LARGE = (Resources(cpu_request=cpu, memory_request=memory * MIB) for cpu, memory in ((0.1, 64.0), (0.3, 128.0)))
@@ -71,7 +74,8 @@ def object_of(mode: str, name: str = "web") -> Document:
     owner = {"kind": "StatefulSet", "name": name, "controller": True}
     requests = {"cpu": "100m", "memory": "64Mi"}
     container = {"name": "app", "resources": {"requests": requests, "limits": {}}}
-    status = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-02-28T12:00:00Z"}
+    status = {"conditions": [ready], "phase": "Running"}
     meta = {"ownerReferences": [owner], "labels": {}, "annotations": {}}
     return {"metadata": meta, "spec": {"containers": [container], "nodeName": "n1"}, "status": status}
 
@@ -101,21 +105,24 @@ class Hands:
     """What is recommended; None: not known, 0: what this mode is for."""
     paused: bool = False
     written: list[Document] = field(default_factory=list)
+    live: LiveCluster | None = None
+    """What is watched; None: everything is as it is now."""
 
     def __post_init__(self) -> None:
         none = Neighbours()
         self.policies = Policies(Policy.model_validate(POLICIES[self.mode if self.acts else "observe"]))
         queue = WriteQueue(self.mode, Fence(paused=self.paused), ActingSettings(), Log(self), seconds=lambda: 0.0)
         client = self.server.client()
+        hpas = Autoscalers(client, watched=lambda: watched_autoscalers(self.live))
         if self.mode == "floor":
-            hpas, rules = Autoscalers(client), FloorSettings(enabled=True, lower_after=timedelta(minutes=1))
+            rules = FloorSettings(enabled=True, lower_after=timedelta(minutes=1))
             self.actuator: Any = FloorActuator(hpas, queue, self.policies, rules, lambda _: none)
         elif self.mode == "scale":
             scales, counts = Scales(client, BUILT_IN_KINDS), ScaleSettings(enabled=True)
-            self.actuator = ScaleActuator(scales, list, queue, self.policies, counts, lambda _: none)
+            self.actuator = ScaleActuator(scales, hpas.listed, queue, self.policies, counts, lambda _: none)
         else:
             sizes = ResizeSettings(enabled=True)
-            pods, running = Resizes(client, lambda id_: id_), self._running
+            pods, running = Resizes(client, lambda id_: id_), self.live.running if self.live else self._running
             self.actuator = ResizeActuator(pods, running, queue, self.policies, sizes, lambda _: none)
         self.publisher = OfferPublisher(self.policies, {self.mode: self.actuator})
 
@@ -132,7 +139,7 @@ class Hands:
             self.cycle()
 
     def _workloads(self) -> list[WorkloadId]:
-        found = (path.split("/") for path in self.server.objects)
+        found = (path.split("/") for path in self.server.objects if path == path_of(self.mode, *path.split("/")[-3::2]))
         return sorted({WorkloadId(parts[-3], KIND[self.mode], parts[-1]) for parts in found})
 
     def _asked(self, id_: WorkloadId) -> Any:
@@ -148,7 +155,8 @@ class Hands:
 
     def _current(self, id_: WorkloadId) -> int:
         """Replicas of a Deployment as they are observed."""
-        return int(self.server.objects[path_of("scale", id_.namespace, id_.name)]["spec"]["replicas"])
+        seen = self.live.present(id_) if self.live else None
+        return seen.replicas if seen else int(value_of(self.server.objects[path_of("scale", id_.namespace, id_.name)]))
 
     def _running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
         for path, one in list(self.server.objects.items()):
@@ -176,3 +184,49 @@ UNDO: dict[str, Callable[[Any, datetime, bool], Any]] = {
 }
 _MORE: dict[str, tuple[Any, ...]] = {"floor": (), "scale": (BUILT_IN_KINDS,), "resize": (lambda id_: id_,)}
 _ALL: dict[str, dict[str, bool]] = {"scale": {}, "resize": {"settled": True}}
+
+
+NAMESPACES = ("shop", "team")
+WRITTEN_AT = ("floor-expires", "watched", "size-before", "backed-off-until")
+"""Marks that tell when they were written."""
+
+
+def server_of(mode: str) -> FakeApiServer:
+    server = FakeApiServer()
+    for namespace in NAMESPACES:
+        server.add(path_of(mode, namespace), object_of(mode))
+    return server
+
+
+def end_of(server: FakeApiServer) -> dict[str, Document]:
+    """Values, marks and owners of fields; not when they were written."""
+    found = {}
+    for path, one in server.objects.items():
+        meta = one["metadata"]
+        marks = {**meta.get("labels", {}), **meta.get("annotations", {})}
+        marks = {name: "" if name.endswith(WRITTEN_AT) else text for name, text in marks.items()}
+        owners = {each["manager"] for each in meta.get("managedFields", ()) if "f:spec" in each["fieldsV1"]}
+        found[path] = {"value": value_of(one), "marks": marks, "ours": OURS in owners}
+    return found
+
+
+def raised(mode: str) -> tuple[FakeApiServer, datetime]:
+    server = server_of(mode)
+    hands = Hands(server, mode)
+    hands.cycles(3)
+    return server, hands.now
+
+
+def owner_sets(server: FakeApiServer, mode: str, namespace: str, count: int) -> None:
+    """The owner applies a count, and the pods follow; one that is there already claims nothing."""
+    one = deepcopy(server.objects[path_of(mode, namespace)])
+    field_name = "minReplicas" if mode == "floor" else "replicas"
+    if one["spec"][field_name] == count:
+        return
+    at = NOON + timedelta(seconds=len(server.requests))
+    claim = {"manager": OWNER, "operation": "Update", "time": at.isoformat()}
+    one["spec"][field_name] = count
+    if mode == "scale":
+        one["status"]["replicas"] = count
+    one["metadata"]["managedFields"] = [claim | {"fieldsV1": {"f:spec": {f"f:{field_name}": {}}}}]
+    server.put(path_of(mode, namespace), one)

@@ -7,44 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.fake_api_server import OURS, FakeApiServer, KilledError
-from tests.support.hands import MODES, STATED, WISHED, Hands, object_of, path_of, released_objects_of, value_of
+from tests.support.fake_api_server import KilledError
+from tests.support.hands import MODES, STATED, WISHED, Hands, end_of, raised, released_objects_of, server_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from tests.support.fake_api_server import Document
-
-NAMESPACES = ("shop", "team")
-WRITTEN_AT = ("floor-expires", "watched", "size-before")
-"""Marks that tell when they were written."""
-
-
-def server_of(mode: str) -> FakeApiServer:
-    server = FakeApiServer()
-    for namespace in NAMESPACES:
-        server.add(path_of(mode, namespace), object_of(mode))
-    return server
-
-
-def end_of(server: FakeApiServer) -> dict[str, Document]:
-    """Values, marks and owners of fields; not when they were written."""
-    found = {}
-    for path, one in server.objects.items():
-        meta = one["metadata"]
-        marks = {**meta.get("labels", {}), **meta.get("annotations", {})}
-        marks = {name: "" if name.endswith(WRITTEN_AT) else text for name, text in marks.items()}
-        owners = {each["manager"] for each in meta.get("managedFields", ()) if "f:spec" in each["fieldsV1"]}
-        found[path] = {"value": value_of(one), "marks": marks, "ours": OURS in owners}
-    return found
-
-
-def raised(mode: str) -> tuple[FakeApiServer, datetime]:
-    server = server_of(mode)
-    hands = Hands(server, mode)
-    hands.cycles(3)
-    return server, hands.now
+    from tests.support.fake_api_server import FakeApiServer
 
 
 def raises(server: FakeApiServer, mode: str, now: datetime | None = None) -> None:

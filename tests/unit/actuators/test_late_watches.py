@@ -1,0 +1,145 @@
+"""Watches that are late, and processes that begin anew behind a late store: the end is that of an undisturbed run.
+
+Every lateness from none to all changes of the undisturbed run, with a restart after each of its cycles.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.fake_api_server import FakeApiServer
+from tests.support.hands import (
+    MODES,
+    NAMESPACES,
+    STATED,
+    WISHED,
+    Hands,
+    end_of,
+    object_of,
+    owner_sets,
+    path_of,
+    raised,
+    released_objects_of,
+    server_of,
+    value_of,
+)
+from tests.support.late_watches import LateWatches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CYCLES = 4
+"""After each of them the process may be replaced."""
+SETTLED = 6
+"""Cycles after which everything is delivered, and written."""
+
+
+class Run:
+    """Processes over one cluster, each with watches that are late."""
+
+    def __init__(self, hands: Hands, late: int) -> None:
+        self.hands, self.late = hands, late
+        self.restart()
+
+    def restart(self) -> None:
+        """Another process takes over, and knows what its lists say."""
+        now = self.hands.now
+        self.watches = LateWatches(self.hands.server, lambda: self.hands.now.timestamp(), self.late)
+        self.hands = replace(self.hands, now=now, live=self.watches.live)
+
+    def cycle(self) -> None:
+        """One cycle after what has come; nothing goes below what the measured demand needs."""
+        self.watches.deliver()
+        before = counts(self.hands)
+        self.hands.cycle()
+        for was, now in zip(before, counts(self.hands), strict=True):
+            assert now >= min(was, self.hands.reactive)
+
+    def settle(self) -> None:
+        """All that was late comes."""
+        self.watches.late = 0
+        for _ in range(SETTLED):
+            self.cycle()
+
+
+def counts(hands: Hands) -> list[int]:
+    """Counts in mode scale."""
+    if hands.mode != "scale":
+        return []
+    return [int(value_of(hands.server.objects[path_of("scale", namespace)])) for namespace in NAMESPACES]
+
+
+def nothing(_: Hands) -> None:
+    """Nothing happens beside the cycles."""
+
+
+def released(hands: Hands) -> None:
+    """A person releases everything while the service is there."""
+    released_objects_of(hands.server, hands.mode, hands.now)
+
+
+def began_raised(mode: str) -> Hands:
+    server, now = raised(mode)
+    return Hands(server, mode, now, acts=False, reactive=1)
+
+
+def owner_writes(hands: Hands) -> None:
+    """The owner applies another count over ours."""
+    owner_sets(hands.server, hands.mode, NAMESPACES[0], OWNERS)
+
+
+OWNERS = 4
+STORIES: dict[str, tuple[Callable[[str], Hands], Callable[[Hands], None], dict[str, Any]]] = {
+    "raises": (lambda mode: Hands(server_of(mode), mode), nothing, WISHED),
+    "leaves": (began_raised, nothing, STATED),
+    "release": (began_raised, released, STATED),
+    "another count of the owner": (lambda mode: Hands(server_of(mode), mode), owner_writes, WISHED),
+}
+CASES = [(mode, story) for mode in MODES for story in STORIES if mode != "resize" or "owner" not in story]
+
+
+def ended(begin: Hands, happens: Callable[[Hands], None], late: int, restart: int) -> FakeApiServer:
+    """The cluster at the end, and what happens after the first cycle; 0: no process is replaced."""
+    run = Run(replace(begin, server=deepcopy(begin.server)), late)
+    for cycle in range(1, CYCLES + 1):
+        run.cycle()
+        if cycle == 1:
+            happens(run.hands)
+        if cycle == restart:
+            run.restart()
+    run.settle()
+    return run.hands.server
+
+
+@pytest.mark.parametrize(("mode", "story"), CASES)
+def test_however_late_the_watches_are_the_end_is_that_of_an_undisturbed_run(mode: str, story: str) -> None:
+    begun, happens, value = STORIES[story]
+    begin = begun(mode)
+    quiet = ended(begin, happens, 0, 0)
+    end, changes = end_of(quiet), len(quiet.changes) - len(begin.server.changes)
+    assert {one["value"] for one in end.values()} - {OWNERS} == {value[mode]}
+    assert (OWNERS in {one["value"] for one in end.values()}) == (happens is owner_writes)
+    assert changes >= len(NAMESPACES)
+    for late in range(changes + 1):
+        for restart in range(CYCLES + 1):
+            found = end_of(ended(begin, happens, late, restart))
+            assert found == end, f"{late} changes late, replaced after cycle {restart}"
+
+
+@pytest.mark.parametrize("late", range(8))
+def test_an_hpa_that_is_seen_late_takes_the_count_over_all_the_same(late: int) -> None:
+    """Until it is seen the count of ours stays; then nothing of ours is left beside it."""
+    server, now = raised("scale")
+    run = Run(Hands(server, "scale", now), late)
+    server.add(path_of("floor", "shop"), object_of("floor"))
+    for _ in range(CYCLES):
+        run.cycle()
+    run.settle()
+    one = server.objects[path_of("scale", "shop")]
+    assert not [name for name in one["metadata"].get("labels", {}) if name.startswith("forecaster.dev/")]
+    assert value_of(one) == WISHED["scale"]
+    assert value_of(server.objects[path_of("scale", "team")]) == WISHED["scale"]
