@@ -70,9 +70,9 @@ class ByCommand:
 
 
 def release(
-    cluster: WrittenCluster[W], marked: Iterable[S], undo: Callable[[S], W | None], now: datetime
+    cluster: WrittenCluster[W], marked: Iterable[S], undo: Callable[[S], W | str | None], now: datetime
 ) -> Iterator[Released]:
-    """Give owners their values back, one object after the other; `undo` is None where that is not to be.
+    """Give owners their values back, one object after the other; `undo` is None, or says why, where that is not to be.
 
     An object that cannot be written is one line, and the others go on: its namespace's webhook may be what fails.
     """
@@ -96,14 +96,15 @@ def release(
         waiting = [one for one in again if one is not None and not isinstance(one, Released)]
 
 
-def _undone(one: S, undo: Callable[[S], W | None]) -> W | Released | None:
+def _undone(one: S, undo: Callable[[S], W | str | None]) -> W | Released | None:
     """Return what gives an owner the value back, or a line where that is not known."""
     if one.fault:
         return _left(one, one.fault)
     try:
-        return undo(one)
+        found = undo(one)
     except Exception as error:  # noqa: BLE001  a boundary by object
-        return _left(one, error_text(error))
+        found = error_text(error)
+    return _left(one, found) if isinstance(found, str) else found
 
 
 def _again(cluster: WrittenCluster[W], one: S) -> S | Released | None:

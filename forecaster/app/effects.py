@@ -20,7 +20,7 @@ from forecaster.actuators.resize.plan import undone as size_undone
 from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.room import Rooms, Templates
 from forecaster.actuators.scale.actuator import ScaleActuator
-from forecaster.actuators.scale.plan import undone
+from forecaster.actuators.scale.plan import released as count_released
 from forecaster.actuators.scale.scales import Scales
 from forecaster.app.compose import (
     election_of,
@@ -324,8 +324,11 @@ def released_objects(
     expired: bool,
     dry_run: bool,
     chosen: Callable[[str, str], bool],
+    at_once: bool = False,
 ) -> Iterator[Released]:
     """Give owners their values back, and tell of each object. With `expired` only of floors that ran out.
+
+    A count goes down only `at_once`; until then its line says to what.
 
     A pause freezes what runs out, too: it is declared in the middle of an incident, when counts must not fall.
 
@@ -346,4 +349,4 @@ def released_objects(
     yield from release(pods, sized, lambda one: size_undone(one, "released by command"), now)
     scales = Scales(client, scalable_kinds(settings), dry_run=dry_run)
     counts = (one for one in scales.marked() if chosen(one.id.namespace, one.id.name))
-    yield from release(scales, counts, lambda one: undone(one, "released by command"), now)
+    yield from release(scales, counts, lambda one: count_released(one, at_once=at_once), now)

@@ -156,7 +156,7 @@ COMMANDS = {
     "release": Command(
         "run:release",
         "Put back what owners stated, remove every mark.",
-        ("release", "release 'shop/*' --dry-run --context production", "release --expired"),
+        ("release", "release 'shop/*' --dry-run --context production", "release --now", "release --expired"),
     ),
     "resume": Command(
         "run:resume", "Let a braked fleet go down.", ("resume", "resume --context production --config settings.yaml")

@@ -49,6 +49,9 @@ def release(
     pattern: Annotated[str, OBJECTS_ARGUMENT] = "*",
     expired: Annotated[bool, typer.Option("--expired", help="Only floors that were not renewed in time.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the API server, and change nothing.")] = False,
+    at_once: Annotated[
+        bool, typer.Option("--now", help="Also counts of mode scale that go down, whatever the load needs.")
+    ] = False,
     config: ConfigFile = None,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
@@ -67,6 +70,7 @@ def release(
         current(),
         expired=expired,
         dry_run=dry_run,
+        at_once=at_once,
         chosen=lambda namespace, name: fnmatchcase(f"{namespace}/{name}", wanted),
     )
     done = [_told(one) for one in found]

@@ -188,7 +188,7 @@ def after_all(running: World) -> Iterator[str]:
     yield from unfit_writes(running)
     yield from growth(running)
     rights = f"--kubeconfig={running.plane.account('forecaster', NAMESPACE)}"
-    release = [sys.executable, "-m", "forecaster", "release", rights]
+    release = [sys.executable, "-m", "forecaster", "release", "--now", rights]
     done = subprocess.run(release, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         yield f"forecaster release: {done.stderr}"

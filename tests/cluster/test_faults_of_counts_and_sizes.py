@@ -139,7 +139,7 @@ def until_written(plane: ControlPlane, replica: ActingReplica, mode: Mode, names
 def give_back(plane: ControlPlane, replica: ActingReplica, namespace: str) -> None:
     """`forecaster release`, and the cluster is as before."""
     client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)))
-    now, here = datetime.now(UTC), {"expired": False, "dry_run": False}
+    now, here = datetime.now(UTC), {"expired": False, "dry_run": False, "at_once": True}
     lines = [*released_objects(client, replica.settings, now, **here, chosen=lambda one, _: one == namespace)]
     client.close()
     assert [one.done for one in lines] == [True]

@@ -154,7 +154,7 @@ def scale_and_put_back(plane: ControlPlane) -> None:
             found = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
             assert found.writes == {("raise", "written"): 1}
         wait_until(lambda: ("watch", "scaledobjects") in asked_of(plane), what="the watch of ScaledObjects")
-    assert "rights/worker" in run_release(plane, "release")
+    assert "rights/worker" in run_release(plane, "release", "--now")
 
 
 def tell_a_status(plane: ControlPlane) -> None:

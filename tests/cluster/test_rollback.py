@@ -106,7 +106,13 @@ def released(plane: ControlPlane, leader: ActingReplica, namespace: str) -> list
         parts.callback(client.close)
         now = datetime.now(UTC)
         mine = released_objects(
-            client, leader.settings, now, expired=False, dry_run=False, chosen=lambda space, _: space == namespace
+            client,
+            leader.settings,
+            now,
+            expired=False,
+            dry_run=False,
+            at_once=True,
+            chosen=lambda space, _: space == namespace,
         )
         return [one.done for one in mine]
 

@@ -72,12 +72,13 @@ def traces(api: Api, namespace: str) -> set[str]:
     return {key for key in marks if key.startswith("forecaster.dev/")}
 
 
-def release(plane: ControlPlane, *arguments: str) -> str:
+def release(plane: ControlPlane, *arguments: str, code: int = 0) -> str:
+    """What it prints, with its exit code."""
     rights = f"--kubeconfig={plane.account('forecaster', NAMESPACE)}"
     command = [sys.executable, "-m", "forecaster", "release", *arguments, rights]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
 
 
 def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
@@ -91,8 +92,12 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     assert traces(plane.api, web) == set()
     assert ("ScaledUp", "replicas 2 → 6: 6 are asked for. peak at 12:10") in events(plane.api, web)
     assert leader.cycle(web, 6)["scale"].writes == {}
-    assert release(plane, "--dry-run", f"{web}/web").startswith(f"Deployment {web}/web: replicas 2, was 6")
-    assert release(plane, f"{web}/web") == f"Deployment {web}/web: replicas 2, was 6: released by command\n"
+    left = release(plane, f"{web}/web", code=1)
+    assert left.startswith(f"Deployment {web}/web: left at replicas 6: its owner's 2 would come back at once")
+    assert replicas(plane.api, "web", web).wanted == 6
+    shown = release(plane, "--now", "--dry-run", f"{web}/web")
+    assert shown.startswith(f"Deployment {web}/web: replicas 2, was 6")
+    assert release(plane, "--now", f"{web}/web") == f"Deployment {web}/web: replicas 2, was 6: released by command\n"
     wait_until(lambda: replicas(plane.api, "web", web) == (2, 2), what="the owner's pods")
     assert told(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)

@@ -196,7 +196,7 @@ class Story:
     def release(self) -> str:
         """`forecaster release` with the rights of the service, as `kubectl exec` in its pod runs it."""
         rights = f"--kubeconfig={self.plane.account('forecaster', NAMESPACE)}"
-        command = [sys.executable, "-m", "forecaster", "release", rights]
+        command = [sys.executable, "-m", "forecaster", "release", "--now", rights]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout

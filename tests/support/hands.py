@@ -16,7 +16,7 @@ from forecaster.actuators.resize.actuator import ResizeActuator
 from forecaster.actuators.resize.plan import undone as size_undone
 from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.scale.actuator import ScaleActuator
-from forecaster.actuators.scale.plan import undone
+from forecaster.actuators.scale.plan import released as count_released
 from forecaster.actuators.scale.scales import Scales
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
 from forecaster.app.effects import watched_autoscalers
@@ -179,7 +179,7 @@ def released_objects_of(server: FakeApiServer, mode: str, now: datetime, *, expi
 
 UNDO: dict[str, Callable[[Any, datetime, bool], Any]] = {
     "floor": lambda one, now, expired: released(one, now, expired=expired),
-    "scale": lambda one, _, __: undone(one, "released by command"),
+    "scale": lambda one, _, __: count_released(one, at_once=True),
     "resize": lambda one, _, __: size_undone(one, "released by command"),
 }
 _MORE: dict[str, tuple[Any, ...]] = {"floor": (), "scale": (BUILT_IN_KINDS,), "resize": (lambda id_: id_,)}

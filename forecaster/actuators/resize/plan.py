@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forecaster.actuators.limits import Move
+from forecaster.actuators.limits import FALL, Move
 from forecaster.actuators.resize.eviction import EvictionTerms, no_restart, one_each, waits
 from forecaster.actuators.room import admitted
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
@@ -132,9 +132,15 @@ class ResizeWrite:
 
     @property
     def move(self) -> Move | None:
-        """A change of a size moves no count, and counts as one workload; None for marks alone."""
+        """A change of a size counts as one workload, an undo that takes size away as one that falls; None for marks."""
         limited = {Change.RESIZE, Change.RESTORE, Change.ROLL_BACK}
-        return Move() if self.change in limited else None
+        return Move(0, int(self._takes_away())) if self.change in limited else None
+
+    def _takes_away(self) -> bool:
+        """Whether an undo takes a share of a request that matters; a resize may, asking for less is what it is for."""
+        both = ((self.pod.sizes[name].requests, size.requests) for name, size in self.sizes.items())
+        taken = any(new.get(name, milli) <= (1 - FALL) * milli for old, new in both for name, milli in old.items())
+        return taken and self.change is Change.RESTORE
 
     def __str__(self) -> str:
         return f"{self.pod}: size {sizes_text(self.sizes)}"

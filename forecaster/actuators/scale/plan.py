@@ -243,6 +243,15 @@ def undone(one: LiveScale, why: str) -> ScaleWrite | None:
     return ScaleWrite(one, Change.FORGET, one.replicas, why) if one.marked or one.before is not None else None
 
 
+def released(one: LiveScale, *, at_once: bool) -> ScaleWrite | str | None:
+    """The undo that a person commands, who alone knows what the load needs: a lower count only `at_once`."""
+    found = undone(one, "released by command")
+    if found is None or at_once or found.replicas >= one.replicas:
+        return found
+    slowly = "mode publish goes there as the measured demand allows"
+    return f"its owner's {found.replicas} would come back at once, whatever its load needs: {slowly}, --now does it"
+
+
 def _decided(
     one: LiveScale,
     offer: CountOffer | None,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.fake_api_server import FakeApiServer
 from tests.support.hands import (
     MODES,
     NAMESPACES,
@@ -32,6 +31,8 @@ from tests.support.late_watches import LateWatches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.support.fake_api_server import FakeApiServer
+
 CYCLES = 4
 """After each of them the process may be replaced."""
 SETTLED = 6
@@ -48,8 +49,12 @@ class Run:
     def restart(self) -> None:
         """Another process takes over, and knows what its lists say."""
         now = self.hands.now
-        self.watches = LateWatches(self.hands.server, lambda: self.hands.now.timestamp(), self.late)
+        self.watches = LateWatches(self.hands.server, self.seconds, self.late)
         self.hands = replace(self.hands, now=now, live=self.watches.live)
+
+    def seconds(self) -> float:
+        """The present instant."""
+        return self.hands.now.timestamp()
 
     def cycle(self) -> None:
         """One cycle after what has come; nothing goes below what the measured demand needs."""
