@@ -23,7 +23,6 @@ from forecaster.forecasting.backtest import PolicyBacktest, backtests
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.gate import Evidence, judged
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import terms_of
@@ -52,7 +51,6 @@ RECORDS = ("short", "saving", "noise")
 MAX_AGE = 5
 WINDOW = 2
 """Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
-MOST_CHURN = 5
 """Minutes of one pod that a change must be worth at most, as long as the HPA looks back."""
 ID = WorkloadId("bench", "Deployment", "series")
 
@@ -82,10 +80,8 @@ class BenchPolicy:
 
     def _sized(self, setting: Setting) -> HorizontalPolicy:
         return HorizontalPolicy(
-            price=(1 - setting.price) / setting.price,
-            peak_target=1.0 / self.world["target"],
-            headroom=1.0 / setting.share - 1.0,
-            churn_price=float(min(self.series.width, MOST_CHURN)),
+            quantile=1.0 - setting.price,
+            peak_target=setting.share / self.world["target"],
             min_replicas=self.world["min_replicas"],
             sizing="newsvendor",
             scale_in_by_forecast=True,
@@ -96,7 +92,7 @@ class BenchPolicy:
         )
 
     def _said(self, policy: HorizontalPolicy, *, acting: bool) -> Said:
-        return Said(terms_of(self.workload, policy, LEVELS), stated_quantile(policy), acting)
+        return Said(terms_of(self.workload, policy, LEVELS), policy.quantile, acting)
 
     def desired(self, history: Floats, ready: int, pending: int, now: int) -> int:
         if not self.series.same(history, now):

@@ -99,7 +99,7 @@ print("\n".join(explanation(told[workload, before])))
 # %%
 tries = {
     "as it was": None,
-    "critical": {"policy": {"horizontal": {"availability": "critical"}}},
+    "quantile 0.95": {"policy": {"horizontal": {"quantile": 0.95}}},
     "lead time 6m": {"policy": {"horizontal": {"lead_time": "6m"}}},
 }
 found = {name: then if changed is None else played(changed)[0].loc[workload] for name, changed in tries.items()}
@@ -114,7 +114,7 @@ table = pd.DataFrame(
         "raised, minutes": {name: int(one["raised"].sum()) for name, one in found.items()},
     }
 )
-price = 9  # of a missing pod beside an idle one, as `availability: standard` has it
+price = 9  # of a missing pod beside an idle one, as `quantile: 0.9` has it
 table["cost"] = table["pod-minutes"] + price * table["short, pod-minutes"]
 table.round(1)
 
@@ -142,6 +142,6 @@ then[changed][["pods", "recommended"]].assign(
 best = table["cost"].idxmin()
 best = best if table.loc[best, "cost"] < 0.9 * table.loc["as it was", "cost"] else "as it was"
 namespace, name = workload.split("/")
-policy = (tries[best] or {"policy": {"horizontal": {"availability": "standard"}}})["policy"]
+policy = (tries[best] or {"policy": {"horizontal": {"quantile": 0.9}}})["policy"]
 print(f"# {best}: {table.loc[best, 'cost']:.0f} pod-minutes with what was missing")
 print(checked_yaml({"overrides": [{"match": {"namespace": namespace, "name": name}, "policy": policy}]}))

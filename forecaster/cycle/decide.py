@@ -80,7 +80,7 @@ class Decider:
         seasonal = [row for row, gate in enumerate(gates) if gate and gate.forecaster is GateForecaster.SEASONAL]
         quantile = np.full(len(rows.ids), 0.5)
         for group in rows.standing.groups:
-            quantile[group.positions] = group.policy.quantile
+            quantile[group.positions] = group.policy["quantile"]
         request = ForecastRequest(quantile, seasonal, now.timestamp(), names)
         return {signal: columns_of(signal, forecasts, rows, request) for signal in rows.standing.driven}
 

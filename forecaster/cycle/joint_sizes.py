@@ -12,7 +12,6 @@ from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at,
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.vertical.admission.advice import advise
 from forecaster.vertical.admission.cluster import name_of
@@ -145,7 +144,7 @@ def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
 
 def _stretches(workload: Workload, policy: Policy, demand: DemandSamples) -> list[LoadStretch]:
     """The policy's quantile of each window's peak; empty where nothing is forecast."""
-    level, name = stated_quantile(policy.horizontal), name_of(workload.id)
+    level, name = policy.horizontal.quantile, name_of(workload.id)
     return [
         LoadStretch((one.until - one.begin).total_seconds() / 3600, float(np.quantile(one.cpu[one.rows[name]], level)))
         for one in demand.windows

@@ -12,7 +12,7 @@ from forecaster.cycle.rows import corrects
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE
-from forecaster.horizontal.quantile import Coverage, stated_quantile
+from forecaster.horizontal.quantile import Coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ class Scoring:
             value, policy = actual.get(id_, np.nan), policies.of(id_)
             if np.isnan(value):
                 continue
-            quantile = stated_quantile(policy.horizontal)
+            quantile = policy.horizontal.quantile
             if not corrects(policy):
                 yield _score(id_, one, quantile, _forecast(id_, one, quantile), value, now)
                 continue

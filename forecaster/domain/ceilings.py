@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from forecaster.domain.policy import Mode, price_of
+from forecaster.domain.policy import Mode
 from forecaster.domain.settings import Section
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class OwnerCeiling(Section):
         None, description="Most replicas that owners may state: min_replicas, max_replicas and those of events."
     )
     events: Annotated[int, Field(ge=0)] | None = Field(None, description="Most events that owners may state.")
-    price: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Highest price of a missing pod that owners may state, outright, as a class or as a quantile."
+    quantile: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="Highest quantile of the forecast peak that owners may state."
     )
     evict: bool = Field(default=True, description="Whether owners may have pods evicted for another size.")
 
@@ -55,9 +55,9 @@ def _beyond(before: Policy, after: Policy, ceiling: OwnerCeiling) -> Iterator[st
     events = len(after.horizontal.events)
     if ceiling.events is not None and events > ceiling.events and after.horizontal.events != before.horizontal.events:
         yield f"{events} events are more than the {ceiling.events} that owners may state"
-    price = price_of(after.horizontal)
-    if ceiling.price is not None and price > max(ceiling.price, price_of(before.horizontal)):
-        yield f"a price of {price:.3g} is above the {ceiling.price:g} that owners may state"
+    quantile = after.horizontal.quantile
+    if ceiling.quantile is not None and quantile > max(ceiling.quantile, before.horizontal.quantile):
+        yield f"a quantile of {quantile:g} is above the {ceiling.quantile:g} that owners may state"
     if after.vertical.evict and not before.vertical.evict and not ceiling.evict:
         yield "evict: true is not for owners to state"
 

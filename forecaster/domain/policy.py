@@ -22,8 +22,6 @@ class PodCapacity(NamedTuple):
     why: str
 
 
-PRICES = {"economy": 4.0, "standard": 9.0, "critical": 19.0}
-"""Price of a missing pod in prices of an idle one, by class of availability."""
 MAX_AMOUNT = 10**15
 """Largest amount that a policy may state in any unit: a petabyte, or as many requests a second."""
 QUANTILES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
@@ -68,21 +66,14 @@ class HorizontalPolicy(Section):
         policy._filled = filled if self.peak_target is None else {}  # noqa: SLF001  its own
         return policy
 
-    availability: Literal["economy", "standard", "critical"] = Field(
-        "standard",
-        description=(
-            "What a missing pod costs beside an idle one: economy 4, standard 9, critical 19 times as much. Replicas "
-            "are sized for the quantile of the forecast peak at which both weigh the same: 0.8, 0.9, 0.95."
-        ),
-    )
-    price: Annotated[float, Field(ge=0.01, le=99)] | None = Field(
-        None, description="The same as a number, 0.01–99: price of a missing pod in prices of an idle one."
-    )
-    quantile: Annotated[float | None, Decides(clamp="forecast", resolved=True, step=0.01, tried=QUANTILES)] = Field(
-        None,
-        ge=0.5,
+    quantile: Annotated[float, Decides(clamp="forecast", step=0.01, tried=QUANTILES)] = Field(
+        0.9,
+        ge=0.01,
         le=0.99,
-        description="Quantile of the forecast peak, 0.5–0.99, stated outright; default: from the price.",
+        description=(
+            "Quantile of the forecast peak that replicas are sized for, 0.01–0.99. It is where a missing pod costs as "
+            "much as an idle one: 0.8 where it costs 4 times as much, 0.9 at 9 times, 0.95 at 19 times."
+        ),
     )
     coverage_correction: bool = Field(
         default=False,
@@ -128,15 +119,6 @@ class HorizontalPolicy(Section):
             "otherwise 1."
         ),
     )
-    churn_price: Annotated[float, Decides(clamp="churn", unit="min", step=1, most=60, remembers=60.0)] = Field(
-        0.0,
-        ge=0,
-        le=1440,
-        description=(
-            "What a change costs, in minutes of one pod, 0–1440: fewer pods are asked for only when as much would have "
-            "been saved already. For workloads that rebalance on each change."
-        ),
-    )
     surge: Annotated[float | None, Decides(clamp="blast radius", step=0.05, most=2)] = Field(
         None,
         ge=0.05,
@@ -170,12 +152,6 @@ class HorizontalPolicy(Section):
             "Known events, each with a name and either `start` and `end`, or `cron`, `duration` and `time_zone`; while "
             "one lasts `replicas` is the floor, and with `freeze` the count stays as it is (maintenance)."
         ),
-    )
-    headroom: Annotated[float, Decides(clamp="forecast", step=0.05, most=1)] = Field(
-        0.0,
-        ge=0,
-        le=4,
-        description="Sized by newsvendor: a constant share added to the demand, 0–4. The price is headroom already.",
     )
     min_replicas: Annotated[int | None, Decides(clamp="bounds", resolved=True, step=1)] = Field(
         None,
@@ -217,7 +193,7 @@ class HorizontalPolicy(Section):
         0.1, ge=0, lt=1, description="Share of deviation that moves nothing, as the HPA's own; ratio, 0–1."
     )
     scale_down_stabilization: Annotated[
-        Duration, Decides(clamp="stabilization", step=60, tried=(60, 300, 600), remembers=1.0)
+        Duration, Decides(clamp="stabilization", step=60, tried=(60, 300, 600), looks_back=True)
     ] = Field(
         timedelta(minutes=5),
         ge=timedelta(0),
@@ -280,13 +256,6 @@ class RollbackPolicy(Section):
         if self.errors and self.limit is None:
             raise ValueError(f"errors {self.errors} needs a limit, e.g. 0.05")
         return self
-
-
-def price_of(policy: HorizontalPolicy) -> float:
-    """The price of a missing pod in prices of an idle one: as stated, else that of the class or of the quantile."""
-    if policy.quantile is not None:
-        return policy.quantile / (1.0 - policy.quantile)
-    return policy.price if policy.price is not None else PRICES[policy.availability]
 
 
 class Policy(Section):

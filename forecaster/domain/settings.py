@@ -24,8 +24,8 @@ class Decides:
     """Name of the clamp, or of the step before the clamps, that reads its column."""
     resolved: bool = False
     """Whether its column holds what an HPA or a measurement states where the policy leaves it open."""
-    remembers: float | timedelta = timedelta(0)
-    """How far its clamp looks back on recommendations: seconds for each unit of its column, or one time for any."""
+    looks_back: bool = False
+    """Whether its clamp looks back on recommendations for as long as the column says."""
     unit: str = ""
     """Unit of the column; by default `s` of a duration, `replicas` of a count, `ratio` of any other number."""
     step: float

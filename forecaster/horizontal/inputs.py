@@ -7,7 +7,6 @@ of groups, whatever its owners write.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -73,8 +72,6 @@ class PolicyColumns:
 
     numbers: Mapping[str, Floats]
     """What policies alone decide, by the names of the settings (domain/policy_numbers.py). Durations are seconds."""
-    quantile: Floats
-    """Quantile of the coming peak, stated or from the price of a missing pod."""
     min_replicas: Counts
     max_replicas: Counts
     own_max_replicas: Counts
@@ -98,25 +95,24 @@ class PolicyColumns:
     @cached_property
     def impossible(self) -> Codes:
         """[row] `codes.FIRST_NUMBER` and the position of a number that no decision can be made with; 0 for none."""
-        code = np.zeros(len(self.quantile), np.int8)
+        code = np.zeros(len(self.min_replicas), np.int8)
         for position, bad in enumerate(self._impossible(), FIRST_NUMBER):
             code = np.where((code == 0) & bad, np.int8(position), code)
         return code
 
     def number_of(self, code: int, row: int) -> tuple[str, float]:
         """Name and value of the impossible number that a code of `impossible` means."""
-        name = (*stated_numbers(), "quantile", "min_replicas", "max_replicas")[code - FIRST_NUMBER]
+        name = (*stated_numbers(), "min_replicas", "max_replicas")[code - FIRST_NUMBER]
         column = self.numbers[name] if name in self.numbers else getattr(self, name)
         return name, column[row]
 
     def _impossible(self) -> Iterator[Flags]:
-        """One mask [row] for each number: those that policies alone decide, quantile, and both bounds."""
+        """One mask [row] for each number: those that policies alone decide, and both bounds."""
         for name in stated_numbers():
             number, column = policy_numbers()[name], self.numbers[name]
             unstated = np.isnan(column) & np.isnan(number.default)
             yield ~(unstated | _between(column, number.lowest, number.highest))
         lowest, highest = self.min_replicas, self.max_replicas
-        yield ~((self.quantile > 0.0) & (self.quantile < 1.0))
         yield (lowest < 0) | ((lowest > highest) & (highest >= 1))
         yield (highest < 1) | (highest > MAX_INT32)
 
@@ -145,7 +141,7 @@ class PolicyColumns:
     @cached_property
     def price(self) -> Floats:
         """The share of a pod that has to be used, ratio."""
-        return 1.0 - self.quantile
+        return 1.0 - self["quantile"]
 
     @cached_property
     def single_price(self) -> float | None:
@@ -160,14 +156,8 @@ class PolicyColumns:
     @cached_property
     def keep(self) -> float:
         """The longest time that a recommendation is looked back for by any clamp, in seconds."""
-        return max((self._remembered(name) for name in self.in_use), default=0.0)
-
-    def _remembered(self, name: str) -> float:
-        """The longest time that the clamp of this number looks back for, in seconds."""
-        remembers = policy_numbers()[name].decides.remembers
-        if isinstance(remembers, timedelta):
-            return remembers.total_seconds()
-        return remembers * float(np.nanmax(self.numbers[name], initial=0.0)) if remembers else 0.0
+        looking_back = (name for name in self.in_use if policy_numbers()[name].decides.looks_back)
+        return max((float(np.nanmax(self[name])) for name in looking_back), default=0.0)
 
     @cached_property
     def may_wake(self) -> Flags | None:
@@ -182,7 +172,6 @@ class PolicyColumns:
 
 
 USUAL = {
-    "quantile": 0.9,
     "min_replicas": 1,
     "max_replicas": MAX_INT32,
     "own_max_replicas": MAX_INT32,

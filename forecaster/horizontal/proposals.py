@@ -214,8 +214,7 @@ def _newsvendor_of(seen: Checked, target: int, served: Counts, rows: Counts | sl
     """Return the newsvendor proposals of these rows alone."""
     measured, full = seen.measured[target][rows], seen.targets.full[target][rows]
     cut = cut_off(measured, seen.ready[rows], full) | cut_off(measured, served[rows], full)
-    share = (1.0 + seen.policy["headroom"][rows]) / full
-    least = np.where(cut, measured * BEYOND, measured) * share
-    peaks = seen.quantiles[target][:, rows] * share
+    least = np.where(cut, measured * BEYOND, measured) / full
+    peaks = seen.quantiles[target][:, rows] / full
     price = seen.policy.price[rows] if seen.policy.single_price is None else seen.policy.single_price
     return newsvendor_replicas(seen.rules.levels, peaks, price, at_least=least)

@@ -1,4 +1,4 @@
-"""Which quantile of the peak replicas are sized for: from a price, corrected by what was covered before."""
+"""Which quantile of the peak replicas are sized for: as stated, corrected by what was covered before."""
 
 from __future__ import annotations
 
@@ -6,27 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.policy import price_of
-
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-    from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import WorkloadId
 
 LOWEST, HIGHEST = 0.5, 0.99
 FULL_WEIGHT_SCORES = 200
 """Matured forecasts behind which an observed coverage counts in full: its standard error is then 2 % at p90."""
-
-
-def newsvendor(price: float) -> float:
-    """The quantile at which one more pod costs as much as it saves: p / (p + 1) (Arrow, Harris, Marschak 1951)."""
-    return price / (price + 1.0)
-
-
-def stated_quantile(policy: HorizontalPolicy) -> float:
-    """What the policy states: a quantile, else a price, else a class."""
-    return policy.quantile if policy.quantile is not None else newsvendor(price_of(policy))
 
 
 def corrected(quantile: float, coverage: float, matured: int) -> float:

@@ -82,7 +82,6 @@ def stated_words(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> 
     """Return what policy and HPA state of a row: its rules, targets and autoscaler."""
     numbers = dict(zip((*stated_numbers(), *USUAL), terms.policy, strict=True))
     rules = RuleNumbers(
-        quantile=float(numbers["quantile"]),
         newsvendor=terms.rules.sizing == "newsvendor",
         lowest=int(numbers["min_replicas"]),
         highest=int(numbers["max_replicas"]),

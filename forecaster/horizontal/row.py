@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 class RuleNumbers(NamedTuple):
     """What a policy says in numbers, as far as a sentence names it."""
 
-    quantile: float
-    """Quantile of the coming peak."""
     lowest: int
     """Replicas, in force."""
     highest: int
@@ -40,7 +38,7 @@ class RuleNumbers(NamedTuple):
         return dict(self.numbers).get(name, 0.0)
 
 
-NO_RULES = RuleNumbers(nan, 0, 0, nan)
+NO_RULES = RuleNumbers(0, 0, nan)
 """Rules of a row about which nothing was decided."""
 
 

@@ -13,7 +13,6 @@ from forecaster.domain.policy_numbers import as_number, policy_numbers, stated_n
 from forecaster.horizontal.inputs import USUAL, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import milli
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.targets import UtilizationTarget, full_pod, kind_of, targets_of, usable
 from forecaster.hpa.numbers import MAX_INT32
 
@@ -87,7 +86,6 @@ def _numbers(
 ) -> tuple[float, ...]:
     return (
         *(as_number(getattr(policy, name)) for name in stated_numbers()),
-        stated_quantile(policy),
         lowest,
         highest,
         policy.max_replicas or MAX_INT32,

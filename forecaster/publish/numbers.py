@@ -123,7 +123,7 @@ def _of_signal(group: Decisions, target: int) -> Mapping[str, tuple[Floats, Colu
         "low": (inputs.low[target], foreseen),
         "median": (_quantile(group, target, MEDIAN), foreseen),
         "high": (_quantile(group, target, HIGH), foreseen),
-        "forecast_quantile": (inputs.policy.quantile, foreseen),
+        "forecast_quantile": (inputs.policy["quantile"], foreseen),
     }
 
 

@@ -17,7 +17,6 @@ from forecaster.domain.window import MINUTES_A_DAY
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.numbers import ceil_counts, milli
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.state import State
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.pods import Pods, StartUps
@@ -191,7 +190,7 @@ class _PastReplay:
         self, peaks: Floats, days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
     ) -> Floats:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
-        quantiles = np.array([stated_quantile(policy) for policy in policies])
+        quantiles = np.array([policy.quantile for policy in policies])
         model = np.maximum(quantile_of(levels, peaks, quantiles), self._seen)
         yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * DEMAND_UNIT, self._seen)
         return np.stack([np.full_like(model, np.nan), model, yesterday], axis=1)
@@ -244,7 +243,6 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
     ours = np.repeat([name != "nothing" for name in strategies.expects], series)
     sized = ours if any(strategies.setting) else np.zeros_like(ours)
     prices = np.repeat([one.price if one else np.nan for one in strategies.setting], series)
-    shares = np.repeat([one.share if one else 1.0 for one in strategies.setting], series)
 
     def column(name: str, otherwise: float) -> Floats:
         values = [getattr(policy, name) for policy in policies]
@@ -252,22 +250,21 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
         return np.where(ours, np.tile(numbers, count), otherwise)
 
     windows = np.array([policy.scale_down_stabilization.total_seconds() for policy in policies])
-    quantiles = np.tile([stated_quantile(policy) for policy in policies], count)
+    quantiles = np.tile([policy.quantile for policy in policies], count)
     rows = count * series
     return PolicyColumns.usual(
         rows,
         tolerance=np.where(sized, 0.0, SHIPPED.tolerance),
         surge=column("surge", np.nan),
         scale_down_stabilization=np.where(sized, np.tile(windows, count), REACTIVE_WINDOW.total_seconds()),
-        churn_price=column("churn_price", 0.0),
-        headroom=1.0 / shares - 1.0,
         quantile=np.where(np.isnan(prices), quantiles, 1.0 - prices),
     )
 
 
 def _targets(strategies: Strategies, series: int) -> TargetColumns:
     goals = np.repeat([milli(DEMAND_UNIT * target) for target in strategies.target], series)
-    return TargetColumns(goals[None], np.ones_like(goals)[None], np.full((1, len(goals)), DEMAND_UNIT))
+    full = np.repeat([DEMAND_UNIT * (one.share if one else 1.0) for one in strategies.setting], series)
+    return TargetColumns(goals[None], np.ones_like(goals)[None], full[None])
 
 
 def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Floats:

@@ -59,7 +59,7 @@ class DecisionInputs:
         self._runs, self._measurements = runs, measurements
         self._rules, self._policy, self._targets = terms[0].rules, policy_columns(terms), target_columns(terms)
         self._series = rows_of([run.series for run in runs])
-        self._parts = list(_parts(runs, self._policy.quantile))
+        self._parts = list(_parts(runs, self._policy["quantile"]))
         self._oldest = np.array([one.max_sample_age // MINUTE for one in policies])
         self._least = np.array([-(-_least_history(one) // MINUTE) for one in policies])
         self._calendar = ReplayEvents([one.horizontal.events for one in policies], [*map(_lead_time, policies)])

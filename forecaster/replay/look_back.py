@@ -18,7 +18,6 @@ from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
 from forecaster.forecasting.cleaning import ShardHistory, masks_of
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.replay.forecasts import ForecastRequest, ServiceHistory, forecast_minutes
 from forecaster.replay.strategies import perfect
 from forecaster.replay.traces import measurements_of
@@ -84,7 +83,7 @@ def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = N
     measured = measurements_of(facts.traces, begin, minutes, [(facts.workload.id, facts.policy)])
     made = forecast_minutes(measured, [signal], ForecastRequest(facts.model, span, every=MINUTES_A_POINT))
     came = perfect(measurements_of(facts.traces, begin + span.lead_time, minutes), PeakSpan(timedelta(), span.length))
-    quantile = stated_quantile(horizontal)
+    quantile = horizontal.quantile
     origins = slice(0, minutes, MINUTES_A_POINT)
     wanted = {"low": LOW, "median": MEDIAN, "high": HIGH, "peak": quantile}
     found = {name: _at(made.peak(signal, level, origins)) for name, level in wanted.items()}

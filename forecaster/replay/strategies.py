@@ -12,7 +12,6 @@ import numpy as np
 
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.replay.account import Account
 from forecaster.replay.forecasts import ReplayForecasts
 
@@ -30,7 +29,7 @@ SERVICE_MODEL = "adaptive"
 """What the service uses unless it is told otherwise."""
 STEEP = 6
 """Half the target is as safe as some sixty times the price: both run from a policy that is lean to one that is safe."""
-CHEAPEST, DEAREST = 0.01, 99.0
+LEANEST, SAFEST = 0.01, 0.99
 
 
 class ForecastSource(StrEnum):
@@ -81,9 +80,9 @@ def at_share(policy: Policy, share: float) -> Policy:
     horizontal = policy.horizontal
     if horizontal.sizing != "newsvendor" or share == 1.0:
         return policy
-    quantile = stated_quantile(horizontal)
+    quantile = horizontal.quantile
     price = quantile / (1.0 - quantile) * share**-STEEP
-    return with_horizontal(policy, {"price": min(max(price, CHEAPEST), DEAREST), "quantile": None})
+    return with_horizontal(policy, {"quantile": min(max(price / (1.0 + price), LEANEST), SAFEST)})
 
 
 HPA = Strategy("hpa", "the HPA alone", ForecastSource.NOTHING)

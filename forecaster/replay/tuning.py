@@ -17,7 +17,6 @@ import numpy as np
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import policy_numbers
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
@@ -176,7 +175,7 @@ class DailyCosts:
         """The tracks by the day."""
         spent = np.array([one.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
         missing = np.array([one.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
-        quantile = stated_quantile(scope.policies[series].horizontal)
+        quantile = scope.policies[series].horizontal.quantile
         return cls(spent, missing / scope.setups[series].capacity.amount, quantile / (1.0 - quantile))
 
     @property
@@ -253,7 +252,7 @@ def change(before: Floats, after: Floats) -> Estimate:
 def present_of(policy: Policy, assumed: Assumptions) -> PolicyChange:
     """The policy as it is, in all numbers that are searched."""
     settings = {name: getattr(policy.horizontal, name) for name in searched()}
-    settings |= {"quantile": stated_quantile(policy.horizontal), LEAD_TIME: lead_time_of(policy.horizontal, assumed)}
+    settings[LEAD_TIME] = lead_time_of(policy.horizontal, assumed)
     return PolicyChange.to(**settings)
 
 

@@ -21,7 +21,6 @@ from forecaster.domain.policy_numbers import as_number, stated_numbers
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay.assumptions import START_UP, Assumptions
 from forecaster.replay.engine import OvertakenError, replay_runs
@@ -216,7 +215,7 @@ def with_bounds(workload: Workload, change: PolicyChange) -> Workload:
 
 def override_of(workload: Workload, policy: Policy, change: PolicyChange) -> dict[str, object]:
     """The change as an entry of `overrides` in the settings: only what differs from the policy in force."""
-    before = policy.horizontal.model_dump() | {"quantile": stated_quantile(policy.horizontal)}
+    before = policy.horizontal.model_dump()
     changed = {name: value for name, value in change.policy_fields.items() if value != before[name]}
     texts = {name: duration_text(one) if isinstance(one, timedelta) else one for name, one in changed.items()}
     return {"match": dict(workload.id._asdict()), "policy": {"horizontal": texts}}
@@ -229,7 +228,6 @@ def settings_of(what_if: WhatIf) -> Mapping[str, float | bool | None]:
     stated = {name: as_number(getattr(horizontal, name)) for name in stated_numbers()}
     return {
         **{name: None if isnan(number) else number for name, number in stated.items()},
-        "quantile": stated_quantile(horizontal),
         "min_replicas": (hpa.min_replicas if hpa else None) if least is None else least,
         "max_replicas": (hpa.max_replicas if hpa else None) if most is None else most,
         LEAD_TIME: lead_time(horizontal).value.total_seconds(),

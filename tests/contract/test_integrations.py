@@ -257,10 +257,6 @@ STORIES = {
         ),
         Numbers(20 * POD, 20, 20),
     ),
-    "a change does not pay": (
-        Story(outlooks(cpu=0.7, cpu_ahead=0.7), {"churn_price": 30.0, "scale_down_stabilization": "0s"}),
-        Numbers(6 * POD, 6, 6),
-    ),
     "bounds and stabilization stay the HPA's": (
         Story(
             outlooks(cpu=30.0, cpu_ahead=31.5),

@@ -19,7 +19,6 @@ from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import milli
-from forecaster.horizontal.quantile import stated_quantile
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, targets_of, usable
@@ -344,7 +343,7 @@ class DecisionsOfOne:
         forecasts = self._run.forecasts
         if forecasts is None or signal not in forecasts.values:
             return Unknown("no forecast")
-        quantile = stated_quantile(policy.horizontal)
+        quantile = policy.horizontal.quantile
         peaks = forecasts.values[signal][minute, :, self._run.series]
         peak = forecasts.peak(signal, quantile)
         if np.isnan(peaks).any() or peak is None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
 from forecaster.horizontal.clamps.bounds import bounded
-from forecaster.horizontal.clamps.churn_price import saved
 from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.state import RECOMMENDATIONS
@@ -54,29 +53,6 @@ def test_stabilization_is_that_of_the_hpa_by_time(
     width = float(window) if uniform else np.array([float(window)])
     highest = highest_since(ring_of(course), width, NOW.timestamp())
     assert max(count, int(highest[0])) == expected
-
-
-def wanted_for(course: list[tuple[float, int | None]], count: int, reach: float) -> float:
-    """Seconds for which no more than `count` was recommended without a break, as far as `reach` and as it is known."""
-    seconds = 0.0
-    for age, replicas in reversed(course):
-        if replicas is not None and replicas > count:
-            break
-        seconds = age if replicas is not None else seconds
-        if age >= reach:
-            break
-    return seconds
-
-
-@given(courses(), st.integers(1, 30), st.integers(0, 30), st.floats(0.01, 60))
-def test_fewer_pods_are_those_that_were_wanted_long_enough(
-    course: list[tuple[float, int | None]], current: int, drop: int, price: float
-) -> None:
-    lowest = max(0, current - drop)
-    cost = price * 60
-    paid = [k for k in range(1, current - lowest + 1) if cost <= wanted_for(course, current - k, cost) * k]
-    counts = (np.array([current]), np.array([lowest]), np.array([cost]))
-    assert saved(ring_of(course), *counts, NOW.timestamp()).tolist() == [max(paid, default=0)]
 
 
 @given(st.integers(0, 500), st.integers(0, 200), st.none() | st.floats(0.05, 10), st.integers(0, 500))

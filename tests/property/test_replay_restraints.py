@@ -63,7 +63,6 @@ policies = st.builds(
     scale_in_by_forecast=st.booleans(),
     lead_time=st.sampled_from([None, MINUTE, 9 * MINUTE]),
     scale_down_stabilization=st.sampled_from([timedelta(), 2 * MINUTE, 12 * MINUTE]),
-    churn_price=st.sampled_from([0.0, 0.4, 2.5, 3.0, 14.0, 40.0]),
     outage_hold=st.just(timedelta()) | odd,
     events=st.just(()) | st.lists(events(), min_size=1, max_size=3).map(tuple),
 ).map(lambda horizontal: Policy(horizontal=horizontal, min_history=MINUTE, max_sample_age=MINUTE))

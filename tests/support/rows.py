@@ -44,9 +44,7 @@ def policy_of(random: Generator, rows: int, rules: Rules) -> PolicyColumns:
         tolerance=some(0.0, 0.1, 0.35),
         surge=some(np.nan, 0.05, 0.5, 2.0),
         scale_down_stabilization=some(0.0, 60.0, 300.0) if random.integers(2) else np.full(rows, 300.0),
-        churn_price=some(0.0, 0.0, 2.5, 14.0),
         outage_hold=some(0.0, 120.0, 1800.0),
-        headroom=some(0.0, 0.2),
         quantile=some(0.5, 0.9, 0.95) if random.integers(2) else np.full(rows, 0.9),
         min_replicas=least,
         max_replicas=highest,
@@ -67,7 +65,7 @@ def targets_of(random: Generator, rows: int, rules: Rules) -> TargetColumns:
 
 def inputs_of(random: Generator, rules: Rules, policy: PolicyColumns, targets: TargetColumns) -> Inputs:
     """What rows are decided from in one cycle."""
-    rows = len(policy.quantile)
+    rows = len(policy.min_replicas)
     shape = (len(rules.kinds), rows)
     current = np.where(random.random(rows) < 0.1, 0, random.integers(1, 40, rows))
     measured = _with_holes(random, random.uniform(0.0, 30.0, shape))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from forecaster.horizontal.clamps import (
     blast_radius,
     bounds,
-    churn_price,
     events,
     forecast,
     outage_hold,
@@ -28,7 +27,6 @@ CLAMPS = (
     ClampRule("forecast", forecast.limited, forecast.sentence),
     ClampRule("blast radius", blast_radius.limited, blast_radius.sentence),
     ClampRule("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
-    ClampRule("churn", churn_price.limited, churn_price.sentence),
     ClampRule("outage", outage_hold.limited, outage_hold.sentence),
     ClampRule("event", events.limited, events.sentence),
     ClampRule("present size", present_size.limited, present_size.sentence),

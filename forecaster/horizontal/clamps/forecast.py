@@ -18,7 +18,7 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 def sentence(step: Step) -> str:
     """Say by which rule of sizing the count was raised or lowered."""
     side = "raises" if step.after > step.before else "lowers"
-    quantile = step.words.rules.quantile
+    quantile = step.policy("quantile")
     if step.words.rules.newsvendor:
         price = 1 - quantile
         return f"{side} what the measured demand asks for: each pod is expected to be used for {price:.0%} or more"

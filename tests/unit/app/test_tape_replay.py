@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from forecaster.app.tape_replay import Retold
 
-RESTRAINED = {"gate": True, "outage_hold": "10m", "churn_price": 3.0}
+RESTRAINED = {"gate": True, "outage_hold": "10m"}
 POLICY = {"horizontal": {"gate": False, "sizing": "newsvendor", "scale_in_by_forecast": True}}
 
 

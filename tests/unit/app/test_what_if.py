@@ -35,7 +35,7 @@ WEB = WorkloadId("shop", "Deployment", "web")
 def cycle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cycle]:
     """One that has run once."""
     sale = {"name": "sale", "cron": "0 9 * * *", "duration": "1h", "time_zone": "Europe/Berlin", "replicas": 9}
-    policy = {"mode": "publish", "horizontal": {"price": 30, "events": [sale]}}
+    policy = {"mode": "publish", "horizontal": {"quantile": 0.95, "events": [sale]}}
     directory = tmp_path_factory.mktemp("state")
     present = (workload("web"), workload("cart", autoscaler=None))
     with recorded_cluster(present) as cluster, composed(cluster, directory, policy=policy) as service:
@@ -77,7 +77,7 @@ def test_an_answer_has_three_runs_over_the_same_minutes(facts: FactsServer) -> N
     view = asked(facts, quantile=0.99)
     assert set(view["runs"]) == {"hpa", "now", "changed"}
     assert {len(run["ready"]) for run in view["runs"].values()} == {len(view["demand"])} == {180}
-    assert view["settings"]["quantile"] == pytest.approx(30 / 31)
+    assert view["settings"]["quantile"] == 0.95
     assert yaml.safe_load(view["yaml"])["overrides"][0]["policy"] == {"horizontal": {"quantile": 0.99}}
 
 
@@ -152,7 +152,7 @@ def looked_back(facts: FactsServer, signal: str, lead: float = 0.0) -> Any:
 def test_a_reader_sees_what_was_forecast_at_a_lead_of_choice(facts: FactsServer) -> None:
     view = looked_back(facts, "cpu", 1800.0)
     forecast = view["forecast"]
-    assert (forecast["lead_seconds"], forecast["quantile"]) == (1800.0, pytest.approx(30 / 31))
+    assert (forecast["lead_seconds"], forecast["quantile"]) == (1800.0, 0.95)
     assert len(forecast["peak"]) == len(forecast["actual"]) > 140
     assert len(view["hours"]) >= 12
     assert [one["said"] for one in view["spans"] if one["kind"] == "event"] == ["sale: at least 9"]

@@ -382,7 +382,7 @@ class TestOptions:
 class TestSettings:
     def test_prints_all_of_them(self, terminal: Terminal) -> None:
         told = terminal.types_exactly("settings")
-        assert yaml.safe_load(told.out)["policy"]["horizontal"]["availability"] == "standard"
+        assert yaml.safe_load(told.out)["policy"]["horizontal"]["quantile"] == 0.9
 
     def test_checks_a_file(self, terminal: Terminal) -> None:
         told = terminal.types_exactly("settings", "--config", str(terminal.config))

@@ -218,17 +218,17 @@ class TestFile:
             queries:
               namespaces: "shop|team-.*"
             policy:
-              horizontal: {availability: standard}
+              horizontal: {quantile: 0.9}
             overrides:
               - match: {namespace: shop, name: "checkout*"}
-                policy: {horizontal: {availability: critical, lead_time: 5m}}
+                policy: {horizontal: {quantile: 0.95, lead_time: 5m}}
               - match: {kind: StatefulSet}
                 policy: {vertical: {memory_limit: keep-ratio}}
             """),
             "docs/configure.md",
         )
         assert settings.policies.of(CART) == Settings().policy
-        assert settings.policies.of(CART._replace(name="checkout-api")).horizontal.availability == "critical"
+        assert settings.policies.of(CART._replace(name="checkout-api")).horizontal.quantile == 0.95
         assert settings.policies.of(CART._replace(kind="StatefulSet")).vertical.memory_limit == "keep-ratio"
 
 

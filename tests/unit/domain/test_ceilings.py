@@ -16,7 +16,7 @@ from forecaster.domain.workload import WorkloadId
 
 WEB = WorkloadId("team-a", "Deployment", "web")
 OTHER = WorkloadId("platform", "Deployment", "web")
-TEAMS = OwnerCeiling(namespace="team-*", modes=("observe", "publish"), replicas=50, events=1, price=9.0, evict=False)
+TEAMS = OwnerCeiling(namespace="team-*", modes=("observe", "publish"), replicas=50, events=1, quantile=0.9, evict=False)
 OBJECT = "PredictiveAutoscaler team-a/web"
 EVENT = {"name": "sale", "replicas": 10, "cron": "0 8 * * *", "duration": "1h"}
 
@@ -41,9 +41,7 @@ BEYOND = {
     "least": ({"horizontal": {"min_replicas": 60}}, "60 replicas are more than the 50"),
     "event": ({"horizontal": {"events": [{**EVENT, "replicas": 70}]}}, "70 replicas are more than the 50"),
     "events": ({"horizontal": {"events": [EVENT, EVENT]}}, "2 events are more than the 1 that owners may state"),
-    "price": ({"horizontal": {"price": 20}}, "a price of 20 is above the 9 that owners may state"),
-    "class": ({"horizontal": {"availability": "critical"}}, "a price of 19 is above the 9"),
-    "quantile": ({"horizontal": {"quantile": 0.99}}, "a price of 99 is above the 9"),
+    "quantile": ({"horizontal": {"quantile": 0.99}}, "a quantile of 0.99 is above the 0.9 that owners may state"),
     "eviction": ({"vertical": {"mode": "in-place", "evict": True}}, "evict: true is not for owners to state"),
 }
 
@@ -63,7 +61,7 @@ def test_an_owners_object_turns_publish_into_nothing_that_the_platform_did_not_a
 
 
 @pytest.mark.parametrize(
-    "layer", [{"mode": "publish"}, {"horizontal": {"max_replicas": 50, "price": 9, "events": [EVENT]}}], ids=str
+    "layer", [{"mode": "publish"}, {"horizontal": {"max_replicas": 50, "quantile": 0.9, "events": [EVENT]}}], ids=str
 )
 def test_what_stays_within_counts(layer: dict[str, Any]) -> None:
     policies = stated(layer)

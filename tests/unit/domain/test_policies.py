@@ -83,15 +83,14 @@ class TestPolicy:
     @pytest.mark.parametrize(
         "given",
         [
-            {"quantile": 0.4},
+            {"quantile": 1.0},
             {"quantile": float("nan")},
             {"lead_time": "0s"},
             {"window": "-1m"},
             {"min_replicas": -1},
             {"min_replicas": 0},
             {"min_replicas": 0, "sizing": "newsvendor"},
-            {"headroom": -0.1},
-            {"price": 0},
+            {"quantile": 0},
             {"window": "-3m"},
             {"lead_time": "13h"},
             {

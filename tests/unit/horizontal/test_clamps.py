@@ -14,7 +14,6 @@ from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.clamps.blast_radius import within_radius
-from forecaster.horizontal.clamps.churn_price import saved
 from tests.support.builders import NO_SAMPLE, NOON, after, ahead, hpa, outlooks, policy, workload
 from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
 
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 
 SALE = ScheduledEvent(name="sale", replicas=12, start=after(2), end=after(60))
 REPAIR = ScheduledEvent(name="repair", freeze=True, start=after(-5), end=after(60))
-
-
-def paid_for(before: State, current: int, lowest: int, price: float) -> int:
-    """The lowest count that has been paid for, at a price in minutes of a pod."""
-    counts = (np.array([current]), np.array([lowest]), np.array([price * 60]))
-    ring = before.recommendations.opened(NOON.timestamp(), np.inf, 1)
-    return current - int(saved(ring, *counts, NOON.timestamp())[0])
 
 
 class TestSurge:
@@ -54,28 +46,6 @@ class TestSurge:
         seen = outlooks(cpu=40.0, cpu_ahead=35.0)
         one = decided(seen, of=workload(replicas=20), under=policy(surge=0.1, scale_in_by_forecast=True))
         assert one.wanted_replicas == 70
-
-
-class TestChurn:
-    def test_one_pod_fewer_has_to_be_wanted_for_the_whole_price(self) -> None:
-        assert paid_for(recommended_before((9, 11), (9, 5), (9, 0)), 10, 9, 10.0) == 9
-        assert paid_for(recommended_before((9, 9), (9, 5), (9, 0)), 10, 9, 10.0) == 10
-
-    def test_five_pods_fewer_for_a_fifth_of_it(self) -> None:
-        assert paid_for(recommended_before((5, 2), (5, 1), (5, 0)), 10, 5, 10.0) == 5
-
-    def test_what_was_wanted_in_between_counts(self) -> None:
-        assert paid_for(recommended_before((5, 12), (9, 5), (5, 2), (5, 0)), 10, 5, 10.0) == 5
-        assert paid_for(recommended_before((5, 12), (9, 1), (5, 0)), 10, 5, 10.0) == 9
-
-    @given(
-        st.lists(st.tuples(st.integers(0, 30), st.floats(0, 60)), max_size=8), st.integers(1, 30), st.integers(0, 40)
-    )
-    def test_a_price_holds_pods_and_never_adds_any(
-        self, entries: list[tuple[int, float]], current: int, wanted: int
-    ) -> None:
-        count = paid_for(recommended_before(*entries), current, min(wanted, current), 15.0)
-        assert min(wanted, current) <= count <= current
 
 
 class TestOutage:

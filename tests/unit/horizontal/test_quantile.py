@@ -1,4 +1,4 @@
-"""Prices become quantiles, and quantiles are moved by what they covered."""
+"""Quantiles are moved by what they covered."""
 
 from __future__ import annotations
 
@@ -6,19 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.policy import PRICES, HorizontalPolicy
-from forecaster.horizontal.quantile import corrected, newsvendor, stated_quantile
-
-
-@pytest.mark.parametrize(("name", "quantile"), [("economy", 0.8), ("standard", 0.9), ("critical", 0.95)])
-def test_a_class_is_a_price_and_a_price_a_quantile(name: str, quantile: float) -> None:
-    assert newsvendor(PRICES[name]) == pytest.approx(quantile)
-    assert stated_quantile(HorizontalPolicy.model_validate({"availability": name})) == pytest.approx(quantile)
-
-
-def test_a_price_comes_before_a_class_and_a_quantile_before_both() -> None:
-    assert stated_quantile(HorizontalPolicy(price=1, availability="critical")) == 0.5
-    assert stated_quantile(HorizontalPolicy(quantile=0.7, price=99)) == 0.7
+from forecaster.horizontal.quantile import corrected
 
 
 def test_a_p90_that_covers_what_it_says_stays() -> None:

@@ -96,7 +96,7 @@ def test_bounds_hold_in_the_hpa_too() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        PolicyChange.to(quantile=0.2),
+        PolicyChange.to(quantile=0.0),
         PolicyChange.to(tolerance=2.0),
         PolicyChange.to(min_replicas=9, max_replicas=3),
         PolicyChange.to(scale_down_stabilization=-minutes(1)),

@@ -18,10 +18,10 @@ def said(**annotations: str) -> tuple[object, tuple[str, ...]]:
 
 
 def test_each_states_one_setting() -> None:
-    assert said(mode="floor", quantile="0.95", lead_time="4m", availability="critical", sizing="newsvendor") == (
+    assert said(mode="floor", quantile="0.95", lead_time="4m", sizing="newsvendor") == (
         {
             "mode": "floor",
-            "horizontal": {"quantile": "0.95", "lead_time": "4m", "availability": "critical", "sizing": "newsvendor"},
+            "horizontal": {"quantile": "0.95", "lead_time": "4m", "sizing": "newsvendor"},
         },
         (),
     )
@@ -33,8 +33,8 @@ def test_those_of_others_and_our_own_marks_state_nothing() -> None:
 
 
 def test_one_that_cannot_be_read_is_left_out_and_the_others_count() -> None:
-    policy, faults = said(quantile="95", availability="critical")
-    assert policy == {"horizontal": {"availability": "critical"}}
+    policy, faults = said(quantile="95", sizing="newsvendor")
+    assert policy == {"horizontal": {"sizing": "newsvendor"}}
     assert faults == ("HPA web: annotation forecaster.dev/quantile is '95': must be at most 0.99; for 95 % write 0.95",)
 
 

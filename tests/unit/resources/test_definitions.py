@@ -99,7 +99,7 @@ def test_bounds_of_durations_and_numbers_are_told_in_words() -> None:
     def messages(name: str) -> list[str]:
         return [one["message"] for one in horizontal[name]["x-kubernetes-validations"]]
 
-    assert messages("quantile") == ["must be at least 0.5", "must be at most 0.99"]
+    assert messages("quantile") == ["must be at least 0.01", "must be at most 0.99"]
     assert messages("leadTime")[1:] == ["must be longer than 0s", "must be at most 12h, in h, m, s or ms"]
     assert messages("requestsPerPod")[1:] == ["must be at least 0.001", "must be at most 1000000000000000"]
     assert messages("tolerance")[1:] == ["must be below 1"]
