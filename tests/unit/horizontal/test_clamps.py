@@ -7,15 +7,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.clamps.blast_radius import within_radius
 from tests.support.builders import NO_SAMPLE, NOON, after, ahead, hpa, outlooks, policy, workload
-from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
+from tests.support.horizontal import NOTHING_BEFORE, decide, decided
 
 if TYPE_CHECKING:
     from forecaster.horizontal.state import State
