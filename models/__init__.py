@@ -11,7 +11,6 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
     forecast.unknown                                    # key -> reason for series about which nothing can be said
     forecast.provenance.rows(keys)                      # row per key, -1 where unknown: back to arrays over workloads
 
-    freshened(weeks, minutes)                           # two resolutions: coarse weeks that end at the latest minute
     panel["shop/checkout"].plot(), forecast.plot(panel)  # panels, forecasts and backtests show themselves in a notebook
     Panel.from_long(frame).notes                        # ragged ends, gaps and double samples: what was done about them
 
@@ -30,13 +29,11 @@ from typing import TYPE_CHECKING
 from .adaptive import Adaptive
 from .autoreg_fourier import AutoregFourier
 from .calendar import Calendar, Event
-from .clean import masked, without_outliers
+from .clean import masked
 from .donors import Lent, lent
 from .errors import ContractError, ModelError, PanelError, QuestionError
-from .ets import Ets
 from .eventful import Eventful
 from .forecast import Forecast, Peak, Provenance, StepWindow
-from .freshen import freshened
 from .hour_of_week import HourOfWeek
 from .model import Fitted, Forgets, HasStandIn, Model, SeesAll, Stacks
 from .named import imported, parsed_name, with_settings
@@ -46,7 +43,6 @@ from .prior import Prior
 from .regressions import Boosting, PooledLinear
 from .ridge import Ridge
 from .seasonal_naive import LastValue, SeasonalNaive
-from .stl import Stl
 from .theta import Theta
 
 if TYPE_CHECKING:
@@ -56,7 +52,6 @@ CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
     "autoreg-fourier": AutoregFourier,
     "boosting": Boosting,
-    "ets": Ets,
     "hour-of-week": HourOfWeek,
     "last-value": LastValue,
     "nearest-day": NearestDay,
@@ -65,7 +60,6 @@ CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "ridge": Ridge,
     "seasonal-naive-day": SeasonalNaive,
     "seasonal-naive-week": lambda: SeasonalNaive(7 * DAY),
-    "stl": Stl,
     "theta": Theta,
 }
 
@@ -96,7 +90,6 @@ __all__ = [
     "Boosting",
     "Calendar",
     "ContractError",
-    "Ets",
     "Event",
     "Eventful",
     "Fitted",
@@ -121,12 +114,9 @@ __all__ = [
     "SeesAll",
     "Stacks",
     "StepWindow",
-    "Stl",
     "Theta",
     "create",
-    "freshened",
     "lent",
     "masked",
     "parsed_name",
-    "without_outliers",
 ]

@@ -1,6 +1,6 @@
 """Clean: history fit to learn from: gaps where nothing was measured, bounds on what will not return.
 
-`masked` and `without_outliers` look back only: what they make of a bin does not depend on later ones. `bounded` looks
+`masked` looks back only: what it makes of a bin does not depend on later ones. `bounded` looks
 at the whole panel, which holds nothing but the past of the moment at which a model is fitted.
 `filled` carries the last known value into gaps and never looks ahead.
 """
@@ -83,8 +83,6 @@ def _carried(values: Floats) -> Floats:
     return np.nan_to_num(np.take_along_axis(values, position, axis=1))
 
 
-# Load doubles and triples for good, but ten times everything that was seen until yesterday is a fault of measurement.
-OUTLIER = 10.0
 # What a least-squares fit sees at most: ten times the p99. A few bins a thousand times higher would be all it fits; on
 # one recorded series they made the loss of a harmonic regression 22 times that of seasonal naive, with this 9 times.
 LARGE, FAR = 0.99, 10.0
@@ -107,22 +105,6 @@ def masked(panel: Panel, spans: Sequence[Event] | Mapping[str, Sequence[Event]])
     for row, key in enumerate(panel.keys):
         of_series = spans.get(key, ()) if isinstance(spans, Mapping) else spans
         values[row, within(panel, of_series)] = np.nan
-    return trusted(values, panel.start, panel.step, panel.keys)
-
-
-def without_outliers(panel: Panel, times: float = OUTLIER) -> Panel:
-    """The panel with values cut off at `times` the largest value seen up to a day before them.
-
-    Nothing is cut while nothing but 0 is known, and a new level passes after a day: from then on it has been seen.
-
-    >>> from datetime import UTC, datetime, timedelta
-    >>> hours = [2.0] * 24 + [2.0, 1e12, 3.0]
-    >>> panel = Panel(np.array([hours]), datetime(2026, 1, 5, tzinfo=UTC), timedelta(hours=1), ("a",))
-    >>> without_outliers(panel).values[0, -3:].tolist()
-    [2.0, 20.0, 3.0]
-    """
-    bound = times * _largest_until_yesterday(panel)
-    values = np.where(panel.values > bound, bound, panel.values).astype(panel.values.dtype)
     return trusted(values, panel.start, panel.step, panel.keys)
 
 

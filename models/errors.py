@@ -22,7 +22,3 @@ class PanelError(ModelError, ValueError):
 
 class QuestionError(ModelError, ValueError):
     """A question that no forecast can answer."""
-
-
-class WeightsError(ModelError, ValueError):
-    """Weights that are no weights of the network they are meant for."""

@@ -211,8 +211,3 @@ def fitted_residuals(
 def too_short(name: str, panel: Panel) -> Fitted:
     """The fitted model of a panel that holds too little to learn from."""
     return fitted_residuals(name, panel, Silent(), blind(len(panel)))
-
-
-def unable(name: str, panel: Panel, reason: str) -> Fitted:
-    """The fitted model of a panel that cannot be learned from for another reason."""
-    return fitted_residuals(name, panel, Silent(), blind(len(panel)), dict.fromkeys(panel.keys, reason))

@@ -20,7 +20,6 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
 from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
-from forecaster.horizontal.quantile import Coverage
 from forecaster.horizontal.row import Outlook
 
 if TYPE_CHECKING:
@@ -88,8 +87,6 @@ class Forecasts:
     failures: tuple[str, ...] = ()
     """Why some forecasts are missing, one sentence each."""
     day_ago: Mapping[Signal, DayAgo] = field(default_factory=dict)
-    coverage: Coverage = field(default_factory=Coverage)
-    """How often earlier forecasts held."""
 
     def series(self) -> dict[Signal, int]:
         """Workloads with history, by signal; signals of containers are absent where no HPA names any."""
@@ -107,7 +104,6 @@ def forecasts_of(
     demands: Demands,
     history: Histories,
     now: datetime,
-    coverage: Coverage,
 ) -> Forecasts:
     """Return latest values and forecasts by the fitted models.
 
@@ -121,7 +117,7 @@ def forecasts_of(
             failures.append(f"forecast of {signal}: {unexpected(error)}")
     zones = rows.standing.zones
     weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES), zones) for signal in peaks}
-    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks, coverage)
+    return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks)
 
 
 class Columns(NamedTuple):
@@ -165,7 +161,6 @@ def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: Foreca
     known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
     said = OutlookCodes(request.names, len(rows.ids))
-    level, whys = _levels(signal, forecasts, rows, request.quantile)
     for span, peaks in forecasts.peaks.get(signal, {}).items():
         members = standing.spans.get(span)
         if members is None:
@@ -173,14 +168,13 @@ def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: Foreca
         places = peaks.rows_of([rows.ids[row] for row in members.tolist()])
         _lay(quantiles, members, peaks.values, places)
         said.of_peaks(members, places, peaks, request.now)
-        said.remark({row: why for row, why in whys.items() if rows.rows[row].span == span})
         chosen = [row for row in request.seasonal if rows.rows[row].span == span]
         _lay_day_ago(quantiles, chosen, forecasts.day_ago[signal], peaks, rows.ids)
         said.of_day_ago(chosen, np.isnan(quantiles[0]), peaks, request.now)
     short = known < standing.least_history
     quantiles[:, short] = np.nan
     said.of_short(np.flatnonzero(short), known, standing.least_history)
-    peak = at_quantile(quantiles, level)
+    peak = at_quantile(quantiles, request.quantile)
     return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(seen, at), said.codes)
 
 
@@ -228,7 +222,6 @@ class OutlookCodes:
     def __init__(self, names: Names, rows: int) -> None:
         self._names = names
         self.codes = np.full(rows, self._code(Outlook(NOT_MADE)), np.int32)
-        self._remarked: dict[tuple[int, str], int] = {}
 
     def _code(self, outlook: Outlook) -> int:
         return self._names.code(_outlooks.encode(outlook))
@@ -243,16 +236,6 @@ class OutlookCodes:
         window = peaks.begin.timestamp() - now, peaks.until.timestamp() - now
         named = [self._code(_outlook_of(peaks, key // models, key % models, window)) for key in each.tolist()]
         self.codes[members] = np.array(named, np.int32)[inverse]
-
-    def remark(self, whys: Mapping[int, str]) -> None:
-        """Add why another level is asked for to the notes of forecasts."""
-        for row, why in whys.items():
-            key = (int(self.codes[row]), why)
-            if key not in self._remarked:
-                outlook = _outlook.decode(self._names.text(key[0]))
-                remark = "; ".join(filter(None, (outlook.remark, why)))
-                self._remarked[key] = self._code(outlook._replace(remark=remark)) if outlook.model else key[0]
-            self.codes[row] = self._remarked[key]
 
     def of_day_ago(self, rows: Sequence[int], unknown: Flags, peaks: PeakForecasts, now: float) -> None:
         """Name yesterday's load as the forecast of these rows."""
@@ -295,19 +278,6 @@ def _lay_day_ago(
     for row in chosen:
         peak = day_ago.peak(ids[row], peaks.begin, peaks.until)
         quantiles[:, row] = np.nan if peak is None else peak
-
-
-def _levels(signal: Signal, forecasts: Forecasts, rows: Rows, quantile: Floats) -> tuple[Floats, dict[int, str]]:
-    """[row] the level to ask for: the policy's quantile, corrected where the policy says so; and why, by row."""
-    level, why = quantile, dict[int, str]()
-    if rows.standing.corrected:
-        level = quantile.copy()
-    for row in rows.standing.corrected:
-        found = forecasts.coverage.level(rows.ids[row], signal, float(quantile[row]))
-        level[row] = found.value
-        if found.why:
-            why[row] = found.why
-    return level, why
 
 
 def at_quantile(quantiles: Floats, level: Floats) -> Floats:

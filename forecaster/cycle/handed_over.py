@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Place = Callable[[str], int]
     """The shard of a namespace."""
 
-PERSISTED_LISTS = ("lead_times", "pods", "coverage", "capacities")
+PERSISTED_LISTS = ("lead_times", "pods", "capacities")
 """What is kept as records that name their workload."""
 
 

@@ -68,7 +68,7 @@ class PodLoads:
 
     def of(self, workloads: Sequence[Workload], vertical: VerticalPolicy) -> dict[WorkloadId, PodLoad]:
         """The load of a pod of each workload, all under one policy of sizes; absent where it is not forecast."""
-        if vertical.load_forecast == "ignore" or vertical.recommender != "forecaster":
+        if vertical.load_forecast == "ignore":
             return {}
         groups: dict[Signal, list[tuple[Workload, SharedLoad]]] = defaultdict(list)
         for one in workloads:

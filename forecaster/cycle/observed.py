@@ -13,9 +13,7 @@ from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
 from forecaster.domain.policies import Policies
-from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.columns import Table
-from forecaster.horizontal.quantile import Coverage, Held
 from forecaster.horizontal.standing import Gates
 from forecaster.horizontal.state import State
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import PodCapacity, Policy
+    from forecaster.domain.workload import WorkloadId
 
 
 class ObservedPolicy(NamedTuple):
@@ -75,28 +74,6 @@ def with_observed(policy: Policy, rung: timedelta | None, filled: Mapping[str, P
     return policy.model_copy(update={"horizontal": policy.horizontal.with_observed(rung, filled)})
 
 
-class PersistedCoverage(msgspec.Struct, frozen=True):
-    """How often the forecasts of one level of one signal held."""
-
-    id: tuple[str, str, str]
-    signal: str
-    level: float
-    matured: float
-    covered: float
-
-
-def persisted_coverage(coverage: Coverage) -> tuple[PersistedCoverage, ...]:
-    """Return the coverage to persist."""
-    return tuple(PersistedCoverage(id_, str(signal), *one) for (id_, signal), one in coverage.held.items())
-
-
-def restored_coverage(persisted: tuple[PersistedCoverage, ...]) -> Coverage:
-    """Restore the persisted coverage."""
-    return Coverage.of(
-        {(WorkloadId(*one.id), one.signal): Held(one.level, one.matured, one.covered) for one in persisted}
-    )
-
-
 VERSION = 3
 PersistedFleet = tuple[tuple[tuple[str, str, str], float], ...]
 """Workload of each row, and when it was there last, in epoch seconds."""
@@ -132,7 +109,6 @@ class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     gates: dict[str, PersistedColumn] = {}
     gated: PersistedFleet = ()
     """The workloads of the gates, in the order of their rows."""
-    coverage: tuple[PersistedCoverage, ...] = ()
     capacities: tuple[PersistedCapacity, ...] = ()
     fleet: PersistedFleet = ()
     state: dict[str, PersistedColumn] = {}
@@ -148,7 +124,6 @@ class Observed:
     """Workload of each row of `state`."""
     state: State = field(default_factory=lambda: State.new(0))
     """What decisions remember, [row] each."""
-    coverage: Coverage = field(default_factory=Coverage)
     capacities: Capacities = field(default_factory=Capacities)
     policies: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
     """Policies with learned capacities, which change by the hour."""
@@ -185,7 +160,6 @@ class Observed:
     def forget_others(self, here: Container[WorkloadId]) -> None:
         """Keep what was seen of these workloads only."""
         self.lead_times.forget_others(here)
-        self.coverage.forget_others(here)
         self.capacities.forget_others(here)
 
     def kept(self) -> bytes:
@@ -198,7 +172,6 @@ class Observed:
             pools=self.lead_times.persisted_pools(),  # type: ignore[arg-type]  # encoded already
             gates={name: PersistedColumn.of(column) for name, column in self.gates.gates.arrays().items()},
             gated=tuple(self.gates.fleet.persisted()),
-            coverage=persisted_coverage(self.coverage),
             capacities=self.capacities.kept(),
             fleet=tuple(self.fleet.persisted()),
             state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()},
@@ -219,7 +192,6 @@ class Observed:
         if known.gates:
             self.gates.restore(*gates)
         self.lead_times.restore(known.lead_times, known.pods, known.images, known.pools)
-        self.coverage = restored_coverage(known.coverage)
         self.capacities.restore(known.capacities)
         self.fleet, self.state = fleet, state
 

@@ -144,11 +144,6 @@ class StandingRows:
         return found
 
     @cached_property
-    def corrected(self) -> list[int]:
-        """Return the rows with a forecast level that follows from its past coverage."""
-        return [position for position, row in enumerate(self.rows) if corrects(row.policy)]
-
-    @cached_property
     def gated(self) -> list[int]:
         """Return the rows with a forecast that acts only where the gate lets it."""
         return [position for position, row in enumerate(self.rows) if row.policy.horizontal.gate]
@@ -211,8 +206,3 @@ def resolved(workload: Workload, policy: Policy) -> Row:
         terms, signals, failure, readers = UNREADABLE_TERMS, frozenset(), unexpected(error), b""
         stated = encoded_words(stated_words(workload, policy.horizontal, terms))
     return Row(policy, span, terms, signals, *objects, failure=failure, stated=stated, readers=readers)
-
-
-def corrects(policy: Policy) -> bool:
-    """Whether the level that a forecast is asked for follows from what it covered: only where that level decides."""
-    return policy.horizontal.coverage_correction and policy.horizontal.sizing == "quantile"

@@ -162,7 +162,7 @@ class Cycle:
         observed = replace(self.decider.observed, state=self.decider.before)
         rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
         demands = self._demands(rows)
-        known = forecasts_of(self.forecaster, rows, demands, self.history, now, observed.coverage)
+        known = forecasts_of(self.forecaster, rows, demands, self.history, now)
         return Decider(observed).decide(rows, known, self.sizes.of, self._lead_times(policies), now)
 
     def _targets(self, now: datetime) -> Targets:
@@ -188,8 +188,7 @@ class Cycle:
     def _forecasts(self, rows: Rows, demands: Demands, now: datetime) -> Forecasts:
         if not demands.latest:
             return Forecasts()
-        coverage = self.decider.observed.coverage
-        return forecasts_of(self.forecaster, rows, demands, self.history, now, coverage)
+        return forecasts_of(self.forecaster, rows, demands, self.history, now)
 
     def _decide(self, targets: Targets, rows: Rows, known: Forecasts, now: datetime) -> DecidedRows:
         if targets.down:
@@ -261,7 +260,7 @@ class Cycle:
         return unread
 
     def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:
-        scores = self.scoring.matured(self.history, sight, policies, now, self.decider.observed.coverage)
+        scores = self.scoring.matured(self.history, sight, policies, now)
         return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
 
 

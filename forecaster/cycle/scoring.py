@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.cycle.rows import corrects
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE
-from forecaster.horizontal.quantile import Coverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,50 +48,28 @@ class Scoring:
     pending: list[Pending] = field(default_factory=list)
     turn: int = 0
 
-    def matured(
-        self, history: Histories, sight: Forecasts, policies: Policies, now: datetime, coverage: Coverage | None = None
-    ) -> list[ForecastScore]:
-        """Score the forecasts with a window that is over, then add this cycle's; `coverage` learns from them."""
+    def matured(self, history: Histories, sight: Forecasts, policies: Policies, now: datetime) -> list[ForecastScore]:
+        """Score the forecasts with a window that is over, then add this cycle's."""
         self.turn = (self.turn + 1) % SCORING_ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.peaks.until > now]
         self.pending += [
             Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
         ]
-        learning = Coverage() if coverage is None else coverage
-        return [
-            score
-            for one in ripe
-            for score in self._scores(one, history.window(one.signal, MINUTE), policies, now, learning)
-        ]
+        return [score for one in ripe for score in self._scores(one, history.window(one.signal, MINUTE), policies, now)]
 
-    def _scores(
-        self, one: Pending, window: Window, policies: Policies, now: datetime, coverage: Coverage
-    ) -> Iterator[ForecastScore]:
+    def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
         actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
         for id_ in islice(one.peaks.row, self.turn, None, SCORING_ROUNDS):
-            value, policy = actual.get(id_, np.nan), policies.of(id_)
-            if np.isnan(value):
-                continue
-            quantile = policy.horizontal.quantile
-            if not corrects(policy):
-                yield _score(id_, one, quantile, _forecast(id_, one, quantile), value, now)
-                continue
-            level = coverage.level(id_, one.signal, quantile).value
-            coverage.matured(id_, one.signal, quantile, covered=value <= _forecast(id_, one, quantile).peak)
-            yield _score(id_, one, quantile, _forecast(id_, one, level), value, now)
+            value, quantile = actual.get(id_, np.nan), policies.of(id_).horizontal.quantile
+            if not np.isnan(value):
+                yield _score(id_, one, quantile, value, now)
 
 
-def _forecast(id_: WorkloadId, one: Pending, level: float) -> PeakForecast:
-    ahead = one.peaks.ahead(id_, level)
+def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:
+    ahead = one.peaks.ahead(id_, quantile)
     if not isinstance(ahead, PeakForecast):
         raise TypeError(f"{id_} has a row and no forecast")
-    return ahead
-
-
-def _score(
-    id_: WorkloadId, one: Pending, quantile: float, ahead: PeakForecast, actual: float, now: datetime
-) -> ForecastScore:
     return ForecastScore(
         id=id_,
         signal=one.signal,

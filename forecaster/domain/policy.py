@@ -75,13 +75,6 @@ class HorizontalPolicy(Section):
             "much as an idle one: 0.8 where it costs 4 times as much, 0.9 at 9 times, 0.95 at 19 times."
         ),
     )
-    coverage_correction: bool = Field(
-        default=False,
-        description=(
-            "Sized by quantile: whether the level asked of a forecast follows from what its earlier ones covered, so "
-            "that a p90 that covered 84 % of the peaks is asked for as what lies beyond."
-        ),
-    )
     lead_time: Annotated[
         Annotated[Duration, Field(gt=timedelta(0), le=timedelta(hours=12))] | None,
         Decides(clamp="forecast", resolved=True, step=60),

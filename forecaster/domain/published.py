@@ -13,7 +13,6 @@ REPLICAS = "forecaster_replicas"
 FLOOR = "forecaster_floor"
 """Replicas that the forecast alone asks for: the least that should stand by then."""
 COUNTS = frozenset({REPLICAS, FLOOR})
-PUBLISHED_METRICS = COUNTS | {DEMAND_METRIC}
 
 KEDA_PREFIX = "forecaster-"
 """Our metrics in KEDA: `forecaster-cpu`, `forecaster-replicas`. In the HPA that KEDA makes they stand behind `s0-`."""

@@ -25,11 +25,6 @@ class VerticalPolicy(Section):
         "`resize.evict_after` is evicted, one of a workload after the other, as its PodDisruptionBudgets let it; new "
         "pods are made with the size.",
     )
-    recommender: Literal["forecaster", "vpa", "krr", "krr-limit", "crane"] = Field(
-        "forecaster",
-        description="The rules that size: ours, or those of the Vertical Pod Autoscaler, of KRR (`simple` or "
-        "`simple_limit`) or of crane, with their defaults; of what follows, limits and HPA then count.",
-    )
     horizon: Positive = Field(
         timedelta(days=1),
         le=timedelta(days=31),
@@ -118,8 +113,6 @@ class VerticalPolicy(Section):
         """Refuse what contradicts static CPUs, which need Guaranteed pods: limits equal requests, whole CPUs."""
         if not self.static_cpus:
             return self
-        if self.recommender != "forecaster":
-            raise ValueError(f"static_cpus: recommender {self.recommender} does not round to whole cores; drop one")
         if self.cpu_limit == "none":
             raise ValueError("static_cpus: exclusive CPUs need a limit equal to the request, and cpu_limit is none")
         if self.memory_limit != "request":

@@ -13,7 +13,7 @@ What other rooms call, from small to whole:
 - limits: `limits.limit(recommendation, current, bounds, behavior, history, now, ...)` -> `Limited`
 - after a write: `behavior.record_scale_event(events, change, now, policies)`
 - a whole pass: `reconcile.reconcile(spec, observation, state, now, controller)` -> `(desired, conditions, state)`;
-  several: `reconcile.carry_on`; `state.state_to_json` and `state_from_json` write and read the state
+  several: `reconcile.carry_on`
 - a manifest: `manifest.read_manifest(mapping)` -> `HpaSpec` or `RefusedManifest` with every fault;
   `manifest.spec_from_wire(spec)` for one that an API server has already taken
 - what to make of it: `explain.explain`, `explain.aims`, `cautions.cautions`, `observation.observe_totals`

@@ -3,11 +3,10 @@
 Status conditions and the vocabulary of their reasons (HPA rules §3).
 """
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvent, ScaleEvents
+from forecaster.hpa.behavior import PastRecommendations, ScaleEvents
 
 Stabilization = Literal["ReadyForNewScale", "ScaleUpStabilized", "ScaleDownStabilized"]
 Clamp = Literal["DesiredWithinRange", "TooFewReplicas", "TooManyReplicas", "ScaleUpLimit", "ScaleDownLimit"]
@@ -97,58 +96,3 @@ def _numbers(state: HpaState) -> tuple[object, ...]:
 
 def _condition_differs(before: HpaCondition, after: HpaCondition) -> bool:
     return before[:3] != after[:3] or bool(before.message and before.message != after.message)
-
-
-def state_to_json(state: HpaState) -> dict[str, Any]:
-    """The state as dicts, lists, strings and numbers; instants as ISO 8601."""
-    return {
-        "history": None if state.history is None else [[r.replicas, r.at.isoformat()] for r in state.history],
-        "scale_ups": [_event_to_json(event) for event in state.scale_ups],
-        "scale_downs": [_event_to_json(event) for event in state.scale_downs],
-        "conditions": [[*c[:4], _time_to_json(c.last_transition)] for c in state.conditions],
-        "current_replicas": state.current_replicas,
-        "desired_replicas": state.desired_replicas,
-        "current_metrics": [None if metric is None else list(metric) for metric in state.current_metrics],
-        "last_scale_time": _time_to_json(state.last_scale_time),
-    }
-
-
-def state_from_json(stored: Mapping[str, Any]) -> HpaState:
-    """The inverse of `state_to_json`; KeyError, TypeError or ValueError where the form is another."""
-    history = stored["history"]
-    return HpaState(
-        history=None if history is None else tuple(PastRecommendation(r, _time(at)) for r, at in history),
-        scale_ups=_events(stored["scale_ups"]),
-        scale_downs=_events(stored["scale_downs"]),
-        conditions=tuple(_condition(*c) for c in stored["conditions"]),
-        current_replicas=stored["current_replicas"],
-        desired_replicas=stored["desired_replicas"],
-        current_metrics=tuple(None if m is None else MetricStatus(*m) for m in stored["current_metrics"]),
-        last_scale_time=_optional_time(stored["last_scale_time"]),
-    )
-
-
-def _event_to_json(event: ScaleEvent) -> list[Any]:
-    return [event.change, event.at.isoformat(), event.outdated]
-
-
-def _events(stored: Sequence[Sequence[Any]]) -> ScaleEvents:
-    return tuple(ScaleEvent(change, _time(at), outdated) for change, at, outdated in stored)
-
-
-def _condition(
-    type_: ConditionType, status: ConditionStatus, reason: str, message: str, since: str | None
-) -> HpaCondition:
-    return HpaCondition(type_, status, reason, message, _optional_time(since))
-
-
-def _time_to_json(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def _optional_time(text: str | None) -> datetime | None:
-    return None if text is None else _time(text)

@@ -45,8 +45,6 @@ EVIDENCE_BLOCK = 60
 """Minutes that are taken together where the noise of a shortage is estimated: an hour's minutes fall short together."""
 DEMAND_UNIT = 1000.0
 """A pod, in the unit of the replay: its targets are whole milli-units."""
-SERIES_TOGETHER = 256
-"""Workloads of one replay: their forecasts are some hundred megabytes."""
 DEMAND_SIGNAL = "demand"
 EXPECTS = ("nothing", "model", "yesterday")
 """What a strategy may expect; where it takes a whole distribution, nothing beside it."""

@@ -54,10 +54,6 @@ CEL_RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyT
                 f"{SHARED_CPUS} || !has(self.memoryLimit) || self.memoryLimit == 'request'",
                 "staticCpus: only Guaranteed pods have them; memoryLimit must be request",
             ),
-            (
-                f"{SHARED_CPUS} || !has(self.recommender) || self.recommender == 'forecaster'",
-                "staticCpus: only recommender forecaster rounds to whole cores",
-            ),
         ),
         ScheduledEvent: (
             (

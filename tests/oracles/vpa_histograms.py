@@ -6,7 +6,9 @@ Instants are nanoseconds since the first second of year 1, UTC, which is the VPA
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Protocol
 
 from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS
@@ -52,6 +54,28 @@ def between(earlier: int, later: int) -> int:
 def to_nearest(instant: int, step: int) -> int:
     """The nearest multiple of `step` since the unset instant; the later one half-way."""
     return (instant + step // 2 + step % 2) // step * step
+
+
+@dataclass(frozen=True)
+class LinearBuckets:
+    """Buckets of one size up to a largest value; `least` is the smallest weight that counts as present."""
+
+    largest: float
+    size: float
+    least: float
+
+    @cached_property
+    def count(self) -> int:
+        """One more than it takes to reach the largest value."""
+        return math.ceil(self.largest / self.size) + 1
+
+    def find(self, value: float) -> int:
+        """Clamped to the first and the last."""
+        return min(max(int(value / self.size), 0), self.count - 1)
+
+    def start(self, bucket: int) -> float:
+        """A multiple of the size."""
+        return bucket * self.size
 
 
 class Buckets(Protocol):

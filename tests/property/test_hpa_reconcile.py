@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from forecaster.hpa.observation import Observation, ScaleSubresource, observe_totals
 from forecaster.hpa.reconcile import reconcile
-from forecaster.hpa.state import HpaState, state_from_json, state_to_json
+from forecaster.hpa.state import HpaState
 from tests.property.hpa_strategies import NOW, Cluster, controllers, seeds, specs
 
 if TYPE_CHECKING:
@@ -58,16 +57,3 @@ def test_at_a_fixed_point_another_pass_changes_nothing(
     assert twice.desired.replicas == once.desired.replicas
     assert not twice.desired.written
     assert [condition[:3] for condition in twice.conditions] == [condition[:3] for condition in once.conditions]
-
-
-@given(seeds, specs(), controllers, st.integers(0, 5))
-def test_a_run_from_stored_state_is_the_run_itself(seed: int, spec: HpaSpec, controller: Controller, stop: int) -> None:
-    through, cluster = HpaState(), Cluster(seed)
-    stored = through
-    for step in range(6):
-        at, seen = NOW + timedelta(seconds=15 * step), cluster.observation(spec)
-        if step == stop:
-            stored = state_from_json(json.loads(json.dumps(state_to_json(stored))))
-        one, other = (reconcile(spec, seen, state, at, controller) for state in (through, stored))
-        assert one == other
-        through, stored = one.state, other.state

@@ -22,11 +22,10 @@ from forecaster.cycle.told_decisions import ToldDecisions
 from forecaster.demand.latest import Latest, Parts
 from forecaster.domain.policies import CombinedPolicy, Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import CPU, DEMAND
+from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from forecaster.horizontal.lead_time import ScaleUpWatch, lead_time
-from forecaster.horizontal.quantile import Coverage, Held
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 HORIZONTAL: tuple[Mapping[str, Any], ...] = (
     {"gate": False},
     {"gate": True},
-    {"gate": False, "coverage_correction": True, "scale_in_by_forecast": True},
+    {"gate": False, "scale_in_by_forecast": True},
     {"gate": False, "sizing": "newsvendor", "scale_in_by_forecast": True, "min_replicas": 0},
     {"gate": False, "sizing": "newsvendor", "surge": 0.3},
     {"gate": False, "outage_hold": "30m", "max_replicas": 12},
@@ -142,9 +141,7 @@ class RandomFleet:
             for signal, spans in rows.standing.driven.items()
         }
         day_ago = {signal: DayBefore(dict.fromkeys(rows.ids[::2], MOST[signal] / 3)) for signal in DEMAND}
-        covered = {id_: self._stays(CPU, (id_,), "covered", (50.0, 60.0, 75.0))[0] for id_ in rows.ids}
-        held = {(id_, str(signal)): Held(0.9, 80.0, covered[id_]) for id_ in rows.ids for signal in DEMAND}
-        return Forecasts(latest, peaks, (), day_ago, Coverage.of(held))  # type: ignore[arg-type]
+        return Forecasts(latest, peaks, (), day_ago)  # type: ignore[arg-type]
 
     def _latest(self, signal: Signal, ids: tuple[WorkloadId, ...], at: datetime) -> Latest:
         count = len(ids)

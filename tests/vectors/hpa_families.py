@@ -22,7 +22,7 @@ from forecaster.hpa.samples import ExternalValues, SampledPods, read_external_va
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 from forecaster.hpa.state import HpaState
 from forecaster.hpa.validate import validate
-from forecaster.hpa.wording import metric_action, metric_error, status_quantity
+from tests.oracles.hpa_metrics import metric_action, metric_error, status_quantity
 from tests.vectors import hpa_wire as wire
 from tests.vectors.hpa_wire import EPOCH, RESOURCE_SOURCES, Json, at, seconds
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forecaster.domain.quantity import milli_quantity
-from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, ExponentialBuckets, LinearBuckets
+from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, ExponentialBuckets
 from forecaster.vertical.recommenders.vpa import ConfidenceRule, MemoryPeaks, VpaPanel, VpaSettings
 from tests.oracles import vpa_amounts
 from tests.oracles.vpa_amounts import at_least, with_confidence, with_margin
@@ -32,6 +32,7 @@ from tests.oracles.vpa_histograms import (
     Buckets,
     DecayingHistogram,
     Histogram,
+    LinearBuckets,
     of_datetime,
     of_unix,
     to_datetime,

@@ -6,15 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.quantity import Quantity, parse_quantity
-from forecaster.vertical.cluster_rules.resize_progress import (
-    InPlaceSituation,
-    PodCondition,
-    ReplicaGroup,
-    can_evict,
-    decide_resize,
-    replica_group,
-    resize_status,
-)
+from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
 from tests.oracles.vpa_admission import Boosted, StartupBoostError, boosted, container_resources
 from tests.oracles.vpa_capping import (
     Capped,
@@ -39,12 +31,16 @@ from tests.oracles.vpa_resources import (
 from tests.oracles.vpa_updater import (
     ContainerStatus,
     EvictionRequirement,
+    InPlaceSituation,
     LastTermination,
     OomKill,
     Priority,
+    ReplicaGroup,
     Termination,
     UpdateRules,
     accepts,
+    can_evict,
+    decide_resize,
     in_order,
     is_quick_oom,
     may_evict,
@@ -52,6 +48,7 @@ from tests.oracles.vpa_updater import (
     oom_of_update,
     ooms_of_eviction,
     priority_of,
+    replica_group,
     retries,
 )
 from tests.vectors.vertical_comparison import Json, Suite, exact, listed, quantities, relative

@@ -1,4 +1,4 @@
-"""What VPA, KRR and crane would say on the same history, as far as it is kept: usage of one pod, five minutes apart.
+"""What VPA and KRR would say on the same history, as far as it is kept: usage of one pod, five minutes apart.
 
 These tools look at containers of single pods; here the mean over a workload's pods stands for one of them. None sees
 OOM kills here. VPA starts empty at the beginning of the history, with its defaults; KRR is its strategy `simple`.
@@ -6,13 +6,11 @@ OOM kills here. VPA starts empty at the beginning of the history, with its defau
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.workload import Resources
-from forecaster.vertical.recommenders.histograms import LinearBuckets
 from forecaster.vertical.recommenders.krr import (
     KRR_DEFAULTS,
     KrrValue,
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-
-    from numpy.typing import NDArray
 
 VPA, KRR = "vpa", "krr"
 _POD = "pod"
@@ -86,39 +82,3 @@ def _krr(cores: Floats, used: Floats, targeted: frozenset[str], quantile: float)
 
 def _known(value: KrrValue) -> float | None:
     return value if isinstance(value, float) else None
-
-
-_LEAST_WEIGHT_OF_BUCKET = 1e-10
-CRANE_CPU = LinearBuckets(100.0, 0.1, _LEAST_WEIGHT_OF_BUCKET)
-"""Cores."""
-CRANE_MEMORY = LinearBuckets(104857600000.0, 104857600.0, _LEAST_WEIGHT_OF_BUCKET)
-"""Bytes."""
-_LEAST_SAMPLE_WEIGHT = 1e-5
-
-
-@dataclass(frozen=True, slots=True)
-class CraneSettings:
-    """The recommender's settings, with their defaults; ratios."""
-
-    percentile: float = 0.99
-    margin: float = 0.15
-    target_utilization: float = 1.0
-
-
-CRANE_DEFAULTS = CraneSettings()
-
-
-def crane_requests(
-    samples: NDArray[np.floating], buckets: LinearBuckets, settings: CraneSettings = CRANE_DEFAULTS
-) -> NDArray[np.float64]:
-    """Requests [row] from samples [row, time], NaN for gaps; 0 for a row without samples."""
-    rows, columns = np.nonzero(~np.isnan(samples))
-    values = samples[rows, columns].astype(np.float64)
-    place = np.clip((values / buckets.size).astype(np.intp), 0, buckets.count - 1)
-    weights = np.bincount(
-        rows * buckets.count + place, np.maximum(values, _LEAST_SAMPLE_WEIGHT), len(samples) * buckets.count
-    ).reshape(len(samples), -1)
-    reached = np.cumsum(weights, axis=1)
-    bucket = (reached < settings.percentile * reached[:, -1:]).sum(axis=1)
-    ends = np.minimum(bucket + 1, buckets.count - 1) * buckets.size
-    return np.where(reached[:, -1] > 0, ends * (1 + settings.margin) / settings.target_utilization, 0.0)

@@ -1,4 +1,4 @@
-"""Bucket schemes and weighted histograms of the VPA and of crane, one container or many."""
+"""Bucket schemes and weighted histograms of the VPA, one container or many."""
 
 from __future__ import annotations
 
@@ -23,28 +23,6 @@ _HALF_LIFE = DAY // timedelta(seconds=1)
 """Seconds in which the weight of new samples doubles."""
 _RENEWED_AFTER = 100
 """Half-lives after which all weights are divided down, long before doubles run out."""
-
-
-@dataclass(frozen=True)
-class LinearBuckets:
-    """Buckets of one size up to a largest value; `least` is the smallest weight that counts as present."""
-
-    largest: float
-    size: float
-    least: float
-
-    @cached_property
-    def count(self) -> int:
-        """One more than it takes to reach the largest value."""
-        return math.ceil(self.largest / self.size) + 1
-
-    def find(self, value: float) -> int:
-        """Clamped to the first and the last."""
-        return min(max(int(value / self.size), 0), self.count - 1)
-
-    def start(self, bucket: int) -> float:
-        """A multiple of the size."""
-        return bucket * self.size
 
 
 @dataclass(frozen=True)

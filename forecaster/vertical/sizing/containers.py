@@ -91,12 +91,7 @@ def choose(
 ) -> PodSizing:
     """Sizes of each container from `cpu` in cores and `memory` in bytes [row, time], the latest last, NaN for gaps."""
     panel = _panel(cpu, memory, DAY // step, specs)
-    if policy.recommender == "forecaster":
-        sizes = cpu_sizes(panel, policy), memory_sizes(panel, policy)
-    else:
-        from forecaster.vertical.sizing.recommender_sizes import recommender_sizes  # noqa: PLC0415  where a policy asks
-
-        sizes = recommender_sizes(panel, policy)
+    sizes = cpu_sizes(panel, policy), memory_sizes(panel, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
     return tuple(
         ContainerSizing(one.name, one.resources, of_cpu, of_memory, known, load_ratio=one.load.ratio)

@@ -89,10 +89,3 @@ def test_a_fleet_gets_its_first_sizes_over_several_cycles() -> None:
     assert set(sizes.known) == {WEB.id}
     sizes.renew(a_day(), Containers(), Policies(Policy()), [WEB, CART])
     assert set(sizes.known) == {WEB.id, CART.id}
-
-
-@pytest.mark.parametrize("recommender", ["vpa", "krr", "krr-limit", "crane"])
-def test_other_recommenders_can_be_chosen(recommender: str) -> None:
-    """All of them look at the same day of half a core."""
-    theirs = Policies(Policy.model_validate({"vertical": {"recommender": recommender}}))
-    assert 0.4 < request_of(renewed(a_day(), theirs)) < 0.8

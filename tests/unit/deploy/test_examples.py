@@ -22,7 +22,6 @@ def test_requests_and_limits_alone_are_settings_that_change_no_count() -> None:
     (given,) = example("vertical-only.yaml")
     settings = parse(given, "vertical-only.yaml")
     assert settings.policy.mode == "observe"
-    assert settings.policy.vertical.recommender == "forecaster"
 
 
 def test_argo_cd_ignores_what_floors_write_and_what_is_written_of_ours() -> None:

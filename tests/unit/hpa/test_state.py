@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from forecaster.hpa.state import (
     HpaCondition,
     HpaState,
     MetricStatus,
     find_condition,
-    state_from_json,
-    state_to_json,
     status_differs,
     with_condition,
     without_condition,
@@ -32,16 +26,6 @@ STATE = HpaState(
     current_metrics=(MetricStatus("Resource", "cpu", 80, 400), None),
     last_scale_time=NOW,
 )
-
-
-@pytest.mark.parametrize("state", [STATE, HpaState()], ids=["full", "new"])
-def test_a_stored_state_is_the_state(state: HpaState) -> None:
-    assert state_from_json(json.loads(json.dumps(state_to_json(state)))) == state
-
-
-def test_a_stored_state_of_another_form_is_refused() -> None:
-    with pytest.raises(KeyError):
-        state_from_json({"history": None})
 
 
 def test_the_status_is_written_when_a_reason_or_a_value_changes() -> None:

@@ -7,7 +7,7 @@ import pytest
 from forecaster.hpa import wording
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, MetricSpec
-from forecaster.hpa.wording import metric_action, metric_error, status_quantity
+from tests.oracles.hpa_metrics import metric_action, metric_error, status_quantity
 
 PERCENT, EACH = HpaMetricTarget("Utilization", 50), HpaMetricTarget("AverageValue", average_value_milli=1)
 BROKEN = Unmeasured("api_failed", "no answer")

@@ -1,12 +1,10 @@
 """Cleaning looks back only, and leaves alone what it is not told to mend."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 from models import AutoregFourier, Panel
 from models.calendar import Event
-from models.clean import bounded, masked, without_outliers
+from models.clean import bounded, masked
 from tests.support.panels import HOUR, daily_waves, panel
 
 
@@ -16,28 +14,6 @@ def test_a_span_of_one_series_is_a_gap_in_that_series_only() -> None:
     gaps = np.isnan(masked(waves, {"s1": [throttled]}).values)
     assert gaps[0].sum() == 0
     assert np.flatnonzero(gaps[1]).tolist() == [3, 4]
-
-
-def test_a_new_level_passes_after_a_day() -> None:
-    history = panel([1.0] * 48 + [50.0] * 30, step=HOUR)
-    cleaned = without_outliers(history).values[0]
-    assert cleaned[48:72].tolist() == [10.0] * 24
-    assert cleaned[72:].tolist() == [50.0] * 6
-
-
-def test_work_that_begins_after_nothing_is_not_cut() -> None:
-    history = panel([0.0] * 48 + [5.0] * 3, step=HOUR)
-    assert without_outliers(history).values.tolist() == history.values.tolist()
-
-
-@given(seed=st.integers(0, 2**16), cut=st.integers(1, 95))
-def test_what_comes_later_changes_nothing(seed: int, cut: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(0, 2, (2, 96)) * np.where(rng.random((2, 96)) < 0.05, 1e6, 1)
-    whole = Panel(values, daily_waves().start, HOUR, ("a", "b"))
-    np.testing.assert_array_equal(
-        without_outliers(whole).values[:, :cut], without_outliers(whole.until(whole.start + cut * HOUR)).values
-    )
 
 
 def test_a_fault_a_thousand_times_too_high_does_not_bend_a_fit() -> None:

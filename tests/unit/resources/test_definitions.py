@@ -110,7 +110,6 @@ CONTRADICTIONS = [
     (HorizontalPolicy, {"min_replicas": 0, "sizing": "quantile"}),
     (VerticalPolicy, {"static_cpus": True, "cpu_limit": "none"}),
     (VerticalPolicy, {"static_cpus": True, "memory_limit": "none"}),
-    (VerticalPolicy, {"static_cpus": True, "recommender": "vpa"}),
     (ScheduledEvent, {"name": "a", "replicas": 2, "start": "2026-01-01T00:00:00Z"}),
     (ScheduledEvent, {"name": "a", "replicas": 2}),
     (ScheduledEvent, {"name": "a", "replicas": 2, "start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"}),
