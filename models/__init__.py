@@ -24,43 +24,73 @@ Values are finite, not negative and ascend with the level. `Forecast.values` hol
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .adaptive import Adaptive
-from .autoreg_fourier import AutoregFourier
 from .calendar import Calendar, Event
 from .clean import masked
 from .donors import Lent, lent
 from .errors import ContractError, ModelError, PanelError, QuestionError
-from .eventful import Eventful
 from .forecast import Forecast, Peak, Provenance, StepWindow
-from .hour_of_week import HourOfWeek
 from .model import Fitted, Forgets, HasStandIn, Model, SeesAll, Stacks
 from .named import imported, parsed_name, with_settings
-from .nearest_day import NearestDay
 from .panel import DAY, Panel
 from .prior import Prior
-from .regressions import Boosting, PooledLinear
 from .ridge import Ridge
-from .seasonal_naive import LastValue, SeasonalNaive
-from .theta import Theta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .autoreg_fourier import AutoregFourier
+    from .eventful import Eventful
+    from .hour_of_week import HourOfWeek
+    from .nearest_day import NearestDay
+    from .regressions import Boosting, PooledLinear
+    from .seasonal_naive import LastValue, SeasonalNaive
+    from .theta import Theta
+
+LATE = {
+    "AutoregFourier": "autoreg_fourier",
+    "Boosting": "regressions",
+    "Eventful": "eventful",
+    "HourOfWeek": "hour_of_week",
+    "LastValue": "seasonal_naive",
+    "NearestDay": "nearest_day",
+    "PooledLinear": "regressions",
+    "SeasonalNaive": "seasonal_naive",
+    "Theta": "theta",
+}
+"""Models that are imported when they are named, with their modules: the service uses `Adaptive` alone."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a model that is named for the first time."""
+    if name not in LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{LATE[name]}", __name__), name)
+
+
+def _made(name: str, *given: Any, **settings: Any) -> Model:
+    """Make the model of this class."""
+    made: Model = __getattr__(name)(*given, **settings)
+    return made
+
+
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
-    "autoreg-fourier": AutoregFourier,
-    "boosting": Boosting,
-    "hour-of-week": HourOfWeek,
-    "last-value": LastValue,
-    "nearest-day": NearestDay,
-    "pooled-linear": PooledLinear,
+    "autoreg-fourier": partial(_made, "AutoregFourier"),
+    "boosting": partial(_made, "Boosting"),
+    "hour-of-week": partial(_made, "HourOfWeek"),
+    "last-value": partial(_made, "LastValue"),
+    "nearest-day": partial(_made, "NearestDay"),
+    "pooled-linear": partial(_made, "PooledLinear"),
     "prior": Prior,
     "ridge": Ridge,
-    "seasonal-naive-day": SeasonalNaive,
-    "seasonal-naive-week": lambda: SeasonalNaive(7 * DAY),
-    "theta": Theta,
+    "seasonal-naive-day": partial(_made, "SeasonalNaive"),
+    "seasonal-naive-week": partial(_made, "SeasonalNaive", 7 * DAY),
+    "theta": partial(_made, "Theta"),
 }
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import secrets
 import socket
-import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from forecaster.actuators.policy_statuses import LivePolicyStatuses, PolicyStatusWriter
-from forecaster.actuators.statuses import LiveStatuses, StatusSender, StatusWriter
 from forecaster.app.clock import current
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.gates import ForecastGates
@@ -44,12 +41,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.actuators.writes import AuditLog
+    from forecaster.actuators.policy_statuses import PolicyStatusWriter
+    from forecaster.actuators.statuses import StatusWriter
+    from forecaster.app.effects import Actuators
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
+    from forecaster.publish.publisher import OfferReceiver
     from forecaster.sources.request_origins import Origins
     from forecaster.sources.stated import StatedBefore
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
@@ -156,60 +156,22 @@ def election_of(settings: Settings, parts: ExitStack, address: str = "") -> Elec
     return election
 
 
-def status_writer(
-    settings: Settings,
-    log: AuditLog,
-    parts: ExitStack,
-    live: LiveCluster | None,
-    election: Election | None,
-    refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None,
-) -> StatusWriter | None:
-    """What writes the status of PredictiveAutoscalers, in a thread of its own; None where none are watched.
+class ClusterWriters(NamedTuple):
+    """All that writes to the cluster; None where nothing is enabled that needs it."""
 
-    `refusal` says why a workload is left as it is although its policy would have it changed.
-    """
-    stated = live.stated if live else None
-    if stated is None or election is None:
-        return None
-    source = client_config_source(watched_kubeconfig(settings))
-    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
-    writer = StatusWriter(
-        LiveStatuses(client),
-        election,
-        settings.policies,
-        lambda: list(stated.autoscalers.objects.values()),
-        log,
-        [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
-        refusal,
-    )
-    _run_beside(writer.sender, client, "statuses", parts)
-    return writer
+    actuators: Actuators | None = None
+    statuses: StatusWriter | None = None
+    policy_statuses: PolicyStatusWriter | None = None
 
-
-def policy_status_writer(
-    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None, election: Election | None
-) -> PolicyStatusWriter | None:
-    """What writes the status of PredictivePolicies, in a thread of its own; None where none are watched."""
-    stated = live.stated if live else None
-    if stated is None or election is None:
-        return None
-    source = client_config_source(watched_kubeconfig(settings))
-    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
-    found = stated.policies.objects
-    writer = PolicyStatusWriter(
-        LivePolicyStatuses(client), election, settings.policies, lambda: list(found.values()), log
-    )
-    _run_beside(writer.sender, client, "policy-statuses", parts)
-    return writer
-
-
-def _run_beside(sender: StatusSender[Any], client: ApiClient, name: str, parts: ExitStack) -> None:
-    """Run the sender in a thread of its own, which `parts` ends."""
-    thread = threading.Thread(target=sender.run, name=name, daemon=True)
-    thread.start()
-    parts.callback(client.close)
-    parts.callback(thread.join)
-    parts.callback(sender.close)
+    @property
+    def receivers(self) -> dict[str, OfferReceiver]:
+        """Return the receivers of offers by name."""
+        found: dict[str, OfferReceiver | None] = {
+            "effects": self.actuators,
+            "status": self.statuses,
+            "policy-status": self.policy_statuses,
+        }
+        return {name: one for name, one in found.items() if one is not None}
 
 
 def nothing_observed(settings: Settings) -> Observed:

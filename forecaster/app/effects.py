@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor.plan import released
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import Concern, CycleNeighbours
+from forecaster.actuators.policy_statuses import LivePolicyStatuses, PolicyStatusWriter
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
 from forecaster.actuators.resize.actuator import ResizeActuator
@@ -22,13 +24,8 @@ from forecaster.actuators.room import Rooms, Templates
 from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.plan import released as count_released
 from forecaster.actuators.scale.scales import Scales
-from forecaster.app.compose import (
-    election_of,
-    policy_status_writer,
-    scalable_kinds,
-    status_writer,
-    watched_kubeconfig,
-)
+from forecaster.actuators.statuses import LiveStatuses, StatusSender, StatusWriter
+from forecaster.app.compose import ClusterWriters, election_of, scalable_kinds, watched_kubeconfig
 from forecaster.app.health import WorkloadHealth
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
@@ -46,15 +43,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.floor.values import LiveAutoscaler
-    from forecaster.actuators.policy_statuses import PolicyStatusWriter
-    from forecaster.actuators.statuses import StatusWriter
     from forecaster.actuators.writes import AuditLog, LeftAlone, WriteRefusal
     from forecaster.app.live_facts import LiveFacts
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
     from forecaster.ports import Source
-    from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
     from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import Misread
@@ -123,24 +117,6 @@ class Actuators:
             return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {said}",), reasons)
 
 
-class ClusterWriters(NamedTuple):
-    """All that writes to the cluster."""
-
-    actuators: Actuators | None
-    statuses: StatusWriter | None
-    policy_statuses: PolicyStatusWriter | None
-
-    @property
-    def receivers(self) -> dict[str, OfferReceiver]:
-        """Return the receivers of offers by name."""
-        found: dict[str, OfferReceiver | None] = {
-            "effects": self.actuators,
-            "status": self.statuses,
-            "policy-status": self.policy_statuses,
-        }
-        return {name: one for name, one in found.items() if one is not None}
-
-
 def cluster_writers(
     settings: Settings,
     log: AuditLog,
@@ -174,6 +150,62 @@ def cluster_writers(
         status_writer(settings, log, parts, cluster, fence, refusal),
         policy_status_writer(settings, log, parts, cluster, fence),
     )
+
+
+def status_writer(
+    settings: Settings,
+    log: AuditLog,
+    parts: ExitStack,
+    live: LiveCluster | None,
+    election: Election | None,
+    refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None,
+) -> StatusWriter | None:
+    """What writes the status of PredictiveAutoscalers, in a thread of its own; None where none are watched.
+
+    `refusal` says why a workload is left as it is although its policy would have it changed.
+    """
+    stated = live.stated if live else None
+    if stated is None or election is None:
+        return None
+    source = client_config_source(watched_kubeconfig(settings))
+    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
+    writer = StatusWriter(
+        LiveStatuses(client),
+        election,
+        settings.policies,
+        lambda: list(stated.autoscalers.objects.values()),
+        log,
+        [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
+        refusal,
+    )
+    _run_beside(writer.sender, client, "statuses", parts)
+    return writer
+
+
+def policy_status_writer(
+    settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None, election: Election | None
+) -> PolicyStatusWriter | None:
+    """What writes the status of PredictivePolicies, in a thread of its own; None where none are watched."""
+    stated = live.stated if live else None
+    if stated is None or election is None:
+        return None
+    source = client_config_source(watched_kubeconfig(settings))
+    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
+    found = stated.policies.objects
+    writer = PolicyStatusWriter(
+        LivePolicyStatuses(client), election, settings.policies, lambda: list(found.values()), log
+    )
+    _run_beside(writer.sender, client, "policy-statuses", parts)
+    return writer
+
+
+def _run_beside(sender: StatusSender[Any], client: ApiClient, name: str, parts: ExitStack) -> None:
+    """Run the sender in a thread of its own, which `parts` ends."""
+    thread = threading.Thread(target=sender.run, name=name, daemon=True)
+    thread.start()
+    parts.callback(client.close)
+    parts.callback(thread.join)
+    parts.callback(sender.close)
 
 
 def actuators(

@@ -11,29 +11,26 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from forecaster import __version__
 from forecaster.app import telemetry
 from forecaster.app.answering import serving_process, start_answering, table_path
 from forecaster.app.clock import current
 from forecaster.app.compose import (
+    ClusterWriters,
     build_cycle,
     election_of,
     origins_file,
     stated_file,
 )
-from forecaster.app.effects import cluster_writers
 from forecaster.app.facts import tell_facts
 from forecaster.app.live_facts import service_source
 from forecaster.app.node_pools import NodesText, node_pools
 from forecaster.app.own_pod import settings_events
 from forecaster.app.reload import SettingsReload
-from forecaster.app.replicas import FencedPublisher, Follower, Replica, leader_config
 from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
-from forecaster.app.sharding.compose import sharded_cycle
-from forecaster.app.tape_replay import beginning, on_tape
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.app.vpas import seen_vpas
 from forecaster.cycle.run import Cycle, Effects
@@ -46,7 +43,6 @@ from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
-from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
@@ -61,18 +57,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app.child import ServingProcess
-    from forecaster.app.effects import ClusterWriters
     from forecaster.app.live_facts import LiveFacts, ServiceFacts
     from forecaster.app.reload import SettingsFiles
     from forecaster.app.restored import KeptState
     from forecaster.app.sharding.cycle import ShardedCycle
+    from forecaster.app.sharding.learned import LearnedShards
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
-    from forecaster.ports import Source
+    from forecaster.ports import Ledger, Publisher, Source
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.rows import OfferedCycle
@@ -128,6 +124,8 @@ class Program(NamedTuple):
 
     def one_of_several(self, serving: ServingProcess) -> bool:
         """Compute while this replica leads, serve what the leader computes otherwise."""
+        from forecaster.app.replicas import Follower, Replica, leader_config  # noqa: PLC0415  only beside others
+
         settings, log, table = self.settings, self.log, table_path(self.directory)
         self._start_answering(serving)
         facts = service_source(settings, table, log, self.parts, self.clock)
@@ -250,7 +248,7 @@ def build_service(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
     unjudged = never_unjudged if kept.shards else partial(gate_unjudged, settings.policies, kept.observed)
-    writers = cluster_writers(settings, log, parts, live, election, table.path, source, unjudged)
+    writers = writers_of(settings, log, parts, live, election, table.path, source, unjudged)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
@@ -260,17 +258,61 @@ def build_service(
     )
     parts.callback(close_ledger, ledger, log)
     watch(metrics, settings, None if kept.shards else kept.history, live, writers)
-    told = beginning(settings, kept.history, now, observed=kept.observed) if settings.state.tape else b""
-    taped = on_tape(settings, source, CountedLedger(ledger, metrics), told, parts)
+    recorder: Ledger = CountedLedger(ledger, metrics)
+    if settings.state.tape:
+        source, recorder = taped(settings, settings.state.tape, source, recorder, kept, now, parts)
     nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
     table.vpas = seen_vpas(settings, clock, parts)
-    fenced = FencedPublisher(publisher, election.holds) if election else publisher
-    effects = Effects(fenced, taped.ledger, writers.actuators)
-    given = settings, taped.source, effects
-    cycle = sharded_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
+    effects = Effects(fenced(publisher, election), recorder, writers.actuators)
+    given = settings, source, effects
+    cycle = divided_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
+
+
+def writers_of(
+    settings: Settings,
+    log: telemetry.Log,
+    parts: ExitStack,
+    live: LiveFacts | None,
+    election: Election | None,
+    *beside: Any,
+) -> ClusterWriters:
+    """What writes to the cluster; none of it is loaded by a service that writes nothing and has no election."""
+    enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
+    if election is None and not any(one.enabled for one in enabled):
+        return ClusterWriters()
+    from forecaster.app.effects import cluster_writers  # noqa: PLC0415  only where something is enabled
+
+    return cluster_writers(settings, log, parts, live, election, *beside)
+
+
+def taped(
+    settings: Settings, tape: Path, source: Source, ledger: Ledger, kept: KeptState, now: datetime, parts: ExitStack
+) -> tuple[Source, Ledger]:
+    """Source and ledger with a tape beside them, which begins with what is known now."""
+    from forecaster.app.tape_replay import beginning, on_tape  # noqa: PLC0415  only where the settings name a tape
+
+    return on_tape(tape, source, ledger, beginning(settings, kept.history, now, observed=kept.observed), parts)
+
+
+def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:
+    """The publisher, of which nothing is heard while another replica leads."""
+    if election is None:
+        return publisher
+    from forecaster.app.replicas import FencedPublisher  # noqa: PLC0415  only beside others
+
+    return FencedPublisher(publisher, election.holds)
+
+
+def divided_cycle(
+    settings: Settings, source: Source, effects: Effects, shards: LearnedShards, parts: ExitStack
+) -> ShardedCycle:
+    """The cycle of a fleet in shards."""
+    from forecaster.app.sharding.compose import sharded_cycle  # noqa: PLC0415  only where there are shards
+
+    return sharded_cycle(settings, source, effects, shards, parts)
 
 
 def bind_state(directory: Path, source: Source, now: datetime, log: telemetry.Log) -> None:
@@ -402,6 +444,8 @@ def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferRecei
     """Return the remote writer of the settings, if there is one; `parts` closes it."""
     if not settings.remote_write.url:
         return {}
+    from forecaster.publish.remote_write import RemoteWriter  # noqa: PLC0415  only where an address is stated
+
     writer = RemoteWriter(settings.remote_write)
     parts.callback(writer.close)
     return {"remote-write": writer}

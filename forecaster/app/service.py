@@ -16,7 +16,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from forecaster.app import telemetry
 from forecaster.app.clock import current
-from forecaster.app.sharding.cycle import ShardedCycle
+from forecaster.cycle.run import Cycle
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from forecaster.app.reload import SettingsReload
+    from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import CycleSettings
-    from forecaster.cycle.run import Cycle, Outcome
+    from forecaster.cycle.run import Outcome
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import CycleReport
 
@@ -138,7 +139,7 @@ class Service:
         stated = (self.cycle.policies.defaults, self.cycle.policies.overrides)
         self.reload.look()
         self.metrics.settings_loaded(taken_over=not self.reload.refused, waiting=len(self.reload.waiting))
-        if isinstance(self.cycle, ShardedCycle):
+        if not isinstance(self.cycle, Cycle):
             self.cycle.divide(self.reload.shards)
         if (self.cycle.policies.defaults, self.cycle.policies.overrides) != stated:
             self.judged = None  # other overrides may mean no workload

@@ -17,7 +17,7 @@ from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.layers import merged
 from forecaster.forecasting.forecaster import FITS
-from forecaster.sources.tape import Tape, TapedLedger, encoded, open_tape, taped
+from forecaster.sources.tape import Tape, TapedLedger, TapedSource, encoded, open_tape, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 
@@ -114,21 +114,14 @@ def _name(one: dict[str, object]) -> str:
     return str(one.get("id"))
 
 
-class Taped(NamedTuple):
-    """Source and ledger, with or without a tape between."""
-
-    source: Source
-    ledger: Ledger
-
-
-def on_tape(settings: Settings, source: Source, ledger: Ledger, told: bytes, parts: ExitStack) -> Taped:
-    """What is read and decided goes on tape, too, where the settings name one; it begins with what is `told`.
+def on_tape(
+    tape: Path, source: Source, ledger: Ledger, told: bytes, parts: ExitStack
+) -> tuple[TapedSource, TapedLedger]:
+    """What is read and decided goes on tape, too; it begins with what is `told`.
 
     Raises:
         StoreError: the tape cannot be begun.
     """
-    if settings.state.tape is None:
-        return Taped(source, ledger)
-    tape = Tape(settings.state.tape, told, source)
-    parts.callback(tape.close)
-    return Taped(taped(source, tape), TapedLedger(ledger, tape))
+    begun = Tape(tape, told, source)
+    parts.callback(begun.close)
+    return taped(source, begun), TapedLedger(ledger, begun)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle
+    from forecaster.ports import Ledger, Source
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 DAYS = 4
@@ -53,14 +54,14 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
 
 def run(settings: Settings, tape: Path | None, minutes: int = 3) -> Cycle:
     """Some cycles, on tape if there is one."""
-    state = settings.state.model_copy(update={"tape": tape})
-    settings = settings.model_copy(update={"state": state})
     history = HistoryStore(settings.signal_table.measured, settings.history, now=NOW)
     source = source_of(settings)
     with ExitStack() as parts:
         parts.callback(close, source)
-        kept = on_tape(settings, source, Nowhere(), beginning(settings, history, NOW), parts)
-        cycle = build_cycle(settings, kept.source, history, publisher=Nowhere(), ledger=kept.ledger)
+        given: tuple[Source, Ledger] = source, Nowhere()
+        if tape:
+            given = on_tape(tape, *given, beginning(settings, history, NOW), parts)
+        cycle = build_cycle(settings, given[0], history, publisher=Nowhere(), ledger=given[1])
         for minute in range(minutes):
             cycle.run(NOW + minute * MINUTE)
     return cycle
