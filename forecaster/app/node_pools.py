@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.cycle.node_document import document
-from forecaster.cycle.node_forecast import NodePools
 from forecaster.sources import factory
-from forecaster.sources.cluster_facts import cluster_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.config.settings import Settings
-    from forecaster.cycle.node_forecast import NodeForecast
+    from forecaster.cycle.node_forecast import NodeForecast, NodePools
     from forecaster.vertical.admission.cluster import Cluster
 
 PRESSURES_SHOWN = 20
@@ -30,6 +27,9 @@ def node_pools(settings: Settings) -> NodePools | None:
     shown = serving.enabled and serving.dashboard and serving.nodes_every > timedelta(0)
     if not shown or settings.source.kind != "prometheus":
         return None
+    from forecaster.cycle.node_forecast import NodePools  # noqa: PLC0415  only where a dashboard shows nodes
+    from forecaster.sources.cluster_facts import cluster_of  # noqa: PLC0415
+
     source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
 
     def read(now: datetime) -> Cluster:
@@ -62,6 +62,8 @@ class NodesText:
 
 def _shown(latest: NodeForecast) -> dict[str, Any]:
     """Return the document without the counts of each workload in each window: they are as many as workloads."""
+    from forecaster.cycle.node_document import document  # noqa: PLC0415  only where a dashboard shows nodes
+
     found: dict[str, Any] = msgspec.to_builtins(document(latest))
     for pool in found["pools"]:
         for window in pool["windows"]:

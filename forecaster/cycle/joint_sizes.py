@@ -14,7 +14,6 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources
 from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.vertical.admission.advice import advise
-from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.sizing.joint import (
     Infeasible,
     JointBounds,
@@ -144,7 +143,7 @@ def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
 
 def _stretches(workload: Workload, policy: Policy, demand: DemandSamples) -> list[LoadStretch]:
     """The policy's quantile of each window's peak; empty where nothing is forecast."""
-    level, name = policy.horizontal.quantile, name_of(workload.id)
+    level, name = policy.horizontal.quantile, workload.id.path
     return [
         LoadStretch((one.until - one.begin).total_seconds() / 3600, float(np.quantile(one.cpu[one.rows[name]], level)))
         for one in demand.windows

@@ -21,9 +21,7 @@ from forecaster.domain.window import DAY, FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
 from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN
 from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
-from forecaster.vertical.admission.cluster import name_of
-from forecaster.vertical.nodes.forecast import DemandWindow
-from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, past_ranks, ranks_together, samples
+from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow, past_ranks, ranks_together, samples
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
@@ -177,7 +175,7 @@ def demand_samples(
     windows = tuple(
         _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, latest[MEMORY]) for span in SPANS
     )
-    cpu, memory = ({name_of(id_): value for id_, value in latest[name].items()} for name in (CPU, MEMORY))
+    cpu, memory = ({id_.path: value for id_, value in latest[name].items()} for name in (CPU, MEMORY))
     return DemandSamples(cpu, memory, windows)
 
 
@@ -220,7 +218,7 @@ def _window(
         ]
     ).reshape(len(ids), cpu_ranks.shape[1])
     begin = now + span.lead_time
-    return DemandWindow(begin, begin + span.length, tuple(map(name_of, ids)), cpu, memory, dependence_known=known)
+    return DemandWindow(begin, begin + span.length, tuple(id_.path for id_ in ids), cpu, memory, dependence_known=known)
 
 
 def _quantiles(peaks: PeakForecasts, ids: Sequence[WorkloadId]) -> Floats:

@@ -15,7 +15,6 @@ from forecaster.cycle.load_forecast import DemandSamples, carried_at, demand_sam
 from forecaster.domain.signal import CPU
 from forecaster.errors import SourceError
 from forecaster.horizontal.targets import targets_of
-from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import Headroom, Pressure, headroom, pressures
 from forecaster.vertical.nodes.load_watcher import watcher_metrics
@@ -64,7 +63,7 @@ def node_forecast(
     pools = pools_of(cluster.nodes or ())
     residents = cluster.lasting
     known_homes = homes_of(residents, pools)
-    homes = {one.id: known_homes.get(name_of(one.id)) for one in workloads}
+    homes = {one.id: known_homes.get(one.id.path) for one in workloads}
     aim = Aim(quantile, np.random.default_rng(int(now.timestamp())), cluster.server)
     at_home = {
         pool.name: [_member(one, policies, cluster) for one in workloads if homes[one.id] == pool.name]
@@ -101,7 +100,7 @@ def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     per_pod = [capacity for one in targets if (capacity := carried_at(one, CPU)) is not None]
     scaled = workload.autoscaler
     return Member(
-        workload=name_of(workload.id),
+        workload=workload.id.path,
         pod=cluster.template_of(workload),
         replicas=workload.replicas,
         per_pod=min(per_pod) if per_pod and (scaled or policy.max_replicas) else None,

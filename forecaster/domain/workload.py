@@ -23,6 +23,11 @@ class WorkloadId(NamedTuple):
     kind: str
     name: str
 
+    @property
+    def path(self) -> str:
+        """Namespace, kind and name, as pods name their owner."""
+        return "/".join(self)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 

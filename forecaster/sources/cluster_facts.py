@@ -14,7 +14,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.container_queries import CONTAINER_FACTS
 from forecaster.sources.wire import at_instant
-from forecaster.vertical.admission.cluster import Cluster, name_of
+from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.node import POOL_LABELS, Node, Resident, scheduled
@@ -176,7 +176,7 @@ def _residents(rows: Mapping[str, Sequence[InstantRow]]) -> Iterable[Resident]:
             yield Resident(
                 node,
                 scheduled(requests[key]),
-                workload=name_of(owner),
+                workload=owner.path,
                 daemon=owner.kind == "DaemonSet",
                 memory_bytes=memory.get(key),
                 name="/".join(key),

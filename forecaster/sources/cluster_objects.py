@@ -20,7 +20,7 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.resources.neighbours import Neighbours, vpa_of_document
-from forecaster.vertical.admission.cluster import Cluster, name_of
+from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
 from forecaster.vertical.cluster_rules.node import Resident
@@ -111,7 +111,7 @@ def _residents(
             ranked = _with_priority(pod, priorities)
             yield replace(
                 Resident.of(ranked, one.node),
-                workload=name_of(one.owner),
+                workload=one.owner.path,
                 daemon=one.owner.kind == "DaemonSet",
                 memory_bytes=usage.get(_key(one.wire)),
                 name=f"{one.owner.namespace}/{one.name}",

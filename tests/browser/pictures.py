@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 from forecaster.app.demo import staged
 from forecaster.cycle.node_document import document
 from forecaster.cycle.node_forecast import node_forecast
-from forecaster.vertical.admission.cluster import Cluster, name_of
+from forecaster.vertical.admission.cluster import Cluster
 from tests.browser.conftest import NAMES, QUIET, opened
 from tests.support.cluster_rules import node, resident
 
@@ -63,7 +63,7 @@ def _nodes() -> bytes:
     with staged() as stage:
         cycle = stage.cycle
         workloads = cycle.run(stage.begin).inventory.workloads
-        owners = [name_of(one.id) for one in workloads for _ in range(one.replicas)]
+        owners = [one.id.path for one in workloads for _ in range(one.replicas)]
         pods = [resident(f"n{i % NODES}", "1", "1Gi", workload=owner) for i, owner in enumerate(owners)]
         pool = {"karpenter.sh/nodepool": "general"}
         nodes = [node(f"n{i}", "16", "64Gi", labels=pool) for i in range(NODES)]

@@ -37,7 +37,7 @@ def test_every_setting_is_in_the_reference_with_default_and_meaning(reference: M
     for one in setting_rows():
         assert f"| `{one.name}` |" in page
         assert not one.section or f"## {one.section}\n" in page
-    assert "| `quantile` | `null` | " in page
+    assert "| `quantile` | `0.9` | " in page
 
 
 def test_every_metric_is_in_the_reference(reference: ModuleType) -> None:

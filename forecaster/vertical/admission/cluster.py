@@ -72,7 +72,7 @@ class Cluster:
         return AdmissionContext(
             template=self.template_of(workload, containers),
             rollout=replace(rollout, replicas=replicas),
-            workload=name_of(id_),
+            workload=id_.path,
             limit_ranges=None if self.limit_ranges is None else self.limit_ranges.get(namespace, ()),
             quotas=None if self.quotas is None else self.quotas.get(namespace, ()),
             occupancy=self.occupancy,
@@ -90,11 +90,6 @@ class Cluster:
         return self.templates.get(workload.id) or Pod(
             tuple(Container(name, requirements_of(now)) for name, now in known.items())
         )
-
-
-def name_of(id_: WorkloadId) -> str:
-    """How residents name their owner."""
-    return "/".join(id_)
 
 
 def requirements_of(resources: Resources) -> Requirements:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,30 +17,8 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.cluster_rules.node import Resident
     from forecaster.vertical.cluster_rules.server import Server
-    from forecaster.vertical.nodes.joint_samples import Floats
+    from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats
     from forecaster.vertical.nodes.pools import Member, Packing, Pool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DemandWindow:
-    """Samples of the largest demand of every workload between two instants, joint over workloads.
-
-    `cpu` and `memory` are [workload, sample] totals in cores and bytes, rows as in `workloads`.
-    """
-
-    begin: datetime
-    until: datetime
-    workloads: tuple[str, ...]
-    cpu: Floats
-    memory: Floats
-    dependence_known: bool = True
-
-    rows: Mapping[str, int] = field(init=False, repr=False)
-    """Row of each workload; absent where there is no forecast."""
-
-    def __post_init__(self) -> None:
-        """Index."""
-        object.__setattr__(self, "rows", {workload: i for i, workload in enumerate(self.workloads)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.vertical.cluster_rules.node import Node, Resident
-    from forecaster.vertical.nodes.forecast import DemandWindow, PoolForecast
-    from forecaster.vertical.nodes.joint_samples import Floats
+    from forecaster.vertical.nodes.forecast import PoolForecast
+    from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats
     from forecaster.vertical.nodes.pools import Pool
 
 

@@ -8,14 +8,15 @@ quantiles are reordered by the ranks that its own past deviations had beside tho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -23,6 +24,28 @@ DAYS_COMPARED = 2
 """A block is compared with the same time of other days."""
 FEWEST_SAMPLES = 40
 """Fewest past blocks: with less the 95 % quantile of a sum would rest on one or two of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DemandWindow:
+    """Samples of the largest demand of every workload between two instants, joint over workloads.
+
+    `cpu` and `memory` are [workload, sample] totals in cores and bytes, rows as in `workloads`.
+    """
+
+    begin: datetime
+    until: datetime
+    workloads: tuple[str, ...]
+    cpu: Floats
+    memory: Floats
+    dependence_known: bool = True
+
+    rows: Mapping[str, int] = field(init=False, repr=False)
+    """Row of each workload; absent where there is no forecast."""
+
+    def __post_init__(self) -> None:
+        """Index."""
+        object.__setattr__(self, "rows", {workload: i for i, workload in enumerate(self.workloads)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

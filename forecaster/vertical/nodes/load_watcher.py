@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.vertical.cluster_rules.node import Node, Resident
-    from forecaster.vertical.nodes.forecast import DemandWindow
-    from forecaster.vertical.nodes.joint_samples import Floats
+    from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats
 
 DURATION = "15m"
 SOURCE = "forecaster"

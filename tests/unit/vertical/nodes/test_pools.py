@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
-from forecaster.vertical.nodes.forecast import Aim, DemandWindow, PoolForecast, pool_forecast
+from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import headroom, manifests, pressures
-from forecaster.vertical.nodes.joint_samples import past_ranks, samples
+from forecaster.vertical.nodes.joint_samples import DemandWindow, past_ranks, samples
 from forecaster.vertical.nodes.load_watcher import watcher_metrics
 from forecaster.vertical.nodes.pools import Member, Pool, homes_of, pack, pools_of
 from tests.support.cluster_rules import block, node, pod, resident
