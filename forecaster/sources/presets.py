@@ -33,139 +33,103 @@ class Preset:
     query: str
 
 
-def _by_pod(selector: str) -> str:
-    return f"""\
+def _by_pod(metric: str, among: str = "") -> Preset:
+    """Request rates that carry the pod which served them; `among` narrows the series."""
+    series = f'{metric}{{{among}pod!="",namespace=~"$namespaces"$labels}}'
+    query = f"""\
 sum by (namespace, workload_kind, workload) (
-  sum by (namespace, pod) (max without ($copies) (rate({selector}[$window])))
+  sum by (namespace, pod) (max without ($copies) (rate({series}[$window])))
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
+    return Preset(f'{metric}{{{among}pod!=""$labels}}', BY_POD, query)
 
 
-def _by_name(named_rate: str) -> str:
-    """`named_rate` carries `namespace` and `workload`; the kind comes from the inventory."""
-    return f"""\
+def _by_name(
+    mapping: str, metric: str, narrow: str, *steps: tuple[str, str, str], evidence: str, labels: str = ""
+) -> Preset:
+    """Request rates, of series that are `narrow`, that name the workload; its kind comes from the inventory.
+
+    Each step is a label, the label that it is derived from, and the pattern; one that does not match does nothing.
+    """
+    kept = labels or ", ".join(dict.fromkeys(old for _, old, _ in steps))
+    rate = f"sum by ({kept}) (max without ($copies) (rate({metric}{{{narrow}$labels}}[$window])))"
+    for new, old, pattern in steps:
+        rate = f'label_replace({rate}, "{new}", "$1", "{old}", "{pattern}")'
+    query = f"""\
 sum by (namespace, workload_kind, workload) (
   sum by (namespace, workload) (
-    {named_rate}
+    {rate}
   )
   * on (namespace, workload) group_left (workload_kind)
   $workloads
 )"""
+    return Preset(f"{metric}{{{evidence}$labels}}", mapping, query)
 
-
-def _renamed(inner: str, *steps: tuple[str, str, str]) -> str:
-    """`inner` with labels derived by `(new label, old label, pattern)`; a pattern that does not match does nothing."""
-    for new, old, pattern in steps:
-        inner = f'label_replace({inner}, "{new}", "$1", "{old}", "{pattern}")'
-    return inner
-
-
-def _proxied(labels: str, metric: str, *steps: tuple[str, str, str], narrow: str) -> str:
-    inner = f"sum by ({labels}) (max without ($copies) (rate({metric}{{{narrow}$labels}}[$window])))"
-    return _by_name(_renamed(inner, *steps))
-
-
-_ISTIO_WORKLOAD = ("workload", "destination_workload", "(.+)")
-_ISTIO_NAMESPACE = ("namespace", "destination_workload_namespace", "(.+)")
-_HUBBLE_WORKLOAD = ("workload", "destination_workload", "(.+)")
-_HUBBLE_NAMESPACE = ("namespace", "destination_namespace", "(.+)")
 
 PRESETS: dict[str, Preset] = {
-    "contour": Preset(
-        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"[^_/]+_[^_/]+_[^_/]+.*"$labels}',
+    "contour": _by_name(
         BY_SERVICE,
-        _proxied(
-            "envoy_cluster_name",
-            "envoy_cluster_upstream_rq_total",
-            ("namespace", "envoy_cluster_name", "([^_/]+)_[^_/]+_[^_/]+.*"),
-            ("workload", "envoy_cluster_name", "[^_/]+_([^_/]+)_[^_/]+.*"),
-            narrow='envoy_cluster_name=~"($namespaces)_[^_/]+_[^_/]+.*"',
-        ),
+        "envoy_cluster_upstream_rq_total",
+        'envoy_cluster_name=~"($namespaces)_[^_/]+_[^_/]+.*"',
+        ("namespace", "envoy_cluster_name", "([^_/]+)_[^_/]+_[^_/]+.*"),
+        ("workload", "envoy_cluster_name", "[^_/]+_([^_/]+)_[^_/]+.*"),
+        evidence='envoy_cluster_name=~"[^_/]+_[^_/]+_[^_/]+.*"',
     ),
-    "envoy-gateway": Preset(
-        'envoy_cluster_upstream_rq_total{envoy_cluster_name=~"httproute/.+"$labels}',
+    "envoy-gateway": _by_name(
         BY_ROUTE,
-        _proxied(
-            "envoy_cluster_name",
-            "envoy_cluster_upstream_rq_total",
-            ("namespace", "envoy_cluster_name", "httproute/([^/]+)/.*"),
-            ("workload", "envoy_cluster_name", "httproute/[^/]+/([^/]+)/.*"),
-            narrow='envoy_cluster_name=~"httproute/($namespaces)/.*"',
-        ),
+        "envoy_cluster_upstream_rq_total",
+        'envoy_cluster_name=~"httproute/($namespaces)/.*"',
+        ("namespace", "envoy_cluster_name", "httproute/([^/]+)/.*"),
+        ("workload", "envoy_cluster_name", "httproute/[^/]+/([^/]+)/.*"),
+        evidence='envoy_cluster_name=~"httproute/.+"',
     ),
-    "haproxy-ingress": Preset(
-        'haproxy_backend_http_requests_total{proxy!=""$labels}',
+    "haproxy-ingress": _by_name(
         BY_SERVICE,
-        _proxied(
-            "proxy",
-            "haproxy_backend_http_requests_total",
-            ("namespace", "proxy", "([^_]+)_[^_]+_[^_]+"),
-            ("workload", "proxy", "[^_]+_([^_]+)_[^_]+"),
-            narrow='proxy=~"($namespaces)_[^_]+_[^_]+"',
-        ),
+        "haproxy_backend_http_requests_total",
+        'proxy=~"($namespaces)_[^_]+_[^_]+"',
+        ("namespace", "proxy", "([^_]+)_[^_]+_[^_]+"),
+        ("workload", "proxy", "[^_]+_([^_]+)_[^_]+"),
+        evidence='proxy!=""',
     ),
-    "http-requests-total": Preset(
-        'http_requests_total{pod!=""$labels}',
-        BY_POD,
-        _by_pod('http_requests_total{pod!="",namespace=~"$namespaces"$labels}'),
-    ),
-    "hubble": Preset(
-        'hubble_http_requests_total{destination_workload!=""$labels}',
+    "http-requests-total": _by_pod("http_requests_total"),
+    "hubble": _by_name(
         BY_WORKLOAD,
-        _proxied(
-            "destination_namespace, destination_workload",
-            "hubble_http_requests_total",
-            _HUBBLE_NAMESPACE,
-            _HUBBLE_WORKLOAD,
-            narrow='reporter="server",destination_workload!="",destination_namespace=~"$namespaces"',
-        ),
+        "hubble_http_requests_total",
+        'reporter="server",destination_workload!="",destination_namespace=~"$namespaces"',
+        ("namespace", "destination_namespace", "(.+)"),
+        ("workload", "destination_workload", "(.+)"),
+        evidence='destination_workload!=""',
     ),
-    "istio": Preset(
-        'istio_requests_total{reporter!=""$labels}',
+    "istio": _by_name(
         BY_WORKLOAD,
-        _proxied(
-            "destination_workload_namespace, destination_workload",
-            "istio_requests_total",
-            _ISTIO_NAMESPACE,
-            _ISTIO_WORKLOAD,
-            narrow='reporter=~"destination|waypoint",destination_workload_namespace=~"$namespaces"',
-        ),
+        "istio_requests_total",
+        'reporter=~"destination|waypoint",destination_workload_namespace=~"$namespaces"',
+        ("namespace", "destination_workload_namespace", "(.+)"),
+        ("workload", "destination_workload", "(.+)"),
+        evidence='reporter!=""',
     ),
-    "kong": Preset(
-        'kong_http_requests_total{service!=""$labels}',
+    "kong": _by_name(
         BY_SERVICE,
-        _proxied(
-            "service",
-            "kong_http_requests_total",
-            ("namespace", "service", "([^.]+)[.].+"),
-            ("workload", "service", "[^.]+[.]([^.]+)[.].+"),
-            narrow='service=~"($namespaces)[.].+"',
-        ),
+        "kong_http_requests_total",
+        'service=~"($namespaces)[.].+"',
+        ("namespace", "service", "([^.]+)[.].+"),
+        ("workload", "service", "[^.]+[.]([^.]+)[.].+"),
+        evidence='service!=""',
     ),
-    "linkerd": Preset(
-        'request_total{direction="inbound",pod!=""$labels}',
-        BY_POD,
-        _by_pod('request_total{direction="inbound",pod!="",namespace=~"$namespaces"$labels}'),
-    ),
-    "nginx-ingress": Preset(
-        'nginx_ingress_controller_requests{ingress!=""$labels}',
+    "linkerd": _by_pod("request_total", 'direction="inbound",'),
+    # Without `honor_labels` the ingress's own labels arrive with the prefix `exported_`.
+    "nginx-ingress": _by_name(
         BY_SERVICE,
-        # Without `honor_labels` the ingress's own labels arrive with the prefix `exported_`.
-        _proxied(
-            "namespace, service, exported_namespace, exported_service",
-            "nginx_ingress_controller_requests",
-            ("workload", "service", "(.+)"),
-            ("workload", "exported_service", "(.+)"),
-            ("namespace", "exported_namespace", "(.+)"),
-            narrow='ingress!=""',
-        ),
+        "nginx_ingress_controller_requests",
+        'ingress!=""',
+        ("workload", "service", "(.+)"),
+        ("workload", "exported_service", "(.+)"),
+        ("namespace", "exported_namespace", "(.+)"),
+        evidence='ingress!=""',
+        labels="namespace, service, exported_namespace, exported_service",
     ),
-    "opentelemetry": Preset(
-        'http_server_request_duration_seconds_count{pod!=""$labels}',
-        BY_POD,
-        _by_pod('http_server_request_duration_seconds_count{pod!="",namespace=~"$namespaces"$labels}'),
-    ),
+    "opentelemetry": _by_pod("http_server_request_duration_seconds_count"),
     "recorded": Preset(
         '{__name__=~"forecaster:workload_requests:rate.+"$labels}',
         "by recording rule: what deploy/rules makes of one of the other presets",
