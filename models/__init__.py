@@ -43,22 +43,17 @@ from .ridge import Ridge
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .autoreg_fourier import AutoregFourier
     from .eventful import Eventful
     from .hour_of_week import HourOfWeek
     from .nearest_day import NearestDay
-    from .regressions import Boosting, PooledLinear
     from .seasonal_naive import LastValue, SeasonalNaive
     from .theta import Theta
 
 LATE = {
-    "AutoregFourier": "autoreg_fourier",
-    "Boosting": "regressions",
     "Eventful": "eventful",
     "HourOfWeek": "hour_of_week",
     "LastValue": "seasonal_naive",
     "NearestDay": "nearest_day",
-    "PooledLinear": "regressions",
     "SeasonalNaive": "seasonal_naive",
     "Theta": "theta",
 }
@@ -80,12 +75,9 @@ def _made(name: str, *given: Any, **settings: Any) -> Model:
 
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
-    "autoreg-fourier": partial(_made, "AutoregFourier"),
-    "boosting": partial(_made, "Boosting"),
     "hour-of-week": partial(_made, "HourOfWeek"),
     "last-value": partial(_made, "LastValue"),
     "nearest-day": partial(_made, "NearestDay"),
-    "pooled-linear": partial(_made, "PooledLinear"),
     "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": partial(_made, "SeasonalNaive"),
@@ -116,8 +108,6 @@ __all__ = [
     "CATALOGUE",
     "DAY",
     "Adaptive",
-    "AutoregFourier",
-    "Boosting",
     "Calendar",
     "ContractError",
     "Event",
@@ -135,7 +125,6 @@ __all__ = [
     "Panel",
     "PanelError",
     "Peak",
-    "PooledLinear",
     "Prior",
     "Provenance",
     "QuestionError",

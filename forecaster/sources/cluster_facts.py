@@ -22,7 +22,7 @@ from forecaster.vertical.cluster_rules.placement import Taint
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.resource_list import MILLI
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
+from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -131,7 +131,7 @@ def read_cluster(ask: Ask, rendered: Callable[[str], str]) -> Cluster:
         quotas=_quotas(rows["quotas"]) if nodes else None,
         templates=_templates(rows),
         rollouts=_rollouts(rows),
-        server=_server(rows["node_versions"]),
+        server=Server.latest(row.labels.get("kubelet_version", "") for row in rows["node_versions"]),
     )
 
 
@@ -247,17 +247,6 @@ def _rollouts(rows: Mapping[str, Sequence[InstantRow]]) -> dict[WorkloadId, Roll
 
 def _deployment(row: InstantRow) -> WorkloadId:
     return WorkloadId(row.labels.get("namespace", ""), "Deployment", row.labels.get("deployment", ""))
-
-
-def _server(rows: Sequence[InstantRow]) -> Server:
-    """The latest kubelet, which is never newer than its API server."""
-    known = []
-    for row in rows:
-        try:
-            known.append(Server.parse(row.labels.get("kubelet_version", "")))
-        except ValueError:
-            continue
-    return max(known, default=LATEST_SERVER)
 
 
 def _pod(row: InstantRow) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
 from forecaster.vertical.cluster_rules.node import Resident
 from forecaster.vertical.cluster_rules.resource_list import milli_of, whole
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
+from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -208,15 +208,8 @@ def _usage(wire: Wire) -> tuple[tuple[str, str], int]:
 
 
 def _server_of(nodes: Iterable[Wire]) -> Server:
-    """The latest kubelet, which is never newer than its API server."""
-    texts = [((one.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "" for one in nodes]
-    known = []
-    for text in texts:
-        try:
-            known.append(Server.parse(text))
-        except ValueError:
-            continue
-    return max(known, default=LATEST_SERVER)
+    infos = ((one.get("status") or {}).get("nodeInfo") or {} for one in nodes)
+    return Server.latest(info.get("kubeletVersion") or "" for info in infos)
 
 
 def _key(wire: Wire) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import CPU, DEMAND, MEMORY, PODS, REQUESTS, Signal
+from forecaster.domain.signal import BUILT_IN, CPU, DEMAND, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 
@@ -144,117 +144,97 @@ class Composed:
     parts: Mapping[Signal, RecordedSeries] = field(default_factory=dict)
 
 
-def _deployment(namespace: str, name: str) -> WorkloadId:
-    return WorkloadId(namespace, "Deployment", name)
-
-
-def _hpa(name: str, low: int, high: int, *targets: Target) -> Autoscaler:
-    return Autoscaler(name, low, high, targets)
+def _composed(
+    namespace: str,
+    name: str,
+    pod: Resources,
+    hpa: tuple[int, int, *tuple[Target, ...]] | None,
+    kind: str = "Deployment",
+    **parts: tuple[str, float],
+) -> Composed:
+    """One workload: one pod of it, the bounds and targets of its HPA, and a series with its factor for each signal."""
+    scaled = Autoscaler(name, hpa[0], hpa[1], hpa[2:]) if hpa else None
+    series = {BUILT_IN.by_name[signal]: RecordedSeries(*part) for signal, part in parts.items()}
+    return Composed(WorkloadId(namespace, kind, name), pod, scaled, series)
 
 
 def _utilization(value: float) -> Target:
     return Target("cpu", TargetType.UTILIZATION, value)
 
 
+def _average(metric: str, value: float) -> Target:
+    return Target(metric, TargetType.AVERAGE_VALUE, value)
+
+
 def _pod(cores: float, gib: float, *, cpu_limit: float | None = None) -> Resources:
     return Resources(cpu_request=cores, cpu_limit=cpu_limit, memory_request=gib * _GIB, memory_limit=gib * _GIB)
-
-
-def _per_pod(requests: float) -> Target:
-    return Target("http_requests_per_second", TargetType.AVERAGE_VALUE, requests)
 
 
 _NASA = "nasa/july1995"
 
 COMPOSED: tuple[Composed, ...] = (
-    Composed(
-        _deployment("data", "ingest"),
-        _pod(1.0, 1.0),
-        _hpa("ingest", 2, 40, _utilization(0.7)),
-        {CPU: RecordedSeries("crane/input01", 1.0)},
-    ),
-    Composed(
-        _deployment("data", "reports"),
+    _composed("data", "ingest", _pod(1.0, 1.0), (2, 40, _utilization(0.7)), cpu=("crane/input01", 1.0)),
+    _composed(
+        "data",
+        "reports",
         _pod(2.0, 2.0, cpu_limit=4.0),
         None,
-        {
-            CPU: RecordedSeries("crane/input11", 1.0),
-            MEMORY: RecordedSeries("bitbrains/vm488_memory", 2.0),
-        },
+        cpu=("crane/input11", 1.0),
+        memory=("bitbrains/vm488_memory", 2.0),
     ),
-    Composed(
-        _deployment("media", "thumbnails"),
-        _pod(0.5, 0.5),
-        _hpa("thumbnails", 2, 40, _utilization(0.6)),
-        {CPU: RecordedSeries("crane/input05", 5.0)},
-    ),
-    Composed(
-        _deployment("media", "transcoder"),
+    _composed("media", "thumbnails", _pod(0.5, 0.5), (2, 40, _utilization(0.6)), cpu=("crane/input05", 5.0)),
+    _composed("media", "transcoder", _pod(1.0, 2.0), (2, 50, _utilization(0.7)), cpu=("crane/input06", 0.5)),
+    _composed(
+        "payments",
+        "ledger",
         _pod(1.0, 2.0),
-        _hpa("transcoder", 2, 50, _utilization(0.7)),
-        {CPU: RecordedSeries("crane/input06", 0.5)},
+        (3, 40, _average("cpu", 0.5)),
+        kind="StatefulSet",
+        cpu=("crane/input04", 10.0),
+        memory=("bitbrains/vm231_memory", 4.0),
     ),
-    Composed(
-        WorkloadId("payments", "StatefulSet", "ledger"),
-        _pod(1.0, 2.0),
-        _hpa("ledger", 3, 40, Target("cpu", TargetType.AVERAGE_VALUE, 0.5)),
-        {
-            CPU: RecordedSeries("crane/input04", 10.0),
-            MEMORY: RecordedSeries("bitbrains/vm231_memory", 4.0),
-        },
-    ),
-    Composed(
-        _deployment("shop", "checkout"),
-        _pod(1.0, 1.0),
-        _hpa("checkout", 2, 20, _utilization(0.75)),
-        {CPU: RecordedSeries("crane/input08", 0.015)},
-    ),
-    Composed(
-        _deployment("shop", "recommendations"),
+    _composed("shop", "checkout", _pod(1.0, 1.0), (2, 20, _utilization(0.75)), cpu=("crane/input08", 0.015)),
+    _composed(
+        "shop",
+        "recommendations",
         _pod(1.0, 1.5),
-        _hpa("recommendations", 2, 24, _utilization(0.65)),
-        {
-            CPU: RecordedSeries("crane/input12", 1.0),
-            MEMORY: RecordedSeries("bitbrains/vm303_memory", 3.0),
-        },
+        (2, 24, _utilization(0.65)),
+        cpu=("crane/input12", 1.0),
+        memory=("bitbrains/vm303_memory", 3.0),
     ),
-    Composed(
-        _deployment("shop", "search"),
+    _composed(
+        "shop",
+        "search",
         _pod(1.0, 2.0),
-        _hpa("search", 3, 24, _utilization(0.7)),
-        {
-            CPU: RecordedSeries("crane/input14", 0.15),
-            MEMORY: RecordedSeries("bitbrains/vm420_memory", 5.0),
-        },
+        (3, 24, _utilization(0.7)),
+        cpu=("crane/input14", 0.15),
+        memory=("bitbrains/vm420_memory", 5.0),
     ),
-    Composed(
-        _deployment("shop", "storefront"),
+    _composed(
+        "shop",
+        "storefront",
         _pod(1.0, 1.0),
-        _hpa("storefront", 3, 36, _utilization(0.7), _per_pod(60.0)),
-        {
-            CPU: RecordedSeries("crane/input09", 0.02),
-            MEMORY: RecordedSeries("bitbrains/vm253_memory", 1.0),
-            REQUESTS: RecordedSeries("nab/elb_request_count_8c0756", 500.0),
-        },
+        (3, 36, _utilization(0.7), _average("http_requests_per_second", 60.0)),
+        cpu=("crane/input09", 0.02),
+        memory=("bitbrains/vm253_memory", 1.0),
+        requests=("nab/elb_request_count_8c0756", 500.0),
     ),
-    Composed(
-        _deployment("social", "timeline"),
+    _composed(
+        "social",
+        "timeline",
         _pod(1.0, 1.0),
-        _hpa("timeline", 2, 30, _utilization(0.7)),
-        {
-            CPU: RecordedSeries("crane/input03", 1000.0),
-            REQUESTS: RecordedSeries("nab/tweets_AMZN", 200.0),
-        },
+        (2, 30, _utilization(0.7)),
+        cpu=("crane/input03", 1000.0),
+        requests=("nab/tweets_AMZN", 200.0),
     ),
-    Composed(
-        _deployment("web", "space-center"),
+    _composed(
+        "web",
+        "space-center",
         _pod(0.5, 0.5),
-        _hpa("space-center", 2, 48, _utilization(0.7)),
-        {
-            CPU: RecordedSeries(_NASA, 2.0),
-            MEMORY: RecordedSeries("bitbrains/vm006_memory", 8.0),
-            REQUESTS: RecordedSeries(_NASA, 100.0),
-        },
+        (2, 48, _utilization(0.7)),
+        cpu=(_NASA, 2.0),
+        memory=("bitbrains/vm006_memory", 8.0),
+        requests=(_NASA, 100.0),
     ),
 )
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
@@ -25,6 +29,15 @@ class Server(NamedTuple):
         if match is None:
             raise ValueError(f"{text!r}: a server version is written like 1.36 or v1.36.3")
         return cls(int(match[1]), int(match[2]))
+
+    @classmethod
+    def latest(cls, versions: Iterable[str]) -> Server:
+        """The latest that kubelets say: none is newer than its API server. Without any, the latest that is known."""
+        known = []
+        for text in versions:
+            with suppress(ValueError):
+                known.append(cls.parse(text))
+        return max(known, default=LATEST_SERVER)
 
     @property
     def resizes_pods(self) -> bool:
