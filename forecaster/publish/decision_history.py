@@ -195,11 +195,11 @@ class PastScores(NamedTuple):
 class FadingSums:
     """`ScoreSums` in which the past fades."""
 
-    __slots__ = ("_absolute_error", "_actual", "_at", "_count", "_covered", "_quantiles")
+    __slots__ = ("_at", "_sums")
 
     def __init__(self) -> None:
         self._at: datetime | None = None
-        self._count = self._covered = self._quantiles = self._absolute_error = self._actual = 0.0
+        self._sums = ScoreSums(0.0, 0.0, 0.0, 0.0, 0.0)
 
     def add(self, score: ForecastScore) -> None:
         """One more has matured."""
@@ -210,25 +210,23 @@ class FadingSums:
         """Some more have, all at this time."""
         kept = 1.0 if self._at is None else 0.5 ** max((at - self._at) / HALF_LIFE, 0.0)
         self._at = at
-        self._count = self._count * kept + amounts.forecasts
-        self._covered = self._covered * kept + amounts.covered
-        self._quantiles = self._quantiles * kept + amounts.quantiles
-        self._absolute_error = self._absolute_error * kept + amounts.absolute_error
-        self._actual = self._actual * kept + amounts.actual
+        self._sums = ScoreSums(*(before * kept + new for before, new in zip(self._sums, amounts, strict=True)))
 
     @property
     def error_ratio(self) -> float:
         """Sum of absolute errors by sum of peaks; negative where too little is known to speak of it."""
-        return self._absolute_error / self._actual if self._actual > 0 and self._count >= LEAST_SCORED else -1.0
+        sums = self._sums
+        return sums.absolute_error / sums.actual if sums.actual > 0 and sums.forecasts >= LEAST_SCORED else -1.0
 
     def view(self, signal: str) -> AccuracyView:
         """The ratios."""
+        sums = self._sums
         return AccuracyView(
             signal=signal,
-            forecasts=round(self._count, 3),
-            coverage=self._covered / self._count,
-            quantile=self._quantiles / self._count,
-            error_ratio=self._absolute_error / self._actual if self._actual > 0 else None,
+            forecasts=round(sums.forecasts, 3),
+            coverage=sums.covered / sums.forecasts,
+            quantile=sums.quantiles / sums.forecasts,
+            error_ratio=sums.absolute_error / sums.actual if sums.actual > 0 else None,
         )
 
 

@@ -174,36 +174,35 @@ def verdict_of(current: int, recommended: int | None) -> str:
 
 def resources_view(current: Resources, decided: Resize | Hold) -> ResourcesView:
     """The public form of what was decided about requests and limits, which are `current`."""
-    now = _amounts(current)
-    recommended, verdict = (_amounts(decided.resources), "resize") if isinstance(decided, Resize) else (None, "hold")
-    view = ResourcesView(now, recommended, verdict, str(decided.reason), decided.message)
+    now, why = amounts_view(current), (str(decided.reason), decided.message)
     if not isinstance(decided, Resize):
-        return view
-    targets = {target.metric: target.value for target in decided.targets}
+        return ResourcesView(now, None, "hold", *why)
     containers = tuple(map(_container, decided.containers))
-    return msgspec.structs.replace(view, containers=containers, utilization_targets=targets)
+    targets = {target.metric: target.value for target in decided.targets}
+    return ResourcesView(now, amounts_view(decided.resources), "resize", *why, containers, targets)
 
 
 def _container(one: ContainerSize) -> ContainerView:
-    return ContainerView(
-        one.name, _amounts(one.now), _amounts(one.recommended), _risk(one.cpu), _risk(one.memory), one.message
-    )
+    sizes, risks = (amounts_view(one.now), amounts_view(one.recommended)), (risk_view(one.cpu), risk_view(one.memory))
+    return ContainerView(one.name, *sizes, *risks, one.message)
 
 
-def _risk(risk: Risk | None) -> RiskView | None:
+def risk_view(risk: Risk | None) -> RiskView | None:
+    """Return the public form of a risk."""
     return None if risk is None else RiskView(risk.over_request, risk.over_limit, risk.slack_hours)
 
 
-def _amounts(resources: Resources) -> AmountsView:
+def amounts_view(resources: Resources) -> AmountsView:
+    """Return the public form of requests and limits."""
     return AmountsView(
         resources.cpu_request,
         resources.cpu_limit,
-        _whole(resources.memory_request),
-        _whole(resources.memory_limit),
+        whole_bytes(resources.memory_request),
+        whole_bytes(resources.memory_limit),
     )
 
 
-def _whole(value: float | None) -> int | None:
+def whole_bytes(value: float | None) -> int | None:
     """Whole bytes, rounded up: less than was sized would be another size."""
     return None if value is None else math.ceil(value)
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.publish.views import whole_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,10 +21,10 @@ VPAS_KEY = "vpas"
 
 
 class VpaRequests(msgspec.Struct, frozen=True, gc=False):
-    """Requests of one container, in cores and bytes; null where unknown."""
+    """Requests of one container, in cores and whole bytes; null where unknown."""
 
     cpu_request_cores: float | None
-    memory_request_bytes: float | None
+    memory_request_bytes: int | None
 
 
 class VpaContainer(msgspec.Struct, frozen=True):
@@ -69,7 +71,7 @@ class SeenVpas:
     ) -> None:
         self.sight = b"" if read_at is None and not unknown else _encoder.encode(VpasSight(read_at, unknown))
         """Encoded state of the list; empty before the first list, and where VPAs are not read."""
-        self._of = {id_: _encoder.encode([_view(one) for one in vpas]) for id_, vpas in found.items()}
+        self._of = {id_: _encoder.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
 
     def of(self, id_: WorkloadId) -> bytes:
         """Return the VPAs of a workload; empty where it has none."""
@@ -85,7 +87,8 @@ def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload
     return VpasOfWorkload(known.read_at, known.unknown, vpas=_views.decode(text) if text else ())
 
 
-def _view(one: VpaSizes) -> VpaView:
+def vpa_view(one: VpaSizes) -> VpaView:
+    """Return the public form of a VPA."""
     containers = (
         VpaContainer(of.container, _requests(of.target), _requests(of.lower), _requests(of.upper))
         for of in one.containers
@@ -94,4 +97,4 @@ def _view(one: VpaSizes) -> VpaView:
 
 
 def _requests(one: Resources) -> VpaRequests:
-    return VpaRequests(one.cpu_request, one.memory_request)
+    return VpaRequests(one.cpu_request, whole_bytes(one.memory_request))

@@ -12,16 +12,16 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView
+from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView, amounts_view, risk_view
+from forecaster.publish.vpas import VpaView, vpa_view
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.cycle.joint_sizes import JointAdvice
-    from forecaster.domain.workload import ContainerSize, Risk, Target
+    from forecaster.domain.workload import ContainerSize, Target
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes, VpaTarget
     from forecaster.vertical.sizing.joint import SizePlan
 
 
@@ -114,31 +114,6 @@ class JointView(msgspec.Struct, frozen=True):
     reason: str
 
 
-class RequestsView(msgspec.Struct, frozen=True):
-    """Requests of one container; null where unknown."""
-
-    cpu_request_cores: float | None
-    memory_request_bytes: int | None
-
-
-class VpaContainerAdvice(msgspec.Struct, frozen=True):
-    """What a VPA recommends for one container."""
-
-    container: str
-    target: RequestsView
-    lower_bound: RequestsView
-    upper_bound: RequestsView
-
-
-class VpaAdvice(msgspec.Struct, frozen=True):
-    """A VPA of the cluster; without a recommendation it has no containers, and the message is what it says of that."""
-
-    name: str
-    update_mode: str
-    containers: list[VpaContainerAdvice]
-    message: str
-
-
 class AdviceView(msgspec.Struct, frozen=True):
     """One workload."""
 
@@ -157,7 +132,7 @@ class AdviceView(msgspec.Struct, frozen=True):
     admission: Admission
     cost_a_month: MonthlyCost | None
     others: dict[str, AmountsView | None]
-    vpas: list[VpaAdvice]
+    vpas: list[VpaView]
     previous: AmountsView | None
     joint: JointView | None = None
 
@@ -225,7 +200,7 @@ def _advice(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | Non
         admission=_admission(one),
         cost_a_month=_cost(one, prices),
         others={name: amounts(said) for name, said in one.baselines.items()},
-        vpas=[_vpa(of) for of in one.vpas],
+        vpas=[vpa_view(of) for of in one.vpas],
         previous=amounts(one.previous),
         joint=None if joint is None else _joint(joint),
     )
@@ -236,38 +211,17 @@ def _block(values: Any) -> SizedView:
 
 
 def _container(size: ContainerSize) -> ContainerRisk:
-    risks = _risk(size.cpu), _risk(size.memory)
+    risks = risk_view(size.cpu), risk_view(size.memory)
     return ContainerRisk(size.name or None, amounts(size.recommended), *risks, size.message)
-
-
-def _risk(one: Risk | None) -> RiskView | None:
-    return None if one is None else RiskView(one.over_request, one.over_limit, one.slack_hours)
 
 
 def _target(one: Target) -> HpaTarget:
     return HpaTarget(one.metric, str(one.type), one.value, one.container, one.signal)
 
 
-def _vpa(one: VpaSizes) -> VpaAdvice:
-    return VpaAdvice(one.name, one.mode, [_vpa_container(of) for of in one.containers], one.why)
-
-
-def _vpa_container(one: VpaTarget) -> VpaContainerAdvice:
-    bounds = (RequestsView(of.cpu_request, _whole(of.memory_request)) for of in (one.target, one.lower, one.upper))
-    return VpaContainerAdvice(one.container, *bounds)
-
-
 def amounts(resources: Resources | None) -> AmountsView | None:
     """Cores and whole bytes; null where none is set."""
-    if resources is None:
-        return None
-    memory = _whole(resources.memory_request), _whole(resources.memory_limit)
-    return AmountsView(resources.cpu_request, resources.cpu_limit, *memory)
-
-
-def _whole(value: float | None) -> int | None:
-    """Bytes, rounded up."""
-    return None if value is None else math.ceil(value)
+    return None if resources is None else amounts_view(resources)
 
 
 def _admission(one: Advice) -> Admission:
