@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .hour_of_week import HourOfWeek
     from .nearest_day import NearestDay
     from .seasonal_naive import LastValue, SeasonalNaive
-    from .theta import Theta
 
 LATE = {
     "Eventful": "eventful",
@@ -55,7 +54,6 @@ LATE = {
     "LastValue": "seasonal_naive",
     "NearestDay": "nearest_day",
     "SeasonalNaive": "seasonal_naive",
-    "Theta": "theta",
 }
 """Models that are imported when they are named, with their modules: the service uses `Adaptive` alone."""
 
@@ -82,7 +80,6 @@ CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "ridge": Ridge,
     "seasonal-naive-day": partial(_made, "SeasonalNaive"),
     "seasonal-naive-week": partial(_made, "SeasonalNaive", 7 * DAY),
-    "theta": partial(_made, "Theta"),
 }
 
 
@@ -133,7 +130,6 @@ __all__ = [
     "SeesAll",
     "Stacks",
     "StepWindow",
-    "Theta",
     "create",
     "lent",
     "masked",

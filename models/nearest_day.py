@@ -10,7 +10,6 @@ import numpy as np
 from .clean import bins_seen, filled
 from .panel import DAY
 from .residuals import Places, fitted_residuals, interpolation, residuals_of, too_short
-from .shape import persistence, trailing_mean
 
 if TYPE_CHECKING:
     from .model import Fitted
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 NEAREST_DAYS = 3
 # Series looked at together; the squared differences to every earlier day of 256 of them take 120 MB.
 NEAREST_ROWS = 256
+# Share of the observations that speak for "nothing of it remains": little, as a week holds few independent hours.
+SHRINK = 0.02
 
 
 @dataclass(frozen=True)
@@ -152,3 +153,27 @@ def differences(known: Floats, days: NearDays, origins: Bins, day: int) -> Float
     recent = origins[:, None] - np.arange(hour)
     off = known[:, recent] - blend(known, days, recent, day)
     return np.stack([off[:, :, 0], off.mean(axis=2)], axis=2)
+
+
+def trailing_mean(values: Floats, origins: Bins, width: int) -> Floats:
+    """[series, origin] mean of the `width` bins of gapless values up to each origin, fewer at the beginning."""
+    total = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1, dtype=np.float64)], axis=1)
+    first = np.maximum(origins + 1 - width, 0)
+    return np.asarray((total[:, origins + 1] - total[:, first]) / (origins + 1 - first))
+
+
+def persistence(columns: Floats, targets: Floats) -> Floats:
+    """[series, column, anchor] weights of columns [series, origin, column] for targets [series, origin, anchor].
+
+    Least squares, drawn to 0 a little; targets that are NaN count nothing. All series and anchors in one batch.
+    """
+    count = columns.shape[2]
+    size = np.sqrt(np.mean(np.square(columns), axis=(1, 2), keepdims=True))
+    unit = columns / np.where(size > 0, size, 1.0)
+    known = np.isfinite(targets)
+    pairs = (unit[:, :, :, None] * unit[:, :, None, :]).reshape(*unit.shape[:2], count * count)
+    squares = (pairs.swapaxes(1, 2) @ known).reshape(len(unit), count, count, known.shape[2]).transpose(0, 3, 1, 2)
+    cross = (unit.swapaxes(1, 2) @ np.nan_to_num(targets)).swapaxes(1, 2)[:, :, :, None]
+    penalty = SHRINK * known.sum(axis=1)[:, :, None, None] + 1.0
+    weights = np.linalg.solve(squares + penalty * np.eye(count), cross)[:, :, :, 0].swapaxes(1, 2)
+    return np.asarray(weights / np.where(size > 0, size, 1.0))
