@@ -1,121 +1,249 @@
-"""How many pods the VPA's updater may disrupt, and what it does with a pod in a loop (spec/vertical.md §1.15)."""
+"""OOM kills as the VPA observes them, and which pods its updater takes (spec/vertical.md §1.7, §1.15)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus, resize_status
+from forecaster.domain.quantity import QuantityError, parse_quantity
+from tests.oracles.vpa_capping import NO_POLICY, OFF, ContainerPolicy, policy_of
+from tests.oracles.vpa_resources import milli, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
-    from forecaster.vertical.cluster_rules.resize_progress import PodCondition
+    from forecaster.domain.quantity import Quantity
+    from tests.oracles.vpa_resources import Container, Recommended, ResourceList
 
-DEFERRED_FOR = timedelta(minutes=5)
-IN_PROGRESS_FOR = timedelta(hours=1)
-IN_PLACE = "InPlace"
-IN_PLACE_OR_RECREATE = "InPlaceOrRecreate"
+OOM_KILLED = "OOMKilled"
+_MEMORY = "memory"
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+_SEPARATOR = ", "
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaGroup:
-    """Pods of one controller in one loop of the updater.
+class Termination:
+    """How a container ended."""
 
-    `tolerance` is how many may be missing; `disrupted` those evicted or being resized in this loop.
-    """
-
-    configured: int
-    running: int
-    tolerance: int
-    disrupted: int = 0
-    below_minimum: bool = False
-    """Fewer live pods than must be there: resizes in place may be allowed, evictions are not."""
-
-    @property
-    def disruptable(self) -> bool:
-        """Whether one more pod may be disrupted; a first one always, where all run and none may be missing."""
-        enough = self.running - self.disrupted > self.configured - self.tolerance
-        return enough or (self.configured == self.running and self.tolerance == 0 and self.disrupted == 0)
-
-    def disrupt(self) -> ReplicaGroup:
-        """One pod less."""
-        return replace(self, disrupted=self.disrupted + 1)
+    reason: str
+    finished_at: datetime | None
 
 
-def replica_group(
-    *,
-    configured: int,
-    live: int,
-    running: int,
-    tolerance: float,
-    min_replicas: int,
-    boosting: bool = False,
-    skip_minimum: bool = False,
-) -> ReplicaGroup | None:
-    """The pods of a controller; None where fewer live than have to, so that none may be touched.
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """One container's status at one time. `memory_request` in bytes: the reported one, else the specified, else 0."""
 
-    `skip_minimum`: the updater resizes in place and may ignore disruption budgets.
-    """
-    below = live < min_replicas
-    if below and not boosting and not skip_minimum:
+    name: str
+    memory_request: int = 0
+    restarts: int = 0
+    running: bool = False
+    terminated: Termination | None = None
+    last_terminated: Termination | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OomKill:
+    """A container that was killed, and the memory that did not suffice, in bytes."""
+
+    container: str
+    memory: int
+    at: datetime | None
+
+
+def oom_of_update(old: ContainerStatus, new: ContainerStatus) -> OomKill | None:
+    """The OOM kill that an update shows for the first time, if it shows one."""
+    restarted = new.restarts > old.restarts
+    ended, before = new.terminated, new.last_terminated
+    if ended and ended.reason == OOM_KILLED and (restarted or old.terminated is None):
+        return OomKill(new.name, new.memory_request, ended.finished_at)
+    if before and before.reason == OOM_KILLED and restarted and old.running and new.running:
+        return OomKill(new.name, old.memory_request, before.finished_at)
+    return None
+
+
+def ooms_of_eviction(annotations: Mapping[str, str], created: datetime) -> list[OomKill]:
+    """Containers that an eviction event names as offending for want of memory; unreadable entries are left out."""
+    keys = ("offending_containers", "offending_containers_usage", "starved_resource")
+    if any(key not in annotations for key in keys):
+        return []
+    containers, usages, resources = (annotations[key].split(",") for key in keys)
+    if not len(containers) == len(usages) == len(resources):
+        return []
+    starved = [
+        (container, _bytes(usage))
+        for container, usage, resource in zip(containers, usages, resources, strict=True)
+        if resource == _MEMORY
+    ]
+    return [OomKill(container, memory, created) for container, memory in starved if memory is not None]
+
+
+def _bytes(text: str) -> int | None:
+    try:
+        return whole(parse_quantity(text))
+    except QuantityError:
         return None
-    return ReplicaGroup(configured, running, int(float(configured) * tolerance), below_minimum=below and not boosting)
-
-
-def can_evict(group: ReplicaGroup | None, *, pending: bool) -> bool:
-    """Whether a pod may be evicted; one that does not run yet always may."""
-    return group is not None and (pending or (group.disruptable and not group.below_minimum))
-
-
-class InPlaceDecision(StrEnum):
-    """What is done with a pod in this loop."""
-
-    APPROVED = "Approved"
-    DEFERRED = "Deferred"
-    EVICT = "Evict"
-    INFEASIBLE = "Infeasible"
-    INFEASIBLE_CACHED = "InfeasibleCached"
 
 
 @dataclass(frozen=True, slots=True)
-class InPlaceSituation:
-    """All that a decision about one pod depends on. `group` is None where the updater leaves the controller alone."""
+class Priority:
+    """Whether a request is outside the recommended range, whether anything grows, and by how much all of it moves."""
 
-    mode: str
-    group: ReplicaGroup | None
-    conditions: Sequence[PodCondition] = ()
-    since_last_attempt: timedelta = timedelta(0)
-    pending: bool = False
-    has_recommendation: bool = True
-    known_infeasible: bool = False
-    """An attempt with no lower target than today's was refused by the node."""
-    skip_budget: bool = False
-    restarts: bool = False
-    """A container has to restart for its resize."""
+    outside: bool = False
+    scale_up: bool = False
+    difference: float = 0.0
+    """Relative, summed over resources."""
 
 
-def decide_resize(pod: InPlaceSituation) -> InPlaceDecision:
-    """Approve, wait, evict, or give up until the recommendation becomes lower."""
-    if pod.mode not in {IN_PLACE, IN_PLACE_OR_RECREATE}:
-        return InPlaceDecision.EVICT
-    if pod.group is None or pod.pending or not pod.has_recommendation:
-        return InPlaceDecision.DEFERRED
-    if pod.mode == IN_PLACE and pod.known_infeasible:
-        return InPlaceDecision.INFEASIBLE_CACHED
-    status = resize_status(pod.conditions)
-    if status is not ResizeStatus.NONE:
-        return _under_way(pod.mode, status, pod.group, pod.since_last_attempt)
-    allowed = (pod.skip_budget and not pod.restarts) or pod.group.disruptable
-    return InPlaceDecision.APPROVED if allowed else InPlaceDecision.DEFERRED
+def observed_containers(annotation: str | None) -> frozenset[str] | None:
+    """The containers that the webhook saw; None, for all, without the annotation or with one that is malformed."""
+    if annotation is None:
+        return None
+    names = annotation.split(_SEPARATOR) if annotation else []
+    return frozenset(names) if all(_LABEL.fullmatch(name) for name in names) else None
 
 
-def _under_way(mode: str, status: ResizeStatus, group: ReplicaGroup, since: timedelta) -> InPlaceDecision:
-    """Decide during a resize: a resize that failed or takes too long ends in an eviction, unless in place only."""
-    if mode == IN_PLACE:
-        return InPlaceDecision.INFEASIBLE if status is ResizeStatus.INFEASIBLE else InPlaceDecision.DEFERRED
-    patience = {ResizeStatus.DEFERRED: DEFERRED_FOR, ResizeStatus.IN_PROGRESS: IN_PROGRESS_FOR}.get(status)
-    failed = patience is None or since > patience
-    return InPlaceDecision.EVICT if failed and group.disruptable else InPlaceDecision.DEFERRED
+def priority_of(
+    containers: Sequence[Container], recommendation: Sequence[Recommended], observed: frozenset[str] | None
+) -> Priority:
+    """Over the observed containers that have a recommendation."""
+    by_name = {one.container: one for one in recommendation}
+    pairs = [
+        (one.has.requests, by_name[one.name])
+        for one in containers
+        if one.name in by_name and (observed is None or one.name in observed)
+    ]
+    return Priority(
+        any(_outside(requests, one) for requests, one in pairs),
+        any(
+            request is None or milli(target) > milli(request)
+            for requests, one in pairs
+            for request, target in _targets(requests, one)
+        ),
+        _difference(pairs),
+    )
+
+
+def in_order(priorities: Mapping[str, Priority]) -> list[str]:
+    """Names of pods, the most urgent first: those that grow, then the larger difference."""
+    return sorted(priorities, key=lambda name: (not priorities[name].scale_up, -priorities[name].difference))
+
+
+def _targets(requests: ResourceList, one: Recommended) -> Iterator[tuple[Quantity | None, Quantity]]:
+    return ((requests.get(name), target) for name, target in (one.target or {}).items())
+
+
+def _outside(requests: ResourceList, one: Recommended) -> bool:
+    return any(
+        name not in requests or _beyond(requests[name], (one.lower or {}).get(name), (one.upper or {}).get(name))
+        for name in one.target or {}
+    )
+
+
+def _beyond(request: Quantity, lower: Quantity | None, upper: Quantity | None) -> bool:
+    below = lower is not None and request.nano < lower.nano
+    return below or (upper is not None and request.nano > upper.nano)
+
+
+def _difference(pairs: Sequence[tuple[ResourceList, Recommended]]) -> float:
+    requested: dict[str, int] = {}
+    wanted: dict[str, int] = {}
+    for requests, one in pairs:
+        for name, target in (one.target or {}).items():
+            wanted[name] = wanted.get(name, 0) + milli(target)
+            requested[name] = requested.get(name, 0) + (milli(requests[name]) if name in requests else 0)
+    return sum(
+        abs(max(float(requested[name]), 1.0) - wanted[name]) / max(float(requested[name]), 1.0) for name in wanted
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRules:
+    """The updater's thresholds."""
+
+    least_change: float = 0.1
+    least_age: timedelta = timedelta(hours=12)
+    quick_oom: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class LastTermination:
+    """How a container of the pod last ended."""
+
+    container: str
+    reason: str
+    ran: timedelta
+    ended_ago: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionRequirement:
+    """A direction in which one of these resources has to move."""
+
+    resources: tuple[str, ...]
+    direction: str
+
+
+def accepts(priority: Priority, age: timedelta | None, rules: UpdateRules, *, quick_oom: bool) -> bool:
+    """Outside its range, killed soon after its start, or old enough and far enough from its target."""
+    if quick_oom and priority.difference == 0:
+        return False
+    if priority.outside or quick_oom:
+        return True
+    return age is not None and age >= rules.least_age and priority.difference >= rules.least_change
+
+
+def is_quick_oom(
+    ended: LastTermination | None,
+    observed: frozenset[str] | None,
+    policies: Sequence[ContainerPolicy],
+    rules: UpdateRules,
+) -> bool:
+    """Whether the container was killed for memory lately and soon after it began, and is the VPA's to change."""
+    if ended is None or ended.reason != OOM_KILLED:
+        return False
+    known = observed is None or ended.container in observed
+    managed = (policy_of(ended.container, policies) or NO_POLICY).mode != OFF
+    return known and managed and max(ended.ran, ended.ended_ago) < rules.quick_oom
+
+
+def retries(last_attempt: Sequence[Recommended] | None, recommendation: Sequence[Recommended] | None) -> bool:
+    """After an attempt that no node could satisfy: only if a target of a container has become lower since."""
+    if last_attempt is None or recommendation is None:
+        return False
+    before = {one.container: one.target or {} for one in last_attempt}
+    return any(
+        name in before.get(one.container, {}) and target.nano < before[one.container][name].nano
+        for one in recommendation
+        for name, target in (one.target or {}).items()
+    )
+
+
+def may_evict(
+    containers: Sequence[Container],
+    recommendation: Sequence[Recommended],
+    requirements: Sequence[EvictionRequirement] | None,
+) -> bool:
+    """Whether a container lacks a request or satisfies every requirement; None is no requirement for this pod."""
+    if requirements is None:
+        return True
+    by_name = {one.container: one for one in recommendation}
+    return any(_admitted(one, by_name[one.name], requirements) for one in containers if one.name in by_name)
+
+
+def _admitted(container: Container, one: Recommended, requirements: Sequence[EvictionRequirement]) -> bool:
+    requests = container.has.requests
+    if "cpu" not in requests or "memory" not in requests:
+        return True
+    target = one.target or {}
+    return all(
+        any(_moves(requests.get(name), target.get(name), each.direction) for name in each.resources)
+        for each in requirements
+    )
+
+
+def _moves(request: Quantity | None, target: Quantity | None, direction: str) -> bool:
+    before, after = (request.nano if request else 0), (target.nano if target else 0)
+    return after > before if direction == "TargetHigherThanRequests" else after < before

@@ -18,6 +18,7 @@ from tests.oracles.vpa_capping import (
     integer_cpu,
     policy_of,
 )
+from tests.oracles.vpa_in_place import InPlaceSituation, ReplicaGroup, can_evict, decide_resize, replica_group
 from tests.oracles.vpa_limit_range import LimitRange, effective, scale_together
 from tests.oracles.vpa_resources import (
     ZERO,
@@ -31,16 +32,12 @@ from tests.oracles.vpa_resources import (
 from tests.oracles.vpa_updater import (
     ContainerStatus,
     EvictionRequirement,
-    InPlaceSituation,
     LastTermination,
     OomKill,
     Priority,
-    ReplicaGroup,
     Termination,
     UpdateRules,
     accepts,
-    can_evict,
-    decide_resize,
     in_order,
     is_quick_oom,
     may_evict,
@@ -48,7 +45,6 @@ from tests.oracles.vpa_updater import (
     oom_of_update,
     ooms_of_eviction,
     priority_of,
-    replica_group,
     retries,
 )
 from tests.vectors.vertical_comparison import Json, Suite, exact, listed, quantities, relative
