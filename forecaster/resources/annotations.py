@@ -66,7 +66,7 @@ def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
     """
     own = (name for name in annotations if name.startswith(ANNOTATION_PREFIX))
     names = sorted(own, key=lambda name: (name not in READ, name))[:NAMES_MAX]
-    ours = tuple((name, annotations[name][:VALUE_MAX] if name in READ else "") for name in names)
+    ours = tuple((name, annotations[name][: VALUE_MAX + 1] if name in READ else "") for name in names)
     return _annotated(ours, described) if ours else NO_ANNOTATIONS
 
 
@@ -101,16 +101,21 @@ def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
     nested: dict[str, object] = {name: text}
     for section in reversed(sections):
         nested = {section: nested}
-    fault = ""
-    try:
-        Policy.model_validate(nested)
-    except ValidationError as error:
-        fault = "; ".join(allowed(one) for one in error.errors(include_url=False))
-        if path != ("mode",):
-            return fault
-        text = "observe"
+    fault = f"longer than {VALUE_MAX} characters" if len(text) > VALUE_MAX else _fault_of(nested)
+    if fault and path != ("mode",):
+        return fault
+    text = "observe" if fault else text
     place = policy
     for section in sections:
         place = place.setdefault(section, {})  # type: ignore[assignment]  # sections hold sections
     place[name] = text
     return fault
+
+
+def _fault_of(stated: Mapping[str, object]) -> str:
+    """What is wrong with settings; empty where nothing is."""
+    try:
+        Policy.model_validate(stated)
+    except ValidationError as error:
+        return "; ".join(allowed(one) for one in error.errors(include_url=False))
+    return ""

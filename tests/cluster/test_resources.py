@@ -31,6 +31,7 @@ from forecaster.sources.queries import Queries
 from tests.support.control_plane.acting import apply_components
 from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
+from tests.support.owner_walk import specs
 from tests.support.recommendations import recommendation
 from tests.support.waiting import wait_until
 from tests.unit.resources.test_definitions import CONTRADICTIONS
@@ -197,6 +198,16 @@ class TestRefused:
             spec = {"horizontal": {"events": [value]}} if model is ScheduledEvent else {section: value}
             with pytest.raises(AssertionError, match=re.escape(message)):
                 apply(plane, namespace, **spec)
+
+    def test_whatever_is_beyond_a_bound(self, plane: ControlPlane, namespace: str) -> None:
+        """Every field of the schema, one beyond the other; tests/integration reads the same ones."""
+        path = f"/apis/{API_VERSION}/namespaces/{namespace}/{AUTOSCALERS}?dryRun=All"
+        admitted = []
+        for case in (one for one in specs() if one.beyond):
+            spec = {"scaleTargetRef": {"name": "web"}, **(case.spec or {})}
+            answer = plane.api.ask("POST", path, {**HEAD, "metadata": {"name": "web"}, "spec": spec})
+            admitted += [] if answer.status_code == 422 else [f"{case.label}: {answer.status_code}"]
+        assert admitted == []
 
     def test_and_what_makes_sense_is_not(self, plane: ControlPlane, namespace: str) -> None:
         event = {"name": "sale", "start": "2026-11-27T08:00:00Z", "end": "2026-11-27T22:00:00Z", "replicas": 40}

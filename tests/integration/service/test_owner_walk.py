@@ -1,0 +1,142 @@
+"""Everything that an owner can write, through the composed cycle: it harms the owner's own workload at most.
+
+The whole space at once, each in a namespace of its own: a field at, below and above its bounds, absent, of another type
+or enormous; beside neighbours whose decisions are those of a cluster where nobody wrote anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from forecaster.domain.decision import Scale
+from forecaster.domain.layers import NOTHING_STATED, ClusterPolicies
+from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import WorkloadId
+from forecaster.resources.objects import CustomResource, autoscaler_of_resource
+from forecaster.resources.stated import AnnotatedObject, cluster_policies
+from forecaster.resources.status import AutoscalerStatus, Decided, status_of
+from tests.support.api_objects import metadata
+from tests.support.builders import NOON, workload
+from tests.support.composed import composed, published, recorded_cluster
+from tests.support.owner_walk import Case, annotated, specs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
+    from forecaster.domain.policies import Policies
+    from forecaster.resources.objects import AutoscalerResource
+
+CASES = [*specs(), *annotated()]
+OWNERS = [WorkloadId(f"team-{number:04}", "Deployment", "web") for number in range(len(CASES))]
+NEIGHBOURS = [WorkloadId(namespace, "Deployment", "web") for namespace in ("alpha", "team-0500x", "zulu")]
+"""Before, between and after the others."""
+
+POLICY = {"mode": "publish", "horizontal": {"gate": False}}
+"""A forecast that is not on trial has its say at once."""
+
+
+def resource_of(id_: WorkloadId, case: Case) -> AutoscalerResource:
+    spec = {"scaleTargetRef": {"name": id_.name}, **(case.spec or {})}
+    document = {"metadata": {**metadata(id_.name, id_.namespace), "uid": str(id_)}, "spec": spec}
+    return autoscaler_of_resource(msgspec.json.decode(msgspec.json.encode(document), type=CustomResource))
+
+
+RESOURCES = [resource_of(id_, case) for id_, case in zip(OWNERS, CASES, strict=True) if case.annotations is None]
+
+
+def everything() -> ClusterPolicies:
+    """What all owners state together."""
+    noted = [
+        AnnotatedObject(f"Deployment {id_}", id_, case.annotations)
+        for id_, case in zip(OWNERS, CASES, strict=True)
+        if case.annotations is not None
+    ]
+    return cluster_policies(autoscalers=RESOURCES, workloads=noted)
+
+
+@dataclass
+class Walked:
+    """Two cycles of a fleet where owners state something."""
+
+    policies: Policies
+    decided: Mapping[WorkloadId, Recommendation]
+    failures: Sequence[str]
+    rows: int
+    """Workloads in the table that is served."""
+
+
+def walked(ids: Sequence[WorkloadId], stated: ClusterPolicies, directory: Path) -> Walked:
+    fleet = [workload(id=id_) for id_ in ids]
+    with recorded_cluster(fleet) as cluster, composed(cluster, directory, policy=POLICY) as service:
+        service.cycle.policies.take_over(stated)
+        service.cycle.seconds = lambda: 0.0  # there is time for all, which a larger fleet would have later
+        for number in range(2):
+            outcome = service.cycle.run(NOON + number * MINUTE)
+        decided = {one.id: one for one in outcome.recommendations}
+        return Walked(service.cycle.policies, decided, outcome.report.failures, len(published(directory).entries))
+
+
+@pytest.fixture(scope="module")
+def all_at_once(tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    return walked([*OWNERS, *NEIGHBOURS], everything(), tmp_path_factory.mktemp("state"))
+
+
+def test_no_cycle_fails_and_everything_is_published(all_at_once: Walked) -> None:
+    assert all_at_once.failures == ()
+    assert (all_at_once.rows, len(all_at_once.decided)) == (len(OWNERS) + len(NEIGHBOURS),) * 2
+
+
+def test_the_neighbours_are_decided_as_if_nobody_had_written_anything(all_at_once: Walked, tmp_path: Path) -> None:
+    quiet = walked(NEIGHBOURS, NOTHING_STATED, tmp_path)
+    for id_ in NEIGHBOURS:
+        decided = all_at_once.decided[id_]
+        assert isinstance(decided.replicas, Scale)
+        assert decided == quiet.decided[id_]
+
+
+def test_nothing_goes_to_0_or_below_what_is_measured(all_at_once: Walked) -> None:
+    """But where the owner states a lower maximum, or freezes the count."""
+    for id_, case in zip(OWNERS, CASES, strict=True):
+        one, stated = all_at_once.decided[id_], all_at_once.policies.stated(id_).horizontal
+        if not isinstance(one.replicas, Scale):
+            continue
+        reactive = max((view.reactive_replicas or 0 for view in one.signals), default=0)
+        least = min(reactive, stated.max_replicas or reactive)
+        frozen = any(event.freeze for event in stated.events)
+        assert one.replicas.replicas >= (one.replicas_now if frozen else max(1, least)), case.label
+
+
+def refusals(all_at_once: Walked) -> Iterator[tuple[Case, str]]:
+    """What each owner is told: the condition of the object, or the line about the annotation."""
+    told = {}
+    for one in RESOURCES:
+        policy, refused = all_at_once.policies.stated(one.target), all_at_once.policies.refused(one.target)
+        decided = Decided(all_at_once.decided[one.target], policy, refused)
+        ready = status_of(one, decided, AutoscalerStatus(), NOON).condition("Ready")
+        assert ready is not None
+        told[one.target] = ready.message if ready.reason == "PolicyRefused" else ""
+    faults = all_at_once.policies.cluster.faults
+    for id_, case in zip(OWNERS, CASES, strict=True):
+        lines = [line for line in faults if str(id_) in line]
+        yield case, told.get(id_, "") or "; ".join(lines)
+
+
+def test_what_is_beyond_a_bound_is_refused_and_its_owner_told(all_at_once: Walked) -> None:
+    told = list(refusals(all_at_once))
+    silent = [case.label for case, why in told if case.beyond and not why]
+    assert silent == []
+    assert sum(case.beyond for case, _ in told) > 140
+
+
+def test_what_is_refused_changes_nothing_of_the_policy(all_at_once: Walked) -> None:
+    """The refused part alone: a mode that cannot be read is taken for `observe`."""
+    default = all_at_once.policies.defaults
+    for (case, why), id_ in zip(refusals(all_at_once), OWNERS, strict=True):
+        if case.annotations is None and why:
+            assert all_at_once.policies.stated(id_) == default, case.label
