@@ -226,7 +226,7 @@ class TestImage:
     def test_it_runs_as_nobody_and_starts_the_command(self) -> None:
         assert self.lines("USER") == ["USER 65532:65532"]
         assert self.lines("ENTRYPOINT") == ['ENTRYPOINT ["forecaster"]']
-        assert self.TEXT.rindex("FROM") < self.TEXT.index("USER")
+        assert self.TEXT.rindex("\nFROM") < self.TEXT.index("\nUSER")
 
     def test_everything_is_installed_by_hash_with_all_that_components_need(self) -> None:
         lock = (DEPLOY / "image" / "requirements.lock").read_text(encoding="utf-8")
