@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -41,7 +41,10 @@ from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.serving import running
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
+from forecaster.cycle import fleet as rows_of_fleet
+from forecaster.cycle.gates import JUDGING_INTERVAL, ROUND, SOONEST
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.horizontal.standing import Gates
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table_file import TableFile
@@ -169,11 +172,13 @@ def build(settings: Settings, source: Source, parts: ExitStack, directory: Path)
 def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool = False) -> list[Cost]:
     """The first back-fill, the cycles until all models are fitted and all workloads sized, and so many more.
 
-    Hurried: without the budgets until then, which spread the first fits and sizes of a large fleet over hours.
+    Hurried: without the budgets until then, which spread the first fits and sizes of a large fleet over hours. Gates
+    are not judged until then, and in the steady state as old as after a day: each has its turn.
     """
     budgets = cycle.budget, cycle.sizes.first, cycle.forecaster.fits
     if hurried:
         cycle.budget, cycle.sizes.first, cycle.forecaster.fits = timedelta(hours=1), sys.maxsize, sys.maxsize
+    _judged_before(cycle, NOON, hurried=hurried)
     costs = [_measured(cycle, NOON, overheard)]
     left, aged = steady, False
     while left and len(costs) < MOST_CYCLES:
@@ -183,6 +188,8 @@ def run(cycle: Cycle, steady: int, overheard: Overheard | None, *, hurried: bool
             fit_again(cycle.forecaster)
             left -= 1
             aged = aged or _spread_ages(cycle, now)
+        else:
+            _judged_before(cycle, now, hurried=hurried)
         costs.append(_measured(cycle, now, overheard))
     return costs
 
@@ -192,7 +199,21 @@ def _spread_ages(cycle: Cycle, now: datetime) -> bool:
     shards = [shard for it in cycle.forecaster.signals.values() for shard in it.shards]
     for place, shard in enumerate(shards):
         shard.fitted_at = now - cycle.forecaster.refit_after * (place + 1) / len(shards)
+    gates, fleet = cycle.decider.observed.gates, rows_of_fleet.Fleet()
+    rows = fleet.rows(list(cycle.decider.observed.fleet.row), now)
+    ages = ROUND.total_seconds() * (rows + 1) / len(rows)
+    new = Gates.new(len(rows))
+    gates.restore(
+        fleet, replace(new, judged_at=now.timestamp() - ages, due=now.timestamp() - ages + SOONEST.total_seconds())
+    )
+    gates.latest = now - JUDGING_INTERVAL + 2 * MINUTE
     return True
+
+
+def _judged_before(cycle: Cycle, now: datetime, *, hurried: bool) -> None:
+    """A round of judging a minute ago keeps the next one away."""
+    if hurried:
+        cycle.decider.observed.gates.latest = now - MINUTE
 
 
 def refit(cycle: Cycle, cycles: int, now: datetime) -> dict[str, object]:

@@ -64,8 +64,9 @@ def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int)
     return np.unique((last - ages * day).astype(np.intp)) if reach > 0 else np.zeros(0, dtype=np.intp)
 
 
-# Origins of all series looked at together: their features are some tens of megabytes.
-ORIGINS_AT_ONCE = 720
+# Origins looked at together, of few series with many of theirs: their features are some tens of megabytes, and the
+# history of a series is summed up once for all of its origins.
+ORIGINS_AT_ONCE = 1024
 LEAST_DAYS_BEHIND = 1
 
 
@@ -82,9 +83,11 @@ def backtested_peaks(
         return out
     values, unit = in_own_unit(panel.values)
     told = np.flatnonzero(origins >= LEAST_DAYS_BEHIND * day)
-    for part in np.array_split(told, -(-len(told) * len(panel) // ORIGINS_AT_ONCE) or 1):
-        if len(part):
-            out[:, part] = _said(values, origins[part], windows, levels, day) * unit[:, None, None, None]
+    for first in range(0, len(told), ORIGINS_AT_ONCE):
+        part = told[first : first + ORIGINS_AT_ONCE]
+        for rows in np.array_split(np.arange(len(panel)), -(-len(part) * len(panel) // ORIGINS_AT_ONCE)):
+            found = _said(values[rows], origins[part], windows, levels, day)
+            out[np.ix_(rows, part)] = found * unit[rows, None, None, None]
     return np.asarray(np.maximum(out, 0.0))
 
 

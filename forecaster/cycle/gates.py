@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
     from forecaster.replay.judging import Case, Unjudged
 
-NEW_JUDGED = 60
+NEW_JUDGED = 120
 """Workloads judged for the first time in one batch; after a start without state there are as many batches as fit."""
 JUDGING_INTERVAL = 10 * MINUTE
 """Time between two rounds of judging: a replay of few workloads takes nearly as long as one of a hundred."""

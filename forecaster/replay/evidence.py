@@ -24,8 +24,6 @@ from forecaster.replay.pods import Pods, StartUps
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.forecasting.backtest import PolicyBacktest
     from forecaster.horizontal.inputs import Sizing
@@ -138,10 +136,12 @@ def bills(
     sinces: Sequence[int] = (0,),
 ) -> list[Bill]:
     """What every strategy costs, from each of these minutes on."""
-    replay = _PastReplay(days, levels, strategies, policies, start_ups)
-    asked, missing = replay.minutes()
     total = days.demand.shape[-1]
-    return [_bill(asked, missing, days.demand, slice(since, total), len(strategies.target)) for since in sinces]
+    starts = np.unique(np.concatenate([np.arange(since, total, EVIDENCE_BLOCK) for since in sinces]))
+    asked, missing = _PastReplay(days, levels, strategies, policies, start_ups).blocks(starts)
+    demand = np.add.reduceat(days.demand, starts, axis=1).T
+    parts = [starts >= since for since in sinces]
+    return [_bill(asked[part], missing[part], demand[part].sum(axis=0), len(strategies.target)) for part in parts]
 
 
 class _PastReplay:
@@ -193,19 +193,21 @@ class _PastReplay:
         yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * DEMAND_UNIT, self._seen)
         return np.stack([np.full_like(model, np.nan), model, yesterday], axis=1)
 
-    def minutes(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """[minute, row] pods asked for, and demand above what the ready ones carry."""
-        shape = (len(self._demand), len(self._zero))
-        asked, missing = np.zeros(shape, np.int32), np.zeros(shape, np.float32)
-        for minute in range(len(self._demand)):
+    def blocks(self, starts: Counts) -> tuple[Floats, Floats]:
+        """[block, row] pod-minutes asked for, and demand above what the ready pods carry.
+
+        A block is the minutes from one of `starts`, which ascend, to the next.
+        """
+        asked, missing = np.zeros((2, len(starts), len(self._zero)))
+        block = np.searchsorted(starts, np.arange(len(self._demand)), side="right") - 1
+        for minute, of in enumerate(block.tolist()):
             self._pods.arrive(minute)
             decisions, self._state = decide(self._inputs(minute), self._state, minute * 60.0)
             self._pods.scale(decisions.replicas, minute)
             self._pods.arrive(minute)
-            asked[minute] = self._pods.asked
-            missing[minute] = (
-                np.maximum(self._tiled(self._demand[minute]) - self._pods.ready * DEMAND_UNIT, 0.0) / DEMAND_UNIT
-            )
+            if of >= 0:
+                asked[of] += self._pods.asked
+                missing[of] += np.maximum(self._tiled(self._demand[minute] / DEMAND_UNIT) - self._pods.ready, 0.0)
         return asked, missing
 
     def _inputs(self, minute: int) -> Inputs:
@@ -265,8 +267,22 @@ def _targets(strategies: Strategies, series: int) -> TargetColumns:
     return TargetColumns(goals[None], np.ones_like(goals)[None], full[None])
 
 
+def at_stated_quantile(
+    days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
+) -> PolicyBacktest:
+    """The days with the one level of `peaks` that decisions by a quantile read, in a ninth of the memory."""
+    quantiles = np.array([stated_quantile(policy) for policy in policies])
+    peaks = quantile_of(levels, np.moveaxis(days.peaks, 0, -1), quantiles)
+    return days._replace(peaks=np.ascontiguousarray(peaks.T)[..., None])
+
+
 def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Floats:
-    """[minute, series] of peaks [minute, level, series] at each series' quantile, linear between two levels."""
+    """[minute, series] of peaks [minute, level, series] at each series' quantile, linear between two levels.
+
+    A single level is at that quantile already.
+    """
+    if peaks.shape[1] == 1:
+        return peaks[:, 0]
     found = np.empty((len(peaks), peaks.shape[-1]))
     for quantile in np.unique(quantiles):
         rows = quantiles == quantile
@@ -276,14 +292,10 @@ def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Fl
     return found
 
 
-def _bill(asked: NDArray[np.int32], missing: NDArray[np.float32], demand: Floats, span: slice, strategies: int) -> Bill:
-    total = demand[:, span].sum(axis=1)
-    blocks = np.add.reduceat(
-        missing[span].astype(np.float64), np.arange(0, span.stop - span.start, EVIDENCE_BLOCK), axis=0
-    )
-    by_block = blocks.reshape(len(blocks), strategies, -1) / np.where(total > 0, total, 1.0)
-    spent = asked[span].sum(axis=0).reshape(strategies, -1)
-    return Bill(spent.astype(np.float64), by_block.sum(axis=0), by_block)
+def _bill(asked: Floats, missing: Floats, demand: Floats, strategies: int) -> Bill:
+    """The bill of blocks [block, row] in which this demand [series] came."""
+    by_block = missing.reshape(len(missing), strategies, -1) / np.where(demand > 0, demand, 1.0)
+    return Bill(asked.sum(axis=0).reshape(strategies, -1), by_block.sum(axis=0), by_block)
 
 
 def _evidence(bill: Bill, strategies: Strategies, minutes: int) -> PastEvidence:

@@ -17,7 +17,7 @@ from forecaster.horizontal.gate import Evidence, judged, unjudged
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.standing import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT
 from forecaster.horizontal.targets import full_pod, targets_of, usable
-from forecaster.replay.evidence import evidence_of
+from forecaster.replay.evidence import at_stated_quantile, evidence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,8 +36,10 @@ MAX_PAST = DAY
 """What is forecast at all."""
 LEAST_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
-WORKLOADS_TOGETHER = 96
-"""Targets of one replay: the forecasts of their days are some tens of megabytes."""
+FORECAST_TOGETHER = 96
+"""Targets whose past days are forecast together: all quantiles of these are some tens of megabytes."""
+SERIES_TOGETHER = 384
+"""Targets of one replay at least, as far as there are so many."""
 SMALLEST = 1e-9
 
 
@@ -153,13 +155,37 @@ class Judgement(NamedTuple):
 
 
 def judgements_of(cases: Iterable[Case], model: str) -> dict[WorkloadId, list[Judgement]]:
-    """What each forecast's decisions would have left short; cases with the same span, sizing and days go together."""
+    """What each forecast's decisions would have left short.
+
+    Cases with the same span and history are forecast together, and those with the same sizing and days are replayed
+    together: a minute of few takes nearly as long as one of many.
+    """
     found: dict[WorkloadId, list[Judgement]] = defaultdict(list)
-    for together in _alike(cases):
-        rounds = _rounds(together, model)
-        for place, case in enumerate(together):
+    for cases_, days in _replayed_together(cases, model):
+        rounds = _rounds(cases_, days) if days else ()
+        for place, case in enumerate(cases_):
             found[case.id].append(Judgement(case, rounds, place))
     return dict(found)
+
+
+def _replayed_together(cases: Iterable[Case], model: str) -> Iterator[tuple[list[Case], PolicyBacktest | None]]:
+    waiting: dict[tuple[str, int], list[tuple[Sequence[Case], PolicyBacktest]]] = defaultdict(list)
+    for alike in _alike(cases):
+        days = _days(alike, model)
+        if days is None:
+            yield list(alike), None
+            continue
+        same = waiting[alike[0].policy.sizing, days.demand.shape[1]]
+        same.append((alike, days))
+        if sum(len(some) for some, _ in same) >= SERIES_TOGETHER or alike[0].policy.sizing != "quantile":
+            yield _joined(same)
+            same.clear()
+    yield from (_joined(same) for same in waiting.values() if same)
+
+
+def _joined(parts: Sequence[tuple[Sequence[Case], PolicyBacktest]]) -> tuple[list[Case], PolicyBacktest]:
+    days = PolicyBacktest(*(np.concatenate(columns) for columns in zip(*(days for _, days in parts), strict=True)))
+    return [case for cases, _ in parts for case in cases], days
 
 
 def _alike(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
@@ -167,19 +193,26 @@ def _alike(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
     for case in cases:
         groups[case.span, case.policy.sizing, len(case.bins), case.end].append(case)
     for group in groups.values():
-        for first in range(0, len(group), WORKLOADS_TOGETHER):
-            yield group[first : first + WORKLOADS_TOGETHER]
+        for first in range(0, len(group), FORECAST_TOGETHER):
+            yield group[first : first + FORECAST_TOGETHER]
 
 
-def _rounds(together: Sequence[Case], model: str) -> tuple[PastEvidence, ...]:
+def _days(together: Sequence[Case], model: str) -> PolicyBacktest | None:
+    """The days of cases with one span and one length of history; None if that is too short."""
     span, bins = together[0].span, np.stack([case.bins for case in together])
     reach, width = (span.lead_time + span.length) // MINUTE, FIVE_MINUTES // MINUTE
     end = together[0].end
     days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=end)
     if days is None:
-        return ()
-    start_ups = np.full(len(together), max(span.lead_time // MINUTE - 1, 0))
-    return tuple(evidence_of(_by_minutes(days, together), LEVELS, [case.policy for case in together], start_ups))
+        return None
+    days = _by_minutes(days, together)
+    by_quantile = together[0].policy.sizing == "quantile"
+    return at_stated_quantile(days, LEVELS, [case.policy for case in together]) if by_quantile else days
+
+
+def _rounds(together: Sequence[Case], days: PolicyBacktest) -> tuple[PastEvidence, ...]:
+    start_ups = np.array([max(case.span.lead_time // MINUTE - 1, 0) for case in together])
+    return tuple(evidence_of(days, LEVELS, [case.policy for case in together], start_ups))
 
 
 def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
