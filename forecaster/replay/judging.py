@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from forecaster.horizontal.targets import full_pod, targets_of, usable
 from forecaster.replay.evidence import at_stated_quantile, evidence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from forecaster.domain.policy import HorizontalPolicy, Policy
@@ -38,8 +38,8 @@ LEAST_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
 FORECAST_TOGETHER = 96
 """Targets whose past days are forecast together: all quantiles of these are some tens of megabytes."""
-SERIES_TOGETHER = 384
-"""Targets of one replay at least, as far as there are so many."""
+REPLAYED_TOGETHER = {"quantile": 384, "newsvendor": 96}
+"""Targets of one replay, by sizing: the distribution of a minute is nine times as much to keep as a quantile of it."""
 SMALLEST = 1e-9
 
 
@@ -157,62 +157,51 @@ class Judgement(NamedTuple):
 def judgements_of(cases: Iterable[Case], model: str) -> dict[WorkloadId, list[Judgement]]:
     """What each forecast's decisions would have left short.
 
-    Cases with the same span and history are forecast together, and those with the same sizing and days are replayed
-    together: a minute of few takes nearly as long as one of many.
+    Cases with one sizing and number of days are replayed together: a minute of few takes nearly as long as one of many.
     """
     found: dict[WorkloadId, list[Judgement]] = defaultdict(list)
-    for cases_, days in _replayed_together(cases, model):
-        rounds = _rounds(cases_, days) if days else ()
-        for place, case in enumerate(cases_):
-            found[case.id].append(Judgement(case, rounds, place))
+    for (sizing, _), alike in _grouped(cases, lambda case: (case.policy.sizing, _judged_days(case))):
+        most = REPLAYED_TOGETHER[sizing]
+        for together in (alike[first : first + most] for first in range(0, len(alike), most)):
+            for judgement in _judgements(together, model):
+                found[judgement.case.id].append(judgement)
     return dict(found)
 
 
-def _replayed_together(cases: Iterable[Case], model: str) -> Iterator[tuple[list[Case], PolicyBacktest | None]]:
-    waiting: dict[tuple[str, int], list[tuple[Sequence[Case], PolicyBacktest]]] = defaultdict(list)
-    for alike in _alike(cases):
-        days = _days(alike, model)
-        if days is None:
-            yield list(alike), None
-            continue
-        same = waiting[alike[0].policy.sizing, days.demand.shape[1]]
-        same.append((alike, days))
-        if sum(len(some) for some, _ in same) >= SERIES_TOGETHER or alike[0].policy.sizing != "quantile":
-            yield _joined(same)
-            same.clear()
-    yield from (_joined(same) for same in waiting.values() if same)
+def _judgements(together: Sequence[Case], model: str) -> Iterator[Judgement]:
+    groups = _grouped(together, lambda case: (case.span, len(case.bins), case.end))
+    parts = [alike[i : i + FORECAST_TOGETHER] for _, alike in groups for i in range(0, len(alike), FORECAST_TOGETHER)]
+    days = [_days(part, model) for part in parts]
+    cases = [case for part in parts for case in part]
+    start_ups = np.array([max(case.span.lead_time // MINUTE - 1, 0) for case in cases])
+    joined = PolicyBacktest(*map(np.concatenate, zip(*days, strict=True)))
+    rounds = tuple(evidence_of(joined, LEVELS, [case.policy for case in cases], start_ups))
+    return (Judgement(case, rounds, place) for place, case in enumerate(cases))
 
 
-def _joined(parts: Sequence[tuple[Sequence[Case], PolicyBacktest]]) -> tuple[list[Case], PolicyBacktest]:
-    days = PolicyBacktest(*(np.concatenate(columns) for columns in zip(*(days for _, days in parts), strict=True)))
-    return [case for cases, _ in parts for case in cases], days
-
-
-def _alike(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
-    groups: dict[tuple[object, ...], list[Case]] = defaultdict(list)
+def _grouped(
+    cases: Iterable[Case], key: Callable[[Case], tuple[Any, ...]]
+) -> Iterable[tuple[tuple[Any, ...], list[Case]]]:
+    groups: dict[tuple[Any, ...], list[Case]] = defaultdict(list)
     for case in cases:
-        groups[case.span, case.policy.sizing, len(case.bins), case.end].append(case)
-    for group in groups.values():
-        for first in range(0, len(group), FORECAST_TOGETHER):
-            yield group[first : first + FORECAST_TOGETHER]
+        groups[key(case)].append(case)
+    return groups.items()
 
 
-def _days(together: Sequence[Case], model: str) -> PolicyBacktest | None:
-    """The days of cases with one span and one length of history; None if that is too short."""
+def _judged_days(case: Case) -> int:
+    return min(JUDGED_DAYS, len(case.bins) * FIVE_MINUTES // DAY - DAYS_BEFORE)
+
+
+def _days(together: Sequence[Case], model: str) -> PolicyBacktest:
+    """The days of cases with one span and one length of history."""
     span, bins = together[0].span, np.stack([case.bins for case in together])
     reach, width = (span.lead_time + span.length) // MINUTE, FIVE_MINUTES // MINUTE
-    end = together[0].end
-    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=end)
+    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=together[0].end)
     if days is None:
-        return None
+        raise ValueError(f"{together[0].id}: {together[0].signal} has less than {LEAST_HISTORY} days")
     days = _by_minutes(days, together)
     by_quantile = together[0].policy.sizing == "quantile"
     return at_stated_quantile(days, LEVELS, [case.policy for case in together]) if by_quantile else days
-
-
-def _rounds(together: Sequence[Case], days: PolicyBacktest) -> tuple[PastEvidence, ...]:
-    start_ups = np.array([max(case.span.lead_time // MINUTE - 1, 0) for case in together])
-    return tuple(evidence_of(days, LEVELS, [case.policy for case in together], start_ups))
 
 
 def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
@@ -269,9 +258,8 @@ def _evidence(gates: Gates, judgements: Sequence[Sequence[Judgement]], part: int
     )
     for row, some in enumerate(judgements):
         for target, one in enumerate(some):
-            if one.rounds:
-                _fill(found, target, row, one.rounds[part], one.place)
-                found.signal[target, row] = gates.signals.index(one.case.signal)
+            _fill(found, target, row, one.rounds[part], one.place)
+            found.signal[target, row] = gates.signals.index(one.case.signal)
     return found
 
 
