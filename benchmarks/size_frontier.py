@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.replay.size_compare import SizeStrategy, ours, references
+from forecaster.replay.sizers import SizeStrategy, ours, references
 
 if TYPE_CHECKING:
     from forecaster.replay.size_replay import Resource

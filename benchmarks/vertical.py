@@ -17,8 +17,8 @@ from benchmarks.record import record, result_path
 from benchmarks.size_frontier import size_frontier
 from benchmarks.vertical_picture import drawn
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.replay.size_compare import SizeOutcome, size_outcomes
 from forecaster.replay.size_replay import STEPS_A_DAY
+from forecaster.replay.sizers import SizeOutcome, size_outcomes
 from forecaster.vertical.recommenders.vpa import VpaPanel
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.memory import memory_sizes

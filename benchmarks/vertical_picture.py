@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.replay.size_compare import SizeOutcome
+    from forecaster.replay.sizers import SizeOutcome
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 340, 250, 64, 44, 44
 COLOURS = {"VPA": "#b3541e", "KRR": "#7a7a7a", "forecaster": "#1f6f8b"}

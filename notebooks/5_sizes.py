@@ -23,8 +23,8 @@ import pandas as pd
 
 from forecaster.app.notebook import checked_yaml, load
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.replay.size_compare import backtested_sizes, ours, size_outcomes
 from forecaster.replay.size_replay import measured_load
+from forecaster.replay.sizers import backtested_sizes, ours, size_outcomes
 from models.pictures import dress, figure_of, key_of_lines, model_look
 
 panel = load("memory")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL

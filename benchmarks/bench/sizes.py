@@ -11,13 +11,13 @@ import pandas as pd
 
 from benchmarks.bench.loads import TRACES
 from benchmarks.bench.tables import Table
-from forecaster.replay.size_compare import ours, references, size_outcomes
 from forecaster.replay.size_replay import STEPS_A_DAY, Load, Resource
+from forecaster.replay.sizers import ours, references, size_outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.replay.size_compare import SizeOutcome
+    from forecaster.replay.sizers import SizeOutcome
 
 MIN_DAYS = 12
 WARM = 8 * STEPS_A_DAY

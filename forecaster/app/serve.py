@@ -310,7 +310,7 @@ def divided_cycle(
     settings: Settings, source: Source, effects: Effects, shards: LearnedShards, parts: ExitStack
 ) -> ShardedCycle:
     """The cycle of a fleet in shards."""
-    from forecaster.app.sharding.compose import sharded_cycle  # noqa: PLC0415  only where there are shards
+    from forecaster.app.sharding.cycle import sharded_cycle  # noqa: PLC0415  only where there are shards
 
     return sharded_cycle(settings, source, effects, shards, parts)
 

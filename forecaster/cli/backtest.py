@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import WorkloadId
-    from forecaster.replay.size_compare import SizeOutcome
     from forecaster.replay.size_replay import Load
+    from forecaster.replay.sizers import SizeOutcome
     from forecaster.report.printed import PrintedColumn
     from forecaster.report.progress import ShownProgress
 
@@ -97,7 +97,7 @@ def vertical(
 
 def _replayed(loads: Mapping[str, Load], policy: VerticalPolicy, shown: ShownProgress) -> dict[str, list[SizeOutcome]]:
     """The outcomes of each resource; after Ctrl-C of those that are done."""
-    from forecaster.replay.size_compare import backtested_sizes
+    from forecaster.replay.sizers import backtested_sizes
 
     results: dict[str, list[SizeOutcome]] = {}
     for name, load in loads.items():

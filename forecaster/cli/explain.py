@@ -151,7 +151,7 @@ class Explanations:
 
     def drawn(self, id_: WorkloadId) -> list[str]:
         """The sentences with the last half day of each signal below the first."""
-        from forecaster.report.sparkline import spoken_half_day
+        from forecaster.report.plot import spoken_half_day
 
         head, *lines = self.lines(id_)
         one = self.outcome.recommendations[self.outcome.inventory.ids.index(id_)]

@@ -15,7 +15,7 @@ from forecaster.horizontal.decide import DOWN, FAILED
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
 from forecaster.horizontal.standing import shut_by
 from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import numbers_of
+from forecaster.publish.numbers import held_numbers, numbers_of
 from forecaster.publish.record import REASON_WORDS, encoded_lead_time
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.rows import Rows
     from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.columns import Names
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
@@ -165,3 +165,45 @@ class GroupTexts(NamedTuple):
         latest = self.context.forecasts.latest[signal]  # type: ignore[index]  # a signal is its name
         measured = latest.measured(rows.ids[index], rows.rows[index].policy.max_sample_age)
         return unmeasured_words(self.group, row, target, measured)
+
+
+OTHERS = 2**62
+"""First free number of a size: the numbers of held workloads come from the reasons for holding."""
+
+
+class ToldSize(NamedTuple):
+    """What was decided about the resources of one workload."""
+
+    resources: Resize | Hold
+    sized: int
+    """Another number for other resources."""
+
+
+class ToldDecisions(DecidedRows):
+    """What was decided elsewhere, or about all at once."""
+
+    def __init__(
+        self, at: datetime, workloads: Sequence[Workload], numbers: DecidedColumns, sizes: Sequence[ToldSize]
+    ) -> None:
+        super().__init__(at, workloads, numbers)
+        self._sizes = sizes
+
+    @cached_property
+    def sized(self) -> NDArray[np.int64]:
+        """Return the versions of the resources as received."""
+        return np.fromiter((size.sized for size in self._sizes), np.int64, len(self._sizes))
+
+    def resources(self, index: int) -> Resize | Hold:
+        """Return what was decided about the resources of one workload."""
+        return self._sizes[index].resources
+
+
+def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> ToldDecisions:
+    """Every workload left as it is: nothing is known of the present."""
+    numbers = held_numbers(workloads, reason, lambda _: message)
+    return ToldDecisions(now, workloads, numbers, [held_size(reason, message)] * len(workloads))
+
+
+def held_size(reason: Reason, message: str) -> ToldSize:
+    """Return the size of a workload that is left as it is."""
+    return ToldSize(Hold(reason, message), hash((reason, message)) % OTHERS)

@@ -18,7 +18,7 @@ from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider
-from forecaster.cycle.fleet_decisions import FleetDecisions
+from forecaster.cycle.fleet_decisions import FleetDecisions, held_all
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.load_forecast import PodLoads
@@ -27,7 +27,6 @@ from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps, TimeShare, expect_records
 from forecaster.cycle.targets import Roster, Targets
-from forecaster.cycle.told_decisions import held_all
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport

@@ -15,9 +15,8 @@ import numpy as np
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.assumptions import GIB
-from forecaster.replay.size_compare import LoadForecasts
 from forecaster.replay.size_replay import MOST_WARM, STEPS_A_DAY, Load, replay_sizes
-from forecaster.replay.sizers import Ours, Stated
+from forecaster.replay.sizers import LoadForecasts, Ours, Stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ import numpy as np
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.replay.benefit import NOTABLE_DIFFERENCE, Benefit, short
+from forecaster.replay.comparison import NOTABLE_DIFFERENCE, Benefit, short
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import acting_of
 from forecaster.replay.strategies import HPA, ForecastSource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.replay.strategies import HPA
 from forecaster.report.comparison import (
     COMPARISON_LEGEND,

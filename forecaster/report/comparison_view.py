@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.report.comparison import (
     COMPARISON_LEGEND,
     EACH,

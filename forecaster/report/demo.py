@@ -13,7 +13,7 @@ from rich.console import Console
 from forecaster.app.demo import compared, floors_of, on_dashboard, play, setups_of, staged
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.publish.views import RecommendationView, recommendation_view
-from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.replay.realised import DecidedCount
 from forecaster.report.comparison import EACH, left_out_lines, sentences, workload_columns
 from forecaster.report.comparison_view import ComparisonView, comparison_view

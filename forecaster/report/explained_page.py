@@ -11,9 +11,8 @@ import numpy as np
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.report.page import document, paragraph
-from forecaster.report.plot import Area, Line, Mark, Plot, linear, scale_of
+from forecaster.report.plot import PAST, Area, Line, Mark, Plot, linear, scale_of
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
-from forecaster.report.sparkline import PAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -16,6 +16,7 @@ from forecaster.domain.decision import Hold, Reason, Resize, Scale
 from forecaster.errors import TRY_DOCTOR
 from forecaster.publish.views import AMOUNT_FIELDS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
+from forecaster.report.plot import half_day, sparkline
 from forecaster.report.printed import (
     Printable,
     PrintedColumn,
@@ -29,7 +30,6 @@ from forecaster.report.printed import (
     table_text,
     terminal_width,
 )
-from forecaster.report.sparkline import half_day, sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

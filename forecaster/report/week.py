@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
-from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.replay.strategies import HPA, NAIVE
 from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, total_figures
 from forecaster.report.comparison import (

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from forecaster.app.sharding.sizes import KeptSizes, SizeTimes
 from forecaster.cycle.decide import Decider
+from forecaster.cycle.fleet_decisions import ToldDecisions
 from forecaster.cycle.forecasts import Forecasts
 from forecaster.cycle.rows import RowBook
-from forecaster.cycle.told_decisions import ToldDecisions
 from forecaster.demand.latest import Latest, Parts
 from forecaster.domain.policies import CombinedPolicy, Policies
 from forecaster.domain.policy import Policy

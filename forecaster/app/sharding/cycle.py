@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from forecaster.app.sharding.executors import ShardFailure
+from forecaster.app.compose import prepare_process
+from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
 from forecaster.app.sharding.learned import shard_of
-from forecaster.app.sharding.merged import merged, merged_decisions
-from forecaster.app.sharding.parts import parted, rows_of, settings_for_workers
 from forecaster.app.sharding.shard import ShardTask
 from forecaster.app.sharding.sizes import KeptSizes
+from forecaster.config.settings import Settings
+from forecaster.cycle.fleet_decisions import ToldDecisions, held_all, held_size
 from forecaster.cycle.run import Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
-from forecaster.cycle.told_decisions import held_all
 from forecaster.domain.decision import Reason
+from forecaster.domain.report import CycleReport
+from forecaster.publish.numbers import held_numbers
+from forecaster.publish.offer import DecidedColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import ExitStack
     from datetime import datetime, timedelta
+
+    from numpy.typing import NDArray
 
     from forecaster.app.sharding.executors import Executor
     from forecaster.app.sharding.learned import LearnedShards
     from forecaster.app.sharding.shard import ShardResult
-    from forecaster.config.settings import Settings
+    from forecaster.config.sharding import ShardingSettings
+    from forecaster.cycle.fleet_decisions import ToldSize
     from forecaster.cycle.run import Effects
+    from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
+    from forecaster.domain.signal import Signal
     from forecaster.domain.window import Inventory, StartedPod
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
@@ -194,3 +206,148 @@ class ShardedCycle:
 
 
 placed = lru_cache(maxsize=1 << 16)(shard_of)
+
+
+STAYS_HERE = ("state", "serving", "keda", "remote_write", "acting", "floor", "scale", "resize", "replicas", "sharding")
+"""Sections that are none of a worker's business, with the addresses and files of secrets that they name."""
+V = TypeVar("V")
+
+
+def settings_for_workers(settings: Settings) -> Settings:
+    """Return the settings by which a shard is read and decided."""
+    sections = {name: getattr(settings, name) for name in Settings.model_fields if name not in STAYS_HERE}
+    return Settings.model_construct(**sections)
+
+
+def parted(
+    targets: Targets,
+    started: Mapping[WorkloadId, tuple[StartedPod, ...]],
+    stated: ClusterPolicies,
+    rows: Mapping[int, Sequence[int]],
+    shard: Callable[[WorkloadId], int],
+    kinds: Iterable[str],
+) -> dict[int, Inventory]:
+    """What each shard has to know of the inventory, by its number, with the workloads in its rows."""
+    inventory = targets.inventory
+    spread = partial(_spread, shard=shard)
+    lost, begun, images = spread(targets.lost), spread(started), spread(inventory.images)
+    own, labels = spread(stated.own), spread(stated.labels)
+    whole = frozenset(kinds)  # what is not listed here is lost by the inventory of all, or gone
+    return {
+        number: replace(
+            inventory,
+            workloads=tuple([inventory.workloads[row] for row in here]),
+            faults=(),
+            partly=lost[number],
+            whole=whole,
+            policies=replace(stated, own=own[number], labels=labels[number], faults=()),
+            started=begun[number],
+            images=images[number],
+        )
+        for number, here in rows.items()
+    }
+
+
+def rows_of(workloads: Sequence[Workload], shard: Callable[[WorkloadId], int]) -> dict[int, list[int]]:
+    """The rows of each shard; one without workloads is in none."""
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    for row, one in enumerate(workloads):
+        rows[shard(one.id)].append(row)
+    return dict(rows)
+
+
+def _spread(found: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], int]) -> defaultdict[int, dict[Any, V]]:
+    parts: defaultdict[int, dict[Any, V]] = defaultdict(dict)
+    for id_, value in found.items():
+        parts[shard(id_)][id_] = value
+    return parts
+
+
+SUMMED = ("series", "incomplete", "standings")
+CHAINED = ("scores", "masked", "gates", "moved")
+EACH_ONCE = ("failures", "late_steps")
+"""What is wrong with the source is so for all shards."""
+
+
+def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
+    """What shards found, as one cycle would tell it; without what is counted of the fleet, and its steps."""
+    found: dict[str, Any] = {name: _summed([getattr(one, name) for one in reports]) for name in SUMMED}
+    found |= {name: _chained(reports, name) for name in CHAINED}
+    found |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}
+    ages = _youngest([one.newest_sample_age for one in reports])
+    return CycleReport(at, newest_sample_age=ages, at_maximum=sum(one.at_maximum for one in reports), **found)
+
+
+def merged_decisions(
+    at: datetime,
+    workloads: Sequence[Workload],
+    parts: Sequence[tuple[NDArray[np.intp], DecidedColumns]],
+    sizes: Sequence[ToldSize | None],
+    unsaid: Callable[[Workload], str],
+) -> ToldDecisions:
+    """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
+    said = np.zeros(len(workloads), np.bool_)
+    for rows, _ in parts:
+        said[rows] = True
+    said[[row for row, size in enumerate(sizes) if size is None]] = False
+    told: list[Any] = [*sizes]
+    others = np.flatnonzero(~said).tolist()
+    for row in others:
+        told[row] = held_size(Reason.FAILED, unsaid(workloads[row]))
+    held = held_numbers([workloads[row] for row in others], Reason.FAILED, unsaid)
+    rest = (np.array(others, np.intp), held)
+    numbers = DecidedColumns.side_by_side(len(workloads), [*parts, rest])
+    return ToldDecisions(at, workloads, numbers, told)
+
+
+def _summed(counts: Sequence[Mapping[Any, int]]) -> Counter[Any]:
+    """Sum counts by key; keys that were counted 0 stay."""
+    found: Counter[Any] = Counter()
+    for one in counts:
+        found.update(one)
+    return found
+
+
+def _chained(reports: Sequence[CycleReport], name: str) -> tuple[Any, ...]:
+    return tuple(chain.from_iterable(getattr(one, name) for one in reports))
+
+
+def _youngest(ages: Sequence[Mapping[Signal, float]]) -> dict[Signal, float]:
+    found: dict[Signal, float] = {}
+    for one in ages:
+        for signal, age in one.items():
+            found[signal] = min(age, found.get(signal, age))
+    return found
+
+
+SHARD_TIME_SHARE = 2 / 3
+"""Share of the interval that shards may use: the table, its record and writes to the cluster come after them."""
+
+
+def sharded_cycle(
+    settings: Settings, source: Source, effects: Effects, learned: LearnedShards, parts: ExitStack
+) -> ShardedCycle:
+    """The cycle of a fleet in shards; `parts` ends it.
+
+    Raises:
+        StoreError: a scheduler is named, and Dask is not installed.
+    """
+    prepare_process()
+    executor = executor_of(settings.sharding)
+    parts.callback(learned.close)
+    parts.callback(executor.close)
+    patience = settings.cycle.interval * SHARD_TIME_SHARE
+    return ShardedCycle(settings, source, effects, executor, learned, time.perf_counter, patience)
+
+
+def executor_of(settings: ShardingSettings) -> Executor:
+    """Return the executor that runs shards.
+
+    Raises:
+        StoreError: a scheduler is named, and Dask is not installed.
+    """
+    if not settings.scheduler:
+        return LocalExecutor()
+    from forecaster.app.sharding import dask  # noqa: PLC0415  the extra `dask`
+
+    return dask.executor(settings)

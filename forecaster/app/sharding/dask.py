@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import copyreg
 import logging
+import math
 import os
 import signal
 import time
+from collections import Counter
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,15 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
-from forecaster.app.sharding.places import assigned
 from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardResult
 from forecaster.errors import StoreError
-
-try:
-    import dask
-    import distributed
-except ModuleNotFoundError as missing:
-    raise StoreError("sharding: Dask is missing; install kube-forecaster[dask]") from missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +27,14 @@ if TYPE_CHECKING:
     from forecaster.app.sharding.shard import ShardTask
     from forecaster.config.sharding import ShardingSettings
     from forecaster.domain.workload import WorkloadId
+
+
+try:
+    import dask
+    import distributed
+except ModuleNotFoundError as missing:
+    raise StoreError("sharding: Dask is missing; install kube-forecaster[dask]") from missing
+
 
 CONNECT_SECONDS = 5.0
 """How long the scheduler may take to be reached; then it is tried again while the cycle has time."""
@@ -303,3 +306,42 @@ async def _served(make: Callable[[], Any]) -> None:
                 finished = asyncio.ensure_future(server.finished())
                 await asyncio.wait([finished, end], return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait([end], timeout=RETRY_PAUSE_SECONDS)
+
+
+PLACEMENT_SLACK = 1.1
+"""Factor by which the busiest worker may hold more workloads than after a new distribution of all shards."""
+
+
+def assigned(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str]) -> dict[int, str]:
+    """A worker for each shard: the one that ran it last, unless that one has too many workloads then; else the idlest.
+
+    Asked again, it leaves all where they are: a shard that moves reads its history anew.
+    """
+    afresh = _placed(sizes, {}, workers, math.inf)
+    most = PLACEMENT_SLACK * _busiest(sizes, afresh)
+    found = _placed(sizes, last, workers, most)
+    return found if _busiest(sizes, found) <= most else afresh
+
+
+def _placed(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str], most: float) -> dict[int, str]:
+    """The largest first; those that cannot stay come last."""
+    load, found = Counter(dict.fromkeys(workers, 0)), {}
+    largest_first = sorted(sizes, key=lambda shard: (-sizes[shard], shard))
+    for shard in largest_first:
+        worker = last.get(shard, "")
+        if worker in load and load[worker] + sizes[shard] <= most:
+            found[shard] = worker
+            load[worker] += sizes[shard]
+    for shard in largest_first:
+        if shard not in found:
+            found[shard] = min(workers, key=lambda worker: load[worker])
+            load[found[shard]] += sizes[shard]
+    return found
+
+
+def _busiest(sizes: Mapping[int, int], places: Mapping[int, str]) -> int:
+    """Workloads of the worker that has most."""
+    load: Counter[str] = Counter()
+    for shard, worker in places.items():
+        load[worker] += sizes[shard]
+    return max(load.values(), default=0)

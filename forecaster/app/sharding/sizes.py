@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.told_decisions import OTHERS, ToldSize
+from forecaster.cycle.fleet_decisions import OTHERS, ToldSize
 from forecaster.horizontal.columns import rows_before, taken
 
 if TYPE_CHECKING:

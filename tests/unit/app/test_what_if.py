@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from forecaster.app.facts import FactsServer, asked_facts
-from forecaster.app.what_if import WhatIfAnswers
-from forecaster.app.what_if_facts import what_if_facts
+from forecaster.app.what_if import WhatIfAnswers, what_if_facts
 from forecaster.config.settings import parse
 from forecaster.cycle.workload_facts import encoded_facts, facts_of
 from forecaster.domain.signal import CPU

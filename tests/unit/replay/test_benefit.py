@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.replay.account import Account
-from forecaster.replay.benefit import NOTABLE_DIFFERENCE, Benefit, benefit
+from forecaster.replay.comparison import NOTABLE_DIFFERENCE, Benefit, benefit
 
 BETTER, SAME, WORSE = Benefit.BETTER, Benefit.SAME, Benefit.WORSE
 

@@ -12,7 +12,7 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
-from forecaster.replay.benefit import Benefit
+from forecaster.replay.comparison import Benefit
 from forecaster.replay.realised import DecidedCount, floors_of, outcome_of
 from forecaster.replay.traces import Traces
 from forecaster.report.comparison import left_out_lines, sentences

@@ -9,9 +9,8 @@ import numpy as np
 from benchmarks.made_up_memory import weekly_peak
 from benchmarks.size_frontier import size_frontier
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.replay.size_compare import ours, size_outcomes
 from forecaster.replay.size_replay import STEPS_A_DAY, HeldSizes, Load, replay_sizes
-from forecaster.replay.sizers import Ours, Vpa
+from forecaster.replay.sizers import Ours, Vpa, ours, size_outcomes
 
 if TYPE_CHECKING:
     from forecaster.replay.size_replay import SizeSummary

@@ -13,7 +13,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.domain.workload import ContainerLosses, Resources
-from forecaster.replay.benefit import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
 from forecaster.report.comparison import sentences, workload_columns

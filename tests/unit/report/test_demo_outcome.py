@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from forecaster.app.demo import compared, play, setups_of
-from forecaster.replay.benefit import Benefit
+from forecaster.replay.comparison import Benefit
 from forecaster.report.demo import demo_view, noted, print_played
 from tests.support.builders import minutes
 from tests.support.stage import WEB, stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecaster.report.sparkline import BLOCKS, sparkline
+from forecaster.report.plot import BLOCKS, sparkline
 
 
 def test_blocks_rise_with_the_load_and_a_gap_is_a_space() -> None:
