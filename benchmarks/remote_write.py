@@ -13,8 +13,8 @@ import cramjam
 
 from benchmarks.serving import recommendation
 from forecaster.domain.policy import Policy
+from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.publish.remote_write import samples_of, write_request
-from forecaster.publish.rows import OfferedCycle, offered_cycle
 from forecaster.publish.settings import RemoteWriteSettings
 
 MIB = 2**20

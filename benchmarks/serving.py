@@ -29,7 +29,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.forecasting.paths import PATH_LEVELS, STEPS
+from forecaster.forecasting.peaks import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS
 from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.table_file import TableFile

@@ -19,9 +19,8 @@ from .clean import bins_seen, bins_silent, filled
 from .errors import QuestionError
 from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
 from .panel import DAY, Floats, Panel, trusted
-from .peaks import replayed_peaks
 from .rule import Follows, FreeColumns, KnowsParts, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, continued
-from .spread import SCORES, error_table, read_table
+from .spread import SCORES, error_table, read_table, replayed_peaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

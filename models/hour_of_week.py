@@ -11,7 +11,7 @@ from .calendar import Calendar
 from .clean import bins_seen, filled
 from .fitted import FittedRule
 from .panel import DAY
-from .peaks import window_maximum
+from .spread import window_maximum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,7 @@ import numpy as np
 from .clean import bins_seen, filled
 from .fitted import FittedRule, held, held_peaks
 from .panel import DAY, Floats, Panel
-from .peaks import window_maximum
-from .spread import error_table, read_table
+from .spread import error_table, read_table, window_maximum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

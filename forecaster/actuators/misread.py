@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
     from forecaster.kube.client import ApiClient
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.sources.live_objects import Misread
 
 MISREAD = EventKind("MetricMisread", warns=True)

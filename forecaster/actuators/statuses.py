@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
 
 LOOK_SECONDS = 0.5
 """Seconds of a cycle for making statuses; what is left waits for the next cycle."""

@@ -21,7 +21,7 @@ from forecaster.config.settings import Settings, parse
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import MINUTE
-from forecaster.forecasting.paths import Paths
+from forecaster.forecasting.peaks import Paths
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher

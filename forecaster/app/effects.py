@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
     from forecaster.ports import Source
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import Misread
 

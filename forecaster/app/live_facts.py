@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
     from forecaster.ports import Source
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.table import TableMeta
     from forecaster.sources.live_objects import WatchState
 

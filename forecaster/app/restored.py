@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.workload import WorkloadId
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.store.ledger import SqlLedger
     from forecaster.store.past import FadedScores, PastDecision
 

@@ -37,7 +37,7 @@ from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
-from forecaster.forecasting.paths import Paths
+from forecaster.forecasting.peaks import Paths
 from forecaster.kube.config import client_config_source
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
@@ -70,8 +70,7 @@ if TYPE_CHECKING:
     from forecaster.kube.lease import Election
     from forecaster.ports import Ledger, Publisher, Source
     from forecaster.publish.decision_history import DecisionHistory
-    from forecaster.publish.publisher import OfferReceiver
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle, OfferReceiver
     from forecaster.publish.settings import PriceSettings
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore

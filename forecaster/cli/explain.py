@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.forecasting.paths import Paths
+    from forecaster.forecasting.peaks import Paths
     from forecaster.hpa.behavior import Behavior
     from forecaster.report.recommendations import ExplanationDocument
     from forecaster.vertical.admission.cluster import Cluster
@@ -67,7 +67,7 @@ def explain(
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
     from forecaster.cli.once import cycle_run, workloads_of
     from forecaster.cli.streams import check_writable
-    from forecaster.forecasting.paths import Paths as NewPaths
+    from forecaster.forecasting.peaks import Paths as NewPaths
     from forecaster.report.progress import shown_progress
 
     check_writable(html)
@@ -179,7 +179,7 @@ class Explanations:
     def _beside(self, place: int) -> list[str]:
         """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""
         from forecaster.horizontal.hpa_next import next_sync
-        from forecaster.publish.rows import offered_cycle
+        from forecaster.publish.publisher import offered_cycle
         from forecaster.publish.values import encoded_readers, values_for
 
         target, one = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]

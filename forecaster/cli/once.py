@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.paths import Paths
+    from forecaster.forecasting.peaks import Paths
     from forecaster.report.progress import ShownProgress
 
 

@@ -24,7 +24,7 @@ from forecaster.vertical.sizing.joint import (
     joint_choice,
     size_plan,
 )
-from forecaster.vertical.sizing.mechanism import load_share
+from forecaster.vertical.sizing.memory import load_share
 from forecaster.vertical.sizing.panel import days_of
 
 if TYPE_CHECKING:

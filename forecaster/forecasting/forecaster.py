@@ -10,8 +10,7 @@ import models
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
-from forecaster.forecasting.paths import PATH_LEVELS, STEPS, Paths
-from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.peaks import LEVELS, PATH_LEVELS, STEPS, Paths
 from forecaster.forecasting.shards import Shard, Shards
 
 if TYPE_CHECKING:

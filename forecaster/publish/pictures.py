@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.window import Window
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
 
     Floats32 = NDArray[np.float32]
 

@@ -28,7 +28,7 @@ from forecaster.publish.values import sampled_values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.settings import RemoteWriteSettings
 
 

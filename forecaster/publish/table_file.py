@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.record import WordTexts
-    from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table import PriceList
 
 Gauges = Literal["none", "counts", "all"]

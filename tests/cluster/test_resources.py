@@ -39,7 +39,7 @@ from tests.unit.resources.test_definitions import CONTRADICTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
 

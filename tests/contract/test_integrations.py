@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.state import State
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
 
 NOW = NOON + timedelta(seconds=20)
 DEMAND, REPLICAS, FLOOR = "forecaster_demand", "forecaster_replicas", "forecaster_floor"

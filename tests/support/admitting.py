@@ -16,7 +16,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.new_pods import NewPodsFile, new_pods_path
-from forecaster.publish.rows import offered_cycle
+from forecaster.publish.publisher import offered_cycle
 from forecaster.resources.neighbours import Neighbours
 from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER

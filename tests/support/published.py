@@ -13,10 +13,9 @@ from forecaster.horizontal.decide import decide
 from forecaster.horizontal.state import State
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import numbers_of
-from forecaster.publish.publisher import OfferPublisher, table_publisher
+from forecaster.publish.publisher import OfferPublisher, offers_of, table_publisher
+from forecaster.publish.publisher import offered_cycle as rows_of_cycle
 from forecaster.publish.reader import TableReader
-from forecaster.publish.rows import offered_cycle as rows_of_cycle
-from forecaster.publish.rows import offers_of
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import encoded_readers
 from tests.support.builders import outlooks, policy, workload
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Hold, Recommendation, Resize, Scale
     from forecaster.horizontal.decide import Decisions
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.reader import PublishedTable
-    from forecaster.publish.rows import OfferedCycle
     from forecaster.publish.table_file import Gauges
     from forecaster.publish.values import WorkloadOffer
 

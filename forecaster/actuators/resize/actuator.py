@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
 
 
 class PodsToResize(WrittenCluster[ResizeWrite], Protocol):

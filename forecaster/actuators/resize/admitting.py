@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Resources
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 Document = dict[str, Any]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forecaster.horizontal.checked import Checked
-    from forecaster.horizontal.desired import Desired
+    from forecaster.horizontal.decide import Desired
     from forecaster.horizontal.numbers import Counts
     from forecaster.horizontal.row import RowNumbers, RowWords
     from forecaster.horizontal.state import State

@@ -11,8 +11,7 @@ import numpy as np
 from forecaster.domain.window import DAY
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
-from forecaster.vertical.sizing.mechanism import Mechanism
-from forecaster.vertical.sizing.memory import memory_sizes
+from forecaster.vertical.sizing.memory import Mechanism, memory_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel
 
 if TYPE_CHECKING:

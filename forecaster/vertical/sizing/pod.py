@@ -15,7 +15,7 @@ from forecaster.domain.window import DAY
 from forecaster.domain.workload import ContainerSize, Resources, Risk
 from forecaster.vertical.sizing.beside_hpa import beside_hpa, sum_if_all, utilization_targets
 from forecaster.vertical.sizing.containers import OWN_DAYS
-from forecaster.vertical.sizing.mechanism import Mechanism
+from forecaster.vertical.sizing.memory import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable

@@ -13,7 +13,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.publish.rows import offered_cycle
+from forecaster.publish.publisher import offered_cycle
 from forecaster.resources.objects import PolicyResource
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation

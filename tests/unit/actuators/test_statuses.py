@@ -13,7 +13,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
-from forecaster.publish.rows import OfferedCycle, offered_cycle
+from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.resources.objects import AutoscalerResource
 from tests.support.recommendations import NOON, recommendation
 

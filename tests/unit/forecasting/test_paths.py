@@ -14,7 +14,7 @@ from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-from forecaster.forecasting.paths import PATH_ROUNDS, STEPS, Paths
+from forecaster.forecasting.peaks import PATH_ROUNDS, STEPS, Paths
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
 from tests.support.builders import NOON, minutes

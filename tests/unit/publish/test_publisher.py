@@ -11,7 +11,7 @@ from forecaster.publish.publisher import OfferPublisher
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
-    from forecaster.publish.rows import OfferedCycle
+    from forecaster.publish.publisher import OfferedCycle
 
 PUBLISH = Policies(Policy(mode="publish"))
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.vertical.sizing.mechanism import Mechanism
-from forecaster.vertical.sizing.memory import OOM_RAISE, memory_sizes, oom_floor
+from forecaster.vertical.sizing.memory import OOM_RAISE, Mechanism, memory_sizes, oom_floor
 from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
 POINTS = 288

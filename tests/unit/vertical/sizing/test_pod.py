@@ -10,7 +10,7 @@ from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.vertical.sizing.containers import NO_SIZING, ContainerSizing
-from forecaster.vertical.sizing.mechanism import Mechanism
+from forecaster.vertical.sizing.memory import Mechanism
 from forecaster.vertical.sizing.pod import size
 from tests.support.builders import CPU_HALF, GIB, MEMORY_HALF, RESOURCES, hpa, sized, sizing_of, workload
 
