@@ -243,7 +243,7 @@ def objects() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("version", [f"1.{minor}" for minor in range(31, 38)])
 def test_every_object_fits_the_schemas_of_kubernetes(version: str, objects: list[dict[str, Any]]) -> None:
-    """As kubeconform does it, strictly; kinds of the aggregator and of other projects are in no schema of Kubernetes."""
+    """As kubeconform does it, strictly; kinds of the aggregator and of other projects have no schema."""
     assert {one["kind"] for one in objects if not has_schema(one)} == NO_SCHEMA
     for one in filter(has_schema, objects):
         kubernetes_validate.validate(one, version, strict=True)
