@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from forecaster.domain.report import Effected
+    from forecaster.publish.benefit import BenefitView
     from forecaster.sources.live_objects import WatchState
 
 
@@ -59,6 +60,38 @@ class LiveMetrics(Collector):
             "forecaster_misread_hpas", "HPAs that read our demand in a way that has no answer.", len(self._misread())
         )
         yield from (age, objects, requests, misread)
+
+
+class BenefitMetrics(Collector):
+    """The four numbers of all workloads, beside the HPA alone; absent while they are not known."""
+
+    def __init__(self, benefit: Callable[[], BenefitView]) -> None:
+        self._benefit = benefit
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield them by period and strategy, and the workloads by what forecaster was worth to them."""
+        by = ["period", "strategy"]
+        families = {
+            "unserved_share": GaugeMetricFamily(
+                "forecaster_unserved_demand_ratio", "Share of the demand above what the ready pods carried.", labels=by
+            ),
+            "short_minutes": GaugeMetricFamily("forecaster_short_minutes", "Minutes with any of it.", labels=by),
+            "pod_hours": GaugeMetricFamily("forecaster_pod_hours", "Pod-hours that were asked for.", labels=by),
+            "money": GaugeMetricFamily("forecaster_pods_money", "Money for them, by the prices stated.", labels=by),
+        }
+        compared = GaugeMetricFamily(
+            "forecaster_compared_workloads",
+            "Workloads by what forecaster was worth to them, beside the HPA alone.",
+            labels=["period", "benefit"],
+        )
+        for period, one in self._benefit().periods.items():
+            for strategy, numbers in (("hpa", one.hpa), ("forecaster", one.forecaster)):
+                for name, family in families.items():
+                    if (value := getattr(numbers, name)) is not None:
+                        family.add_metric([period, strategy], value)
+            for benefit in ("better", "same", "worse"):
+                compared.add_metric([period, benefit], one.workloads.get(benefit, 0))
+        yield from (*families.values(), compared)
 
 
 class CertificateMetrics(Collector):

@@ -18,6 +18,7 @@ from forecaster.app.facts import FactsServer
 from forecaster.app.node_pools import refused
 from forecaster.app.traces import REQUESTS_METRIC, of_recording
 from forecaster.config.settings import Settings, parse
+from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import MINUTE
@@ -128,8 +129,10 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
     health = HealthBook(settings_in_force(settings, dict.fromkeys(STATED_SETTINGS, "demo")))
     table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, health=health, **given)
     table.nodes = lambda: refused("no cluster is behind recorded load")
+    benefit = cycle.benefit = LiveBenefit()
+    table.benefit = lambda: benefit.seen
     pictures = PictureFile(pictures_path(path), window=cycle.history.window, **given)
-    return OfferPublisher(stage.policies, {"table": table, "pictures": pictures})
+    return OfferPublisher(stage.policies, {"table": table, "pictures": pictures, "benefit": benefit})
 
 
 def settings_for(url: str) -> Settings:

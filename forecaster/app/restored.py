@@ -78,11 +78,11 @@ class KeptState(NamedTuple):
     shards: LearnedShards | None = None
     """What was learned in shards, of a fleet that is divided; `history` and `observed` are with them then."""
 
-    def follow(self, file: ObservedFile[Any] | None, log: telemetry.Log) -> None:
-        """Go on with what is kept in one more file, as far as there is one; a change is written at once."""
+    def follow(self, file: ObservedFile[Any] | None, log: telemetry.Log, every: timedelta = timedelta(0)) -> None:
+        """Go on with what is kept in one more file, as far as there is one; by default a change is written at once."""
         if file is not None:
             restore(file, log)
-            self.files.append(Persistence(OnChange(file), timedelta(0)))
+            self.files.append(Persistence(OnChange(file), every))
 
 
 def restored(settings: Settings, directory: Path, address: str, now: datetime, log: telemetry.Log) -> KeptState:

@@ -33,9 +33,10 @@ from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.app.vpas import seen_vpas
+from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.workload_facts import encoded_facts
-from forecaster.domain.window import last_multiple
+from forecaster.domain.window import HOUR, last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.peaks import Paths
 from forecaster.kube.config import client_config_source
@@ -49,7 +50,7 @@ from forecaster.serving.options import Address
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.ledger import SqlLedger
-from forecaster.store.state import FOREIGN, ClusterIdentity, claim_state
+from forecaster.store.state import BENEFIT_FILE, FOREIGN, ClusterIdentity, ObservedFile, claim_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +77,8 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
     from forecaster.store.settings import StateSettings
 
+BENEFIT_EVERY = HOUR
+"""Time between two writes of what the decisions were worth: each workload is replayed once an hour."""
 IDENTITY_SECONDS = 10.0
 """Seconds that a start waits to learn which cluster its Prometheus belongs to."""
 IN_SHARDS = "the histories that nodes are forecast from are with workers; `forecaster nodes` reads them itself"
@@ -252,6 +255,12 @@ def build_service(
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
     receivers |= {} if kept.shards else pictures(settings, table.path, kept.history, paths)
+    benefit = None if kept.shards else LiveBenefit(price_list(settings.prices))
+    if benefit:
+        receivers["benefit"] = benefit
+        kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), log, every=BENEFIT_EVERY)
+        table.benefit = lambda: benefit.seen
+        metrics.watch_benefit(lambda: benefit.seen.view)
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
@@ -265,6 +274,8 @@ def build_service(
     effects = Effects(fenced(publisher, election), recorder, writers.actuators)
     given = settings, source, effects
     cycle = divided_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
+    if isinstance(cycle, Cycle):
+        cycle.benefit = benefit
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from forecaster.app.cluster_metrics import CertificateMetrics, EffectMetrics, LiveMetrics, StatusMetrics
+from forecaster.app.cluster_metrics import BenefitMetrics, CertificateMetrics, EffectMetrics, LiveMetrics, StatusMetrics
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger
+    from forecaster.publish.benefit import BenefitView
     from forecaster.sources.live_objects import WatchState
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
@@ -172,6 +173,10 @@ class Metrics:
         """Ask for writes of statuses whenever the metrics are read."""
         self._registry.register(StatusMetrics(outcomes))
 
+    def watch_benefit(self, benefit: Callable[[], BenefitView]) -> None:
+        """Ask what the decisions were worth whenever the metrics are read."""
+        self._registry.register(BenefitMetrics(benefit))
+
     def watch_certificate(self, file: Path) -> None:
         """Look at the end of the serving certificate whenever the metrics are read."""
         self._registry.register(CertificateMetrics(file))
@@ -226,8 +231,8 @@ class FleetMetrics:
         )
         self._gates = Gauge(
             "forecaster_gates",
-            "Workloads by the standing of their forecast, and whose forecast it is.",
-            ["standing", "forecaster"],
+            "Workloads by the state of their forecast, and whose forecast it is.",
+            ["state", "forecaster"],
             registry=registry,
         )
         self._moved = Counter("forecaster_gates_moved", "Forecasts promoted or demoted.", registry=registry)
@@ -252,8 +257,8 @@ class FleetMetrics:
         self._at_maximum.set(report.at_maximum)
         self._moved.inc(len(report.gates))
         self._gates.clear()
-        for (standing, forecaster), count in report.standings.items():
-            self._gates.labels(standing, forecaster).set(count)
+        for (state, forecaster), count in report.states.items():
+            self._gates.labels(state, forecaster).set(count)
         self._mask(report)
 
     def _mask(self, report: CycleReport) -> None:

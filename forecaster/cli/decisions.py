@@ -101,7 +101,7 @@ def _decision(one: Recommendation) -> Iterator[str]:
         if view.forecast is not None and view.forecast_replicas is not None:
             pods = counted(view.forecast_replicas, "pod")
             said = f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {pods}"
-            yield said + ("; the forecast is still on trial" if one.watched else "")
+            yield said + (f"; forecast {one.shut}" if one.shut else "")
         if view.note:
             yield f"{view.signal}: {view.note}"
     yield from (f"{clamp.rule}: {clamp.before} → {clamp.after}, {clamp.why}" for clamp in one.clamps)

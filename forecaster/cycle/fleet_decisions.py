@@ -104,7 +104,7 @@ def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Contex
     numbers.stated[:] = names.codes(row.stated for row in rows)
     numbers.readers[:] = names.codes(row.readers for row in rows)
     gates = zip(rows, context.gates, strict=True)
-    numbers.shut[:] = names.codes(shut_by(row.policy.horizontal, gate).encode() for row, gate in gates)
+    numbers.shut[:] = names.codes(shut_by(row.policy, gate).encode() for row, gate in gates)
     for index, row in enumerate(rows):
         if row.lost:
             _withhold(numbers, index, Reason.SOURCE_DOWN, row.lost, names)

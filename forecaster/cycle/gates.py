@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.fleet import Fleet
+from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.window import MINUTE
 from forecaster.errors import unexpected
-from forecaster.horizontal.standing import FORECASTERS, STANDINGS, Gate, Gates
+from forecaster.horizontal.standing import FORECASTERS, Gate, Gates
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 
 if TYPE_CHECKING:
@@ -77,11 +78,11 @@ class ForecastGates:
             self.records[id_] = Gate() if row is None else self.gates.gate(row)
         return self.records[id_]
 
-    def standings(self) -> Counter[tuple[str, str]]:
-        """Workloads by standing and forecaster."""
-        codes = self.gates.standing.astype(np.intp) * len(FORECASTERS) + self.gates.forecaster
-        counts = np.bincount(codes, minlength=len(STANDINGS) * len(FORECASTERS)).tolist()
-        names = [(standing.value, one.value) for standing in STANDINGS for one in FORECASTERS]
+    def states(self) -> Counter[tuple[str, str]]:
+        """Workloads by the state of their forecast, and by forecaster."""
+        codes = self.gates.states.astype(np.intp) * len(FORECASTERS) + self.gates.forecaster
+        counts = np.bincount(codes, minlength=len(FORECAST_STATES) * len(FORECASTERS)).tolist()
+        names = [(state.value, one.value) for state in FORECAST_STATES for one in FORECASTERS]
         return Counter({name: count for name, count in zip(names, counts, strict=True) if count})
 
     def judged(self, id_: WorkloadId) -> datetime | None:
@@ -204,8 +205,8 @@ class ForecastGates:
         moved = (before.standing != after.standing) | (before.forecaster != after.forecaster)
         for place, id_ in enumerate(found):
             if moved[place]:
-                gate, earlier = after.gate(place), STANDINGS[before.standing[place]]
-                done.moved.append(f"{id_}: {earlier} to {gate.standing}, {gate.why}")
+                gate, earlier = after.gate(place), before.gate(place)
+                done.moved.append(f"{id_}: {earlier.state} to {gate.state}, {gate.why}")
 
     def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: Renewed, now: datetime) -> None:
         for id_ in ids:

@@ -21,6 +21,7 @@ from forecaster.cycle.decide import Decider
 from forecaster.cycle.fleet_decisions import FleetDecisions, held_all
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
+from forecaster.cycle.lead_times import UNWATCHED
 from forecaster.cycle.load_forecast import PodLoads
 from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.cycle.benefit import LiveBenefit
     from forecaster.cycle.node_forecast import NodePools
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
@@ -89,6 +91,8 @@ class Cycle:
     completeness: Completeness = field(default_factory=Completeness)
     nodes: NodePools | None = None
     """None where nothing shows them."""
+    benefit: LiveBenefit | None = None
+    """What compares decisions with the HPA alone; None where nothing shows it."""
     waited: dict[str, int] = field(default_factory=dict)
     """Cycles in a row in which an optional step found no time, by step."""
     targets: Targets | None = None
@@ -137,7 +141,7 @@ class Cycle:
             scores=scored.scores,
             masked=tuple(self.forecaster.masked()),
             gates=tuple(learned.gates.moved),
-            standings=self.decider.observed.gates.standings(),
+            states=self.decider.observed.gates.states(),
             late_steps=tuple(steps.late),
             effected=effected,
             moved=tuple(self.completeness.moved),
@@ -222,6 +226,8 @@ class Cycle:
         )
         if self.nodes:
             steps.optional("nodes", lambda: self._renew_nodes(targets, policies, now), None)
+        if self.benefit:
+            steps.optional("benefit", lambda: self._renew_benefit(targets, policies, now, steps.part(FAIR)), None)
         if late and steps.has_time():
             late = steps.optional("fits", lambda: self._fit(rows, demands, now, steps.part(AGAIN), least=0), late)
         steps.late += late
@@ -230,6 +236,11 @@ class Cycle:
     def _renew_nodes(self, targets: Targets, policies: Policies, now: datetime) -> None:
         if self.nodes:
             self.nodes.renew(targets.inventory.workloads, self.history, self.forecaster, policies, now)
+
+    def _renew_benefit(self, targets: Targets, policies: Policies, now: datetime, time: TimeShare) -> None:
+        if self.benefit:
+            self.benefit.start_ups = lambda id_: self.decider.observed.lead_times.watches.get(id_, UNWATCHED).took
+            self.benefit.renew(targets.inventory.workloads, self.history, policies, now, time)
 
     def _fit(self, rows: Rows, demands: Demands, now: datetime, time: TimeShare, *, least: int = 1) -> Sequence[str]:
         """Fit the models that are due, of each signal in an even share of the time; the signals that need more.

@@ -26,6 +26,15 @@ def counted(number: int, one: str, more: str = "") -> str:
     return f"{number} {one if number == 1 else more or one + 's'}"
 
 
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """The first names of a list, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def amount(value: float | None, unit: str) -> str:
     """An amount in this unit; a dash where it is not known.
 

@@ -13,6 +13,34 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
 
 
+class ForecastState(StrEnum):
+    """State of the forecast of a workload, in the only words for it; beside it stands the mode of the policy."""
+
+    LEARNING = "learning"
+    """History is too short, nothing was judged yet, or no forecast could be made."""
+    OBSERVING = "observing"
+    """It is shown and scored: better so far, or in a mode that applies nothing."""
+    ACTING = "acting"
+    """It has its say in the count."""
+    HELD_BACK = "held back"
+    """It was judged, and is no better than measured demand alone."""
+
+
+FORECAST_STATES = tuple(ForecastState)
+
+
+def forecast_state(shut: str, *, foreseen: bool) -> tuple[ForecastState, str]:
+    """Return the state of a forecast and why; `shut` is what keeps it from acting, empty where nothing does.
+
+    >>> forecast_state("held back: no better", foreseen=True)
+    (<ForecastState.HELD_BACK: 'held back'>, 'no better')
+    """
+    if shut:
+        state, _, why = shut.partition(": ")
+        return ForecastState(state), why
+    return (ForecastState.ACTING, "") if foreseen else (ForecastState.LEARNING, "there is no forecast")
+
+
 class Reason(StrEnum):
     """Why a decision is what it is. Few values: they are labels of metrics."""
 
@@ -21,7 +49,7 @@ class Reason(StrEnum):
     FORECAST = "forecast"
     """The forecast asks for more than the measured demand does."""
     GATED = "gated"
-    """Measured demand alone: the forecast is watched and has not earned its say on this workload."""
+    """Measured demand alone: the forecast is learning, observing or held back."""
     FALLBACK = "fallback"
     """Measured demand alone: there is no forecast worth using."""
     NO_DATA = "no-data"
@@ -134,6 +162,8 @@ class Recommendation:
     """Time from which on the peak was looked for; None where there was no forecast."""
     watched: bool = False
     """Whether the forecast has no say yet: it is shown, and must not be acted on."""
+    shut: str = ""
+    """State of a forecast that does not act, and why; empty where the gate lets it act."""
     offered: int | None = None
     """The count after every clamp but those that an HPA applies itself to what it reads; None while holding."""
 

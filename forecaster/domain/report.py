@@ -94,7 +94,7 @@ class CycleReport:
     """Forecasts that matured in this cycle."""
     gates: tuple[str, ...] = ()
     """Forecasts that were promoted or demoted on a workload, one sentence each."""
-    standings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    states: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Workloads with a gate, by gate state and by the forecaster whose forecast is used."""
     masked: tuple[MaskedShare, ...] = ()
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""

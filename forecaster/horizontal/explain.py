@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import alike, amount, duration_text, pod
-from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, SignalView
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, SignalView, forecast_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,7 @@ def explanation(one: Recommendation) -> list[str]:
         f"{one.id.kind} {one.id} at {one.at:%Y-%m-%d %H:%M:%S} UTC",
         f"  replicas: {one.replicas_now} now, {_owner(one)}",
         *(line for view in one.signals for line in _signal(view)),
+        *_forecast(one),
         *_lead_time(one),
         *(_clamp(i, clamp) for i, clamp in enumerate(one.clamps, 1)),
         f"  => {_count(one)}",
@@ -53,6 +54,13 @@ def _signal(view: SignalView) -> Iterator[str]:
         yield f"    forecast {_ahead(view.forecast, view.unit)}{asks}"
     if view.note:
         yield f"    note: {view.note}"
+
+
+def _forecast(one: Recommendation) -> Iterator[str]:
+    """State of the forecast, unless the sentence of the count says it; nothing where nothing was decided."""
+    if one.signals and one.replicas.reason is not Reason.GATED:
+        state, why = forecast_state(one.shut, foreseen=any(view.forecast for view in one.signals))
+        yield f"  forecast {state}{f': {why}' if why else ''}"
 
 
 def _lead_time(one: Recommendation) -> Iterator[str]:

@@ -54,6 +54,7 @@ def recommendation(
         targets=hpa.targets if hpa else (),
         lead_time=lead,
         watched=decided.watched,
+        shut=decided.shut,
         offered=decided.offered,
     )
 

@@ -32,6 +32,8 @@ class ReplicaRecord(NamedTuple):
     clamps: tuple[Clamp, ...]
     watched: bool
     """Whether the forecast is shown and has no say yet."""
+    shut: str = ""
+    """State of a forecast that does not act, and why."""
     offered: int | None = None
     """The count without what an HPA does itself to what it reads; None while holding."""
 
@@ -42,8 +44,8 @@ def replica_record(numbers: RowNumbers, words: RowWords) -> ReplicaRecord:
         return ReplicaRecord(Hold(Reason(words.nothing_decided), words.hold), (), (), watched=False)
     views, decided = tuple(_views(numbers, words)), verdict(numbers, words)
     if isinstance(decided, Hold):
-        return ReplicaRecord(decided, views, (), numbers.watched)
-    return ReplicaRecord(decided, views, tuple(_clamps(numbers, words)), numbers.watched, numbers.offered)
+        return ReplicaRecord(decided, views, (), numbers.watched, words.shut)
+    return ReplicaRecord(decided, views, tuple(_clamps(numbers, words)), numbers.watched, words.shut, numbers.offered)
 
 
 def verdict(numbers: RowNumbers, words: RowWords) -> Scale | Hold:
@@ -60,7 +62,7 @@ def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, note
     """Which side made the count what it is. `notes` of targets are read where there is no forecast."""
     match reason:
         case Reason.GATED:
-            return f"measured demand alone; the forecast is still on trial ({shut})"
+            return f"measured demand alone; forecast {shut}"
         case Reason.FALLBACK:
             return f"measured demand alone: {'; '.join(sorted({*notes})) or 'no forecast'}"
         case Reason.REACTIVE:

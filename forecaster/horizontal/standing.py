@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.decision import ForecastState
 from forecaster.horizontal.columns import Table, column
 
 if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy
+    from forecaster.domain.policy import Policy
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 
@@ -36,6 +37,8 @@ class GateForecaster(StrEnum):
 STANDINGS = tuple(Standing)
 OBSERVE, TRIAL, ACTING = (np.int8(code) for code in range(3))
 FORECASTERS = tuple(GateForecaster)
+LEARNING_CODE, OBSERVING_CODE, ACTING_CODE, HELD_BACK_CODE = range(4)
+"""Positions in `domain.decision.FORECAST_STATES`."""
 MODEL, SEASONAL = (np.int8(code) for code in range(2))
 VERDICTS = ("new", "no history", "too short", "too far", "no better", "promising", "promoted", "better", "demoted")
 """Why a row stands where it stands: not judged yet, not to be judged, or judged by evidence."""
@@ -50,14 +53,28 @@ class Gate(NamedTuple):
     standing: Standing = Standing.OBSERVE
     forecaster: GateForecaster = GateForecaster.MODEL
     since: datetime | None = None
-    why: str = "new: not judged yet"
+    why: str = "not judged yet"
+    judged: bool = False
+    """Whether evidence was judged, and not only that there is too little."""
+
+    @property
+    def state(self) -> ForecastState:
+        """State of the forecast, as users read it."""
+        if self.standing is Standing.ACTING:
+            return ForecastState.ACTING
+        if self.standing is Standing.TRIAL:
+            return ForecastState.OBSERVING
+        return ForecastState.HELD_BACK if self.judged else ForecastState.LEARNING
 
 
-def shut_by(policy: HorizontalPolicy, gate: Gate | None) -> str:
-    """Why a forecast has no say; empty when it has one. Without a gate it is not judged."""
-    if not policy.gate or gate is None or gate.standing is Standing.ACTING:
-        return ""
-    return f"{gate.standing}: {gate.why}"
+OBSERVED = f"{ForecastState.OBSERVING}: mode observe applies nothing"
+
+
+def shut_by(policy: Policy, gate: Gate | None) -> str:
+    """State of a forecast that does not act, and why; empty when it acts. Without a gate it is not judged."""
+    if not policy.horizontal.gate or gate is None or gate.standing is Standing.ACTING:
+        return OBSERVED if policy.mode == "observe" else ""
+    return f"{gate.state}: {gate.why}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +113,12 @@ class Gates(Table):
         """[row] whether the forecast has its say."""
         return np.asarray(self.standing == ACTING)
 
+    @property
+    def states(self) -> Codes:
+        """[row] state of each forecast, a position in `FORECAST_STATES`."""
+        begun = np.where(self.standing == TRIAL, OBSERVING_CODE, np.where(self.judged, HELD_BACK_CODE, LEARNING_CODE))
+        return np.where(self.acting, ACTING_CODE, begun).astype(np.int8)
+
     def gate(self, row: int) -> Gate:
         """Return the gate of one row."""
         since = float(self.since[row])
@@ -104,14 +127,20 @@ class Gates(Table):
             FORECASTERS[self.forecaster[row]],
             None if np.isnan(since) else datetime.fromtimestamp(since, UTC),
             self.why(row),
+            bool(self.judged[row]),
         )
+
+    @property
+    def judged(self) -> Flags:
+        """[row] whether evidence was judged, or the forecast looks further ahead than any can be."""
+        return np.asarray((self.verdict >= TOO_FAR) | self.fell)
 
     def why(self, row: int) -> str:
         """Why a row stands where it stands."""
         verdict = self.verdict[row]
         if verdict < NO_BETTER:
-            return ("demoted: " if self.fell[row] else "") + self._unjudged(row)
-        return f"{VERDICTS[verdict]}: {self._judged(row)}"
+            return ("it acted before; " if self.fell[row] else "") + self._unjudged(row)
+        return ("it acted before; " if verdict == DEMOTED else "") + self._judged(row)
 
     def _unjudged(self, row: int) -> str:
         days, least = float(self.days[row]), float(self.least_days[row])
@@ -123,7 +152,7 @@ class Gates(Table):
             case "too far":
                 return f"it looks further ahead than {least:g}d"
             case _:
-                return "new: not judged yet"
+                return "not judged yet"
 
     def _judged(self, row: int) -> str:
         by = "the model" if self.forecaster[row] == MODEL else "yesterday's load"

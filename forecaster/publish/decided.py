@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from forecaster.domain.decision import LeadTime, Reason, Recommendation, Scale
+from forecaster.domain.decision import FORECAST_STATES, LeadTime, Reason, Recommendation, Scale, forecast_state
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
+from forecaster.horizontal.columns import Names
 from forecaster.horizontal.record import held, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
@@ -192,7 +193,19 @@ def decided_columns(
     signals = decided_signals(decided) if signals is None else signals
     numbers = decided.numbers if isinstance(decided, DecidedRows) else _numbers_of_records(decided, signals)
     numbers, stated = numbers.with_signals(signals), _stated(policies)
-    return replace(numbers, at=at.timestamp(), **stated | {"acting": numbers.acting & stated["published"]})
+    found = {"acting": numbers.acting & stated["published"], "state": _states(numbers)}
+    return replace(numbers, at=at.timestamp(), **stated | found)
+
+
+def _states(numbers: DecidedColumns) -> NDArray[np.int8]:
+    """The state of each forecast, by the one rule for it; equal words are read once."""
+    rows = len(numbers.shut)
+    foreseen = ~np.isnan(numbers.peak).all(axis=0) if len(numbers.peak) else np.zeros(rows, np.bool_)
+    kinds, found = numbers.shut.astype(np.int64) * 2 + foreseen, np.full(rows, -1, np.int8)
+    for kind in np.unique(kinds).tolist():
+        state, _ = forecast_state(numbers.names[kind // 2].decode(), foreseen=bool(kind % 2))
+        found[kinds == kind] = FORECAST_STATES.index(state)
+    return np.where(numbers.nothing_decided >= 0, np.int8(-1), found)
 
 
 def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
@@ -221,7 +234,11 @@ def _numbers_of_records(decided: Sequence[Recommendation], signals: tuple[str, .
     numbers = nothing_decided(len(decided), signals)
     for row, one in enumerate(decided):
         _put_record(numbers, row, one)
-    return numbers
+        if not one.signals:
+            numbers.nothing_decided[row] = numbers.reason[row]
+    names = Names()
+    numbers.shut[:] = names.codes(one.shut.encode() for one in decided)
+    return replace(numbers, names=names.texts)
 
 
 def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:

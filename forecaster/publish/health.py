@@ -104,13 +104,13 @@ DEFAULT_ORIGIN = "default"
 
 
 class HealthView(msgspec.Struct, frozen=True):
-    """All of it. `verdicts` counts workloads by verdict and reason, `standings` by standing and forecaster."""
+    """All of it. `verdicts` counts workloads by verdict and reason, `states` by state and forecaster."""
 
     since: datetime | None
     cycles: tuple[CycleView, ...] = ()
     sources: tuple[SourceView, ...] = ()
     verdicts: tuple[tuple[str, str, int], ...] = ()
-    standings: tuple[tuple[str, str, int], ...] = ()
+    states: tuple[tuple[str, str, int], ...] = ()
     moves: tuple[MoveView, ...] = ()
     accuracy: tuple[LeadAccuracy, ...] = ()
     worst: tuple[WorstForecast, ...] = ()
@@ -161,7 +161,7 @@ class HealthBook:
             cycles=tuple(reversed(self._cycles)),
             sources=tuple(_sources(report)),
             verdicts=tuple((*key, count) for key, count in report.verdicts.most_common()),
-            standings=tuple((*key, count) for key, count in report.standings.most_common()),
+            states=tuple((*key, count) for key, count in report.states.most_common()),
             moves=tuple(reversed(self._moves)),
             accuracy=tuple(_accuracy(group, sums) for group, sums in sorted(self._sums.items())),
             worst=tuple(WorstForecast(*id_, accuracy) for id_, accuracy in history.worst(WORST_KEPT)),

@@ -108,6 +108,8 @@ class DecidedColumns(Table):
     """[target, row] why there is no measurement (`horizontal.codes`)."""
     age: Floats = column("d", np.nan, TARGET, published=True)
     """[target, row] seconds since the latest sample."""
+    state: Codes = column("b", -1, published=True)
+    """State of the forecast, a position in `domain.decision.FORECAST_STATES`; -1 where nothing was decided."""
     mode: Codes = column("b", 0, published=True)
     """Mode of the policy, a position in `record.MODE_CODES`."""
     published: Flags = column("?", empty=False, published=True)

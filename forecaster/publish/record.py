@@ -16,7 +16,14 @@ from forecaster.domain.outlook import PeakForecast
 from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers
 from forecaster.horizontal.sentences import replica_record
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
-from forecaster.publish.views import LeadTimeView, RecommendationView, clamp_view, replicas_view, signal_item
+from forecaster.publish.views import (
+    LeadTimeView,
+    RecommendationView,
+    clamp_view,
+    forecast_state_view,
+    replicas_view,
+    signal_item,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,6 +138,8 @@ def record_view(table: _Table, entry: TableEntry, words: RowWords, sizes: Resour
         signals=tuple(map(signal_item, decided.signals)),
         clamps=tuple(map(clamp_view, decided.clamps)),
         lead_time=lead,
+        mode=MODE_CODES[table.columns["mode"][0][entry.row]],
+        forecast=forecast_state_view(words.shut, decided.signals),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from forecaster.domain.signal import BUILT_IN
 from forecaster.horizontal.columns import rows_before, taken
+from forecaster.publish.benefit import BENEFIT_KEY, NO_BENEFIT, SeenBenefit
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
@@ -88,6 +89,8 @@ class TableFile:
         self._prices = prices
         self.nodes: Callable[[], bytes] = bytes
         """Node pools ahead of time as JSON; nothing where they are not known."""
+        self.benefit: Callable[[], SeenBenefit] = lambda: NO_BENEFIT
+        """What the decisions were worth beside the HPA alone."""
         self.vpas: Callable[[], SeenVpas] = SeenVpas
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._words, self._sizes = EncodedWords(), EncodedSizes()
@@ -123,7 +126,10 @@ class TableFile:
         yield "health", Column.of("B", 0, self._health.encoded(self._history))
 
     def _beside(self) -> Iterator[tuple[str, Column]]:
-        """VPAs of the cluster; nothing where they are not looked for."""
+        """What decisions were worth; VPAs of the cluster, where they are looked for."""
+        benefit = self.benefit()
+        yield BENEFIT_KEY, Column.of("B", 0, benefit.whole)
+        yield from text_columns(BENEFIT_KEY, [benefit.of(id_) for id_ in self._order.sorted])
         seen = self.vpas()
         if seen.sight:
             yield VPAS_KEY, Column.of("B", 0, seen.sight)

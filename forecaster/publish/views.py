@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.domain.decision import Clamp, Hold, LeadTime, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, LeadTime, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
@@ -130,6 +132,13 @@ class LeadTimeView(msgspec.Struct, frozen=True, gc=False):
     origin: str
 
 
+class ForecastStateView(msgspec.Struct, frozen=True, gc=False):
+    """State of the forecast: learning, observing, acting or held back, and why; empty where it acts."""
+
+    state: str
+    why: str
+
+
 class RecommendationView(msgspec.Struct, frozen=True):
     """Decision about one workload, and its explanation."""
 
@@ -143,6 +152,9 @@ class RecommendationView(msgspec.Struct, frozen=True):
     signals: tuple[SignalItem, ...]
     clamps: tuple[ClampView, ...]
     lead_time: LeadTimeView | None = None
+    mode: str | None = None
+    """Mode of its policy; null where no policy publishes it."""
+    forecast: ForecastStateView | None = None
 
 
 def recommendation_view(recommendation: Recommendation) -> RecommendationView:
@@ -156,7 +168,15 @@ def recommendation_view(recommendation: Recommendation) -> RecommendationView:
         signals=tuple(map(signal_item, recommendation.signals)),
         clamps=tuple(map(clamp_view, recommendation.clamps)),
         lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
+        forecast=forecast_state_view(recommendation.shut, recommendation.signals),
     )
+
+
+def forecast_state_view(shut: str, signals: Sequence[SignalView]) -> ForecastStateView | None:
+    """The state of a forecast; None where nothing was decided."""
+    if not signals:
+        return None
+    return ForecastStateView(*forecast_state(shut, foreseen=any(one.forecast for one in signals)))
 
 
 def replicas_view(current: int, decided: Scale | Hold) -> ReplicasView:

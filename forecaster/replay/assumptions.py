@@ -125,10 +125,12 @@ class Assumptions:
     behaviors: Mapping[WorkloadId, Behavior] = field(default_factory=dict)
     prices: Prices | None = None
     feedback: Feedback = NO_FEEDBACK
+    measured_start_ups: Mapping[WorkloadId, tuple[timedelta, ...]] = field(default_factory=dict)
+    """Start-up times of single workloads, in place of `start_ups`."""
 
     def start_up_of(self, workload: Workload) -> StartUp:
         """The start-up of one workload's pods."""
-        return start_up_of(self.start_ups, str(workload.id))
+        return start_up_of(self.measured_start_ups.get(workload.id) or self.start_ups, str(workload.id))
 
 
 USUAL_ASSUMPTIONS = Assumptions()

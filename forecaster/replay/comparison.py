@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from forecaster.domain.window import MINUTE
+from forecaster.domain.amounts import counted, listed
+from forecaster.domain.window import DAY, MINUTE
 from forecaster.replay.account import at_missing, at_pod_hours, total
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.strategies import HPA, ours_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     import numpy as np
     from numpy.typing import NDArray
@@ -116,6 +118,20 @@ class Comparison:
         found = [one for one in self.workloads if name in one.curves and one.benefit(name) is Benefit.WORSE]
         return sorted(found, key=lambda one: -one.loss(name))
 
+    def verdict(self) -> str:
+        """Say on how many workloads forecaster was worse, better and the same; empty where it is not compared."""
+        name = self.ours
+        if not self.workloads or not any(one.name == name for one in self.strategies):
+            return ""
+        worse, counts = self.worse(name), Counter(one.benefit(name) for one in self.workloads)
+        names = f": {listed([str(one.workload.id) for one in worse])}" if worse else ""
+        better, when = counts[Benefit.BETTER], SPAN_WORDS.get(self.until - self.begin, "")
+        return (
+            f"{'Forecaster' if better else f'No benefit{when}: forecaster'} was worse than the HPA alone on "
+            f"{len(worse) or 'none'} of {counted(len(self.workloads), 'workload')}{names}; better on "
+            f"{better or 'none'}, the same on {counts[Benefit.SAME] or 'none'}.{'' if better else f' {TRY_TUNE}'}"
+        )
+
     def ordered(self) -> list[WorkloadComparison]:
         """Workloads on which forecaster was worse first, then by the shortage of the HPA alone."""
         worse = self.worse(self.ours)
@@ -206,6 +222,10 @@ BENEFIT_MEANS = (
 )
 
 
+TRY_TUNE = "`forecaster tune` looks for a policy that would have been better."
+SPAN_WORDS = {DAY: " in the last day", 7 * DAY: " this week"}
+
+
 class Benefit(StrEnum):
     """What a policy was worth to a workload, beside the HPA alone."""
 
@@ -228,6 +248,18 @@ def benefit(plain: Account, ours: Account, equal: Account | None) -> Benefit:
     if ours.pod_hours > plain.pod_hours:
         return Benefit.SAME if missing is Benefit.BETTER else Benefit.WORSE
     return Benefit.SAME if missing is Benefit.WORSE else Benefit.BETTER
+
+
+def workload_verdict(one: Benefit, span: timedelta) -> str:
+    """Say of one workload what forecaster was worth to it, and what to do where it was worth nothing."""
+    when = SPAN_WORDS.get(span, "")
+    match one:
+        case Benefit.BETTER:
+            return f"Better than the HPA alone{when}."
+        case Benefit.SAME:
+            return f"No benefit{when}: the same as the HPA alone. {TRY_TUNE}"
+        case Benefit.WORSE:
+            return f"Worse than the HPA alone{when}. {TRY_TUNE}"
 
 
 def short(one: Account) -> float:

@@ -72,8 +72,9 @@ def replay_runs(
     *,
     tracks: bool = False,
     overtaken: Callable[[], bool] | None = None,
+    warm_up: int = 0,
 ) -> list[RunResult]:
-    """What comes of every run, in their order; tracks only if they are asked for.
+    """What comes of every run, in their order; tracks only if asked for, accounts without the minutes of `warm_up`.
 
     Raises:
         OvertakenError: at a minute at which `overtaken` said so.
@@ -88,7 +89,7 @@ def replay_runs(
             some = places[first : first + CHUNK]
             these = [runs[i] for i in some]
             floors = _floors(these, [terms[i] for i in some], measurements)
-            rows = RunRows(these, alike, measurements, tracks=tracks)
+            rows = RunRows(these, alike, measurements, tracks=tracks, warm_up=warm_up)
             results.update(zip(some, rows.replayed(floors, overtaken), strict=True))
     return [results[place] for place in range(len(runs))]
 
@@ -145,7 +146,15 @@ class DecidedFloors:
 class RunRows:
     """Some runs that are replayed together, on their way through the minutes."""
 
-    def __init__(self, runs: Sequence[Run], alike: Alike, measurements: Measurements, *, tracks: bool = False) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        alike: Alike,
+        measurements: Measurements,
+        *,
+        tracks: bool = False,
+        warm_up: int = 0,
+    ) -> None:
         setups, rows = [run.setup for run in runs], len(runs)
         self._alike, self._measurements = alike, measurements
         self._series = rows_of([run.series for run in runs])
@@ -157,7 +166,7 @@ class RunRows:
         )
         self._hpas = hpas_of(runs, alike)
         self._floor = np.full(rows, NO_FLOOR, np.int64)
-        self.accounts = Accounts(rows, alike.timing.sync)
+        self.accounts, self._warm_up = Accounts(rows, alike.timing.sync), warm_up
         self._tracks = Tracks(measurements.minutes, rows) if tracks else None
         self._demand, self._first = Demand.of(measurements, alike, self._series, 0), 0
 
@@ -166,6 +175,8 @@ class RunRows:
         for minute in range(self._measurements.minutes):
             if overtaken and overtaken():
                 raise OvertakenError
+            if minute == self._warm_up:
+                self.accounts = Accounts(len(self.accounts.asked), self._alike.timing.sync)
             self.minute(minute, floors(minute, self.pods, self._floor, self._load))
         accounts = self.accounts.each()
         if self._tracks is None:

@@ -48,11 +48,13 @@ def outcome_of(
     until: datetime,
     assumed: Assumptions = USUAL_ASSUMPTIONS,
     played: bool = False,
+    counted_from: datetime | None = None,
 ) -> Comparison:
     """What the decisions between `begin` and `until` were worth. Pure: history and decisions in, figures out.
 
     Time before the first decision is no part of it: there the HPA would be compared with itself. Where load was
-    `played`, the pods of the traces are not those of the decisions, and are not shown beside.
+    `played`, the pods of the traces are not those of the decisions, and are not shown beside. What lies before
+    `counted_from` is replayed, so that pods and HPAs are as they were then, and stands in no account.
     """
     first = first_decided(decisions, begin)
     asked, begin = begin, first if first < until else begin
@@ -66,7 +68,9 @@ def outcome_of(
             left_out[workload.id] = "no decision about it was kept for that time"
         else:
             runs |= _runs(scope, series, floors, assumed)
-    results = dict(zip(runs, replay_runs(list(runs.values()), scope.measurements, tracks=True), strict=True))
+    warm_up = max(0, (counted_from - begin) // MINUTE) if counted_from else 0
+    found = replay_runs(list(runs.values()), scope.measurements, tracks=True, warm_up=warm_up)
+    results = dict(zip(runs, found, strict=True))
     strategies = [HPA, DECIDED]
     if PODS in traces.values and not played:
         strategies.append(MEASURED)

@@ -53,7 +53,8 @@ class Track:
     """Pods asked for, as a mean over the minute."""
 
 
-def _no_track() -> Track:
+def no_track() -> Track:
+    """Return a track of no minutes."""
     none, nothing = np.zeros(0, np.int32), np.zeros(0)
     return Track(none, none, none, nothing, nothing)
 
@@ -63,7 +64,7 @@ class RunResult:
     """What came of a run; the track is empty unless it was asked for."""
 
     account: Account
-    track: Track = field(default_factory=_no_track)
+    track: Track = field(default_factory=no_track)
 
 
 def with_targets_at(workload: Workload, share: float) -> Workload:

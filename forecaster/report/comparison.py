@@ -5,14 +5,13 @@ Everywhere the same four numbers stand beside those of the HPA alone: unserved d
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text, listed
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.replay.comparison import NOTABLE_DIFFERENCE, Benefit, short
+from forecaster.replay.comparison import NOTABLE_DIFFERENCE, short
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import acting_of
 from forecaster.replay.strategies import HPA, ForecastSource
@@ -37,8 +36,6 @@ COMPARISON_LEGEND = (
     "Unserved demand: share above what the ready pods carry; minutes short: time with any. At equal cost: unserved "
     "demand at the HPA's pod-hours, as a ratio of the HPA's; saved: pod-hours at the HPA's shortage."
 )
-TRY_TUNE = "`forecaster tune` looks for a policy that would have been better."
-
 
 EACH = "Each workload, under the HPA alone → with forecaster:"
 
@@ -121,23 +118,8 @@ def sentences(whole: Comparison) -> list[str]:
     hours = (whole.until - whole.begin) / HOUR
     began = f"{counted(len(whole.workloads), 'workload')} over {hours:g} h, {span}{note}. With the HPA alone"
     others = [_told(one, whole) for one in whole.strategies if one.name != HPA.name]
-    found = [lead_sentence(whole), f"{began}: {numbers(plain, whole.prices)}.", *others]
+    found = [whole.verdict(), f"{began}: {numbers(plain, whole.prices)}.", *others]
     return [*filter(None, [*found, equal_cost_sentence(whole), gate_sentence(whole)])]
-
-
-def lead_sentence(whole: Comparison) -> str:
-    """Say on how many workloads forecaster was worse, better and the same; empty where it is not compared."""
-    name = whole.ours
-    if not whole.workloads or not any(one.name == name for one in whole.strategies):
-        return ""
-    worse, counts = whole.worse(name), Counter(one.benefit(name) for one in whole.workloads)
-    names = f": {_named([str(one.workload.id) for one in worse])}" if worse else ""
-    better = counts[Benefit.BETTER]
-    return (
-        f"{'Forecaster' if better else 'No benefit: forecaster'} was worse than the HPA alone on "
-        f"{len(worse) or 'none'} of {counted(len(whole.workloads), 'workload')}{names}; better on {better or 'none'}, "
-        f"the same on {counts[Benefit.SAME] or 'none'}.{'' if better else f' {TRY_TUNE}'}"
-    )
 
 
 def _told(one: Strategy, whole: Comparison) -> str:
@@ -146,7 +128,7 @@ def _told(one: Strategy, whole: Comparison) -> str:
     worse = [str(each.workload.id) for each in whole.worse(one.name)] if judged else []
     ratio = whole.ratio(one.name)
     equal = f"; at equal cost {ratio:.2f} of the HPA's unserved demand" if ratio is not None else ""
-    beaten = f"; worse than the HPA on {_named(worse)}" if worse else ""
+    beaten = f"; worse than the HPA on {listed(worse)}" if worse else ""
     return f"{one.title}: {numbers(own, whole.prices, plain)}{equal}{beaten}."
 
 
@@ -171,17 +153,13 @@ def _worth(ours: float, equal: float) -> str:
     return f"So for the same cost the forecast removed {1 - ours / equal:.0%} of what was short."
 
 
-def _named(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def left_out_lines(left_out: Mapping[WorkloadId, str]) -> list[str]:
     """What is left out by reason, most workloads first; of each reason the first few names."""
     by_reason: dict[str, list[str]] = {}
     for id_, reason in left_out.items():
         by_reason.setdefault(reason.rstrip("."), []).append(str(id_))
     return [
-        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {counted(len(names), 'workload')}: {_named(names)}"
+        f"Left out, {reason}{'' if reason.endswith('?') else ':'} {counted(len(names), 'workload')}: {listed(names)}"
         for reason, names in sorted(by_reason.items(), key=lambda each: -len(each[1]))
     ]
 
@@ -208,7 +186,7 @@ def gate_detail(whole: Comparison, id_: WorkloadId) -> str:
         return ""
     gate = stood[-1].gate
     return (
-        f"Behind its gate the forecast acts {acting_share(stood, whole):.0%} of the time; in the end {gate.standing}, "
+        f"Behind its gate the forecast acts {acting_share(stood, whole):.0%} of the time; in the end {gate.state}: "
         f"{gate.why}."
     )
 

@@ -10,7 +10,6 @@ from forecaster.replay.strategies import HPA
 from forecaster.report.comparison import (
     COMPARISON_LEGEND,
     gate_detail,
-    lead_sentence,
     left_out_lines,
     limits_of,
     sentences,
@@ -54,7 +53,7 @@ def dates(begin: datetime, until: datetime) -> str:
 
 def summary(one: Comparison) -> list[str]:
     """What came of it, where forecaster was worse first, and the figures of every strategy and every workload."""
-    lead = lead_sentence(one)
+    lead = one.verdict()
     said = [line for line in sentences(one) if line != lead]
     first = [paragraph(lead, "first worse" if one.worse(one.ours) else "first")] if lead else []
     if not one.workloads:

@@ -97,7 +97,7 @@ class GateView(msgspec.Struct, frozen=True, gc=False):
     kind: str
     name: str
     at: datetime
-    standing: str
+    state: str
     forecaster: str
     why: str
 
@@ -152,7 +152,7 @@ def comparison_view(one: Comparison, *, tracks: bool = True) -> ComparisonView:
         limits=limits_of(one.assumed.feedback),
         summary=sentences(one),
         gates=[
-            GateView(*id_, one.begin + at.minute * MINUTE, at.gate.standing, at.gate.forecaster, at.gate.why)
+            GateView(*id_, one.begin + at.minute * MINUTE, at.gate.state, at.gate.forecaster, at.gate.why)
             for id_, stood in one.gates.items()
             for at in stood
         ],

@@ -23,7 +23,7 @@ PRINTER_COLUMNS = (
     ("Current", "integer", ".status.currentReplicas"),
     ("Recommended", "integer", ".status.recommendedReplicas"),
     ("Peak", "string", ".status.forecastPeak"),
-    ("Gate", "string", ".status.gate"),
+    ("Forecast", "string", ".status.gate"),
     ("Reason", "string", ".status.reason"),
     ("Age", "date", ".metadata.creationTimestamp"),
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.decision import Hold
+from forecaster.domain.decision import Hold, forecast_state
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AutoscalerStatus(Wire, frozen=True):
     current_replicas: Annotated[int | None, described("Replicas that there are.")] = None
     recommended_replicas: Annotated[int | None, described("Replicas that are recommended; absent while held.")] = None
     forecast_peak: Annotated[str, described("The forecast peak of the signal that asks for most.")] = ""
-    gate: Annotated[str, described("acting: the forecast has its say. watched: it is judged. off: no gate.")] = ""
+    gate: Annotated[str, described("State of the forecast: learning, observing, acting or held back.")] = ""
     reason: Annotated[str, described("Reason of the latest decision.")] = ""
     message: Annotated[str, described("The latest decision in a sentence.")] = ""
     conditions: Annotated[tuple[Condition, ...], described("Ready, ForecastActing, Limited.")] = ()
@@ -108,11 +108,16 @@ def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatu
         current_replicas=found.replicas_now,
         recommended_replicas=None if held else found.wanted_replicas,
         forecast_peak=_peak(found),
-        gate="off" if not decided.policy.horizontal.gate else "watched" if found.watched else "acting",
+        gate=_state(found),
         reason=str(found.replicas.reason),
         message=found.replicas.message[:CONDITION_MESSAGE_MAX],
         conditions=conditions,
     )
+
+
+def _state(found: Recommendation) -> str:
+    """State of the forecast of a workload, in the words of every other face."""
+    return forecast_state(found.shut, foreseen=any(view.forecast for view in found.signals))[0]
 
 
 def _ready(one: AutoscalerResource, decided: Decided) -> ConditionState:
@@ -142,8 +147,8 @@ def _acting(decided: Decided) -> ConditionState:
         return ConditionState("False", _word(str(found.replicas.reason)), found.replicas.message)
     if all(view.forecast is None for view in found.signals):
         return ConditionState("False", "NoForecast", found.replicas.message)
-    if found.watched:
-        return ConditionState("False", "Watched", "The gate judges the forecast by this workload's own days first.")
+    if found.watched or found.shut:
+        return ConditionState("False", _word(_state(found)), found.shut or "The forecast is shown, and has no say yet.")
     return ConditionState("True", "ForecastActing", "The forecast may raise the count.")
 
 

@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.explain import explanation
+from forecaster.publish.benefit import BenefitView, benefit_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import decoded_paths
 from forecaster.publish.record import REASON_WORDS
@@ -112,6 +113,9 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     decisions: tuple[DecisionChange, ...]
     accuracy: tuple[AccuracyView, ...]
     series: DrawnSeries | None
+    benefit: BenefitView
+    """What the decisions about it were worth beside the HPA alone."""
+    currency: str
     beside: VpasOfWorkload
     """VPAs of the cluster, which are shown whatever their mode is."""
     what_if: bool
@@ -287,6 +291,8 @@ class Dashboard:
                 decisions=past.decisions,
                 accuracy=past.accuracy,
                 series=_series(self.pictures.table, entry.namespace, entry.name, entry.kind),
+                benefit=benefit_of_workload(table, entry),
+                currency=table.meta.prices.currency if table.meta.prices else "",
                 beside=vpas_of_workload(table, entry),
                 what_if=not self._cannot_replay(),
                 what_if_refused=self._cannot_replay(),

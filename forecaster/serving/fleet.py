@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.signal import BUILT_IN
+from forecaster.publish.benefit import BenefitView, benefit_of_fleet
 from forecaster.publish.record import MODE_CODES, REASON_WORDS
 from forecaster.publish.table import SIZES, TEXTS, PriceList
 
@@ -24,15 +26,13 @@ if TYPE_CHECKING:
 
 UNKNOWN_POSITION = -1
 """Count, row or mode that is not known."""
-ACTS, WATCHED, NONE = range(3)
-"""Whether the forecast of a row had its say, is only watched, or is not there."""
 
 
 class FleetView(msgspec.Struct, frozen=True):
     """All rows in the order of the table, column by column. Amounts are in `units`, counts -1 where unknown.
 
-    `kind` is a position in `kinds`, and so are `namespace`, `reason` and `mode`; `shown` is one in `signals`, -1
-    where none is shown; `forecast` is 0 where it has its say, 1 where it is only watched, 2 where there is none.
+    `kind` is a position in `kinds`, and so are `namespace`, `reason`, `mode` and the `state` of the forecast, -1 where
+    it is not known; `shown` is one in `signals`, -1 where none is shown.
     `spark` has `spark_size` bytes a row, in base64.
     """
 
@@ -49,7 +49,8 @@ class FleetView(msgspec.Struct, frozen=True):
     reason: list[int]
     modes: tuple[str, ...]
     mode: list[int]
-    forecast: list[int]
+    states: tuple[str, ...]
+    state: list[int]
     signals: tuple[str, ...]
     units: tuple[str, ...]
     shown: list[int]
@@ -66,6 +67,8 @@ class FleetView(msgspec.Struct, frozen=True):
     spark_size: int
     prices: PriceList | None
     """Prices; without them no money is shown."""
+    benefit: BenefitView
+    """What the decisions were worth beside the HPA alone."""
 
 
 def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetView:
@@ -78,7 +81,6 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
     planes = [table.signals.index(signal) if signal in table.signals else UNKNOWN_POSITION for signal in signals]
     planes_of = [planes[place] if place >= 0 else UNKNOWN_POSITION for place in shown]
     spark, size = _sparks(pictures, rows)
-    peak = _amounts(table, "peak", planes_of)
     sizes = [*_sizes(table)]
     return FleetView(
         published_at=table.meta.published_at,
@@ -94,12 +96,13 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         reason=table.columns["reason"][0].tolist(),
         modes=MODE_CODES,
         mode=table.columns["mode"][0].tolist() if "mode" in table.columns else [UNKNOWN_POSITION] * table.rows,
-        forecast=_forecasts(table, peak),
+        states=tuple(FORECAST_STATES),
+        state=table.columns["state"][0].tolist() if "state" in table.columns else [UNKNOWN_POSITION] * table.rows,
         signals=signals,
         units=tuple(_unit(signal) for signal in signals),
         shown=shown,
         measured=_amounts(table, "measured", planes_of),
-        peak=peak,
+        peak=_amounts(table, "peak", planes_of),
         high=_amounts(table, "high", planes_of) if "high" in table.columns else [None] * table.rows,
         request=[one[0] for one in sizes],
         resized=[one[1] for one in sizes],
@@ -107,6 +110,7 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         spark=base64.b64encode(spark).decode(),
         spark_size=size,
         prices=table.meta.prices,
+        benefit=benefit_of_fleet(table),
     )
 
 
@@ -200,13 +204,3 @@ def _amounts(table: PublishedTable, name: str, planes: Sequence[int]) -> list[fl
     columns = [column.tolist() for column in table.columns[name]]
     found = (columns[plane][row] if plane >= 0 else float("nan") for row, plane in enumerate(planes))
     return [float(f"{number:.4g}") if isfinite(number) else None for number in found]
-
-
-def _forecasts(table: PublishedTable, peaks: Sequence[float | None]) -> list[int]:
-    """Return which side decided; unknown for a table that was made of single records."""
-    acting = (
-        table.columns["by_forecast"][0].tolist() if "by_forecast" in table.columns else [UNKNOWN_POSITION] * table.rows
-    )
-    return [
-        ACTS if count >= 0 else NONE if peak is None else WATCHED for count, peak in zip(acting, peaks, strict=True)
-    ]

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, astuple
 
-from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.decision import (
+    Clamp,
+    ForecastState,
+    Hold,
+    LeadTime,
+    Reason,
+    Recommendation,
+    Resize,
+    Scale,
+    SignalView,
+)
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.workload import ContainerSize, Resources, Risk, Target, TargetType, WorkloadId
 
@@ -15,6 +25,7 @@ if TYPE_CHECKING:
     from forecaster.publish.views import (
         AmountsView,
         ContainerView,
+        ForecastStateView,
         LeadTimeView,
         RecommendationView,
         ReplicasView,
@@ -36,8 +47,13 @@ def recommendation_of(view: RecommendationView) -> Recommendation:
         signals=tuple(map(_signal_of, view.signals)),
         clamps=tuple(Clamp(clamp.rule, clamp.before, clamp.after, clamp.why) for clamp in view.clamps),
         autoscaler=view.autoscaler or "",
+        shut=_shut(view.forecast),
         lead_time=_lead_time_of(view.lead_time),
     )
+
+
+def _shut(view: ForecastStateView | None) -> str:
+    return "" if view is None or view.state == ForecastState.ACTING else f"{view.state}: {view.why}"
 
 
 def _lead_time_of(view: LeadTimeView | None) -> LeadTime | None:

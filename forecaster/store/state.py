@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 IDENTITY_FILE = "cluster.json"
+BENEFIT_FILE = "benefit.sums"
 STATE_FILES = (
+    BENEFIT_FILE,
     "history.snapshot",
     "observed.json",
     "request-origins.json",

@@ -177,7 +177,8 @@ def test_a_forecast_acts_only_where_a_mode_lets_it(browser: Any, walked: Walked)
 
     def observed(route: Any) -> None:
         fleet = route.fetch().json()
-        route.fulfill(json={**fleet, "mode": [0] * len(fleet["mode"])})
+        states = [min(state, 1) for state in fleet["state"]]
+        route.fulfill(json={**fleet, "mode": [0] * len(fleet["mode"]), "state": states})
 
     told = []
     for change in (None, observed):
@@ -186,12 +187,14 @@ def test_a_forecast_acts_only_where_a_mode_lets_it(browser: Any, walked: Walked)
                 page.route("**/dashboard/fleet", change)
                 page.reload()
             page.wait_for_selector(".row .why")
-            said = {text for text in page.locator(".row .say").all_inner_texts() if text.endswith("act")}
+            said = set(page.locator(".row .say").all_inner_texts())
             told.append((page.inner_text("#totals div:nth-child(4)").split("\n"), said))
-    (acting, none), (observing, would) = told
-    assert (acting[0], acting[2], none) == ("Forecast acts", "judged better than the HPA alone", set())
-    assert observing == ["Forecast acts", "0", f"{acting[1]} would act, in mode observe"]
-    assert would == {"forecast would act"}
+    (acting, words), (observing, others) = told
+    assert acting[0] == observing[0] == "Forecasts"
+    assert {text.partition(" · ")[0] for text in words} == {"publish"}
+    assert {text.partition(" · ")[0] for text in others} == {"observe"}
+    assert {text.partition(" · ")[2] for text in words | others} <= {"learning", "observing", "acting", "held back"}
+    assert observing[1] == "0 acting"
 
 
 def test_the_newest_report_is_one_click_away(browser: Any, walked: Walked) -> None:

@@ -81,7 +81,7 @@ class Story(NamedTuple):
     def decided(self) -> FleetOfOne:
         rules = self.policy.horizontal
         replicas, _ = decide_one(self.of, self.seen, rules, self.state, NOON, gate=self.gate)
-        shut = "observe: no days yet" if self.gate and rules.gate else ""
+        shut = "learning: no days yet" if self.gate and rules.gate else ""
         subject = Subject(self.of, rules, self.seen, shut)
         one = recommendation(
             replicas, self.of, size(self.of, NO_SIZING, self.policy.vertical), NOON, lead_time(subject.policy)

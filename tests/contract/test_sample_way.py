@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
 ROOT = Path(__file__).parents[2]
-MOST = 109
+MOST = 111
 """Modules on the way; the goal of the house is 75. Lower it with each room that becomes smaller."""
-MOST_IMPORTED = 256
+MOST_IMPORTED = 258
 """Modules that `forecaster run` imports; the goal of the house is 230."""
 RUN = "import forecaster.__main__, forecaster.cli.run, forecaster.app.serve, sys; print(*sys.modules)"
 ANSWER = (

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
+from forecaster.domain.policy import Policy
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
@@ -75,7 +76,7 @@ def decide_one(
 
     Without a `gate` the forecast has its say. All forecasts with a distribution have the same levels.
     """
-    shut = shut_by(policy, gate)
+    shut = shut_by(Policy(mode="publish", horizontal=policy), gate)
     subject = Subject(workload, policy, outlooks, shut)
     inputs = inputs_of_one(subject, now)
     decisions, after = decide(inputs, state, now.timestamp())

@@ -263,7 +263,7 @@ def _spread(found: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], int]) -
     return parts
 
 
-SUMMED = ("series", "incomplete", "standings")
+SUMMED = ("series", "incomplete", "states")
 CHAINED = ("scores", "masked", "gates", "moved")
 EACH_ONCE = ("failures", "late_steps")
 """What is wrong with the source is so for all shards."""

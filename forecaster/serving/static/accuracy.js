@@ -1,7 +1,7 @@
 // How forecasts turned out, by model and lead, and where they stand.
 
 import { get } from "./api.js";
-import { byId, colour, element, show, table } from "./dom.js";
+import { byId, colour, element, mark, show, table } from "./dom.js";
 import { count, instant, percent } from "./format.js";
 
 let health = {};
@@ -28,7 +28,7 @@ export function redraw() {
     [["Workload"], ["Signal"], ["Error of the median", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Forecasts", "right"]],
     (health.worst ?? []).map((one) => [link(one), one.accuracy.signal, percent(one.accuracy.error_ratio), percent(one.accuracy.coverage), percent(one.accuracy.quantile), count(Math.round(one.accuracy.forecasts))]),
     "No workload has five forecasts that have matured."));
-  byId("standings").replaceChildren(table([["Standing"], ["Forecaster"], ["Workloads", "right"]], (health.standings ?? []).map(([standing, forecaster, n]) => [standing, forecaster, count(n)]), "No policy asks for a gate."));
+  byId("states").replaceChildren(table([["State"], ["Forecast by"], ["Workloads", "right"]], (health.states ?? []).map(([state, forecaster, n]) => [mark(state), forecaster, count(n)]), "No policy asks for a gate."));
   byId("moves").replaceChildren(table([["At, UTC", "when"], ["What"]], (health.moves ?? []).map((one) => [instant(Date.parse(one.at)), one.said]), "None since this process began."));
 }
 
@@ -41,11 +41,11 @@ const scale = () => element("div", { class: "dotline ends", "aria-hidden": "true
 /** One group on a scale from 50 to 100 %: the tick is what coverage should be, the dot what it is. */
 function dot(one) {
   const place = (ratio) => `${Math.min(Math.max((ratio - 0.5) / 0.5, 0), 1) * 100}%`;
-  const [tick, mark, bar] = [element("i", { class: "tick" }), element("u"), element("span", { class: "scale" })];
+  const [tick, dotted, bar] = [element("i", { class: "tick" }), element("u"), element("span", { class: "scale" })];
   tick.style.left = place(one.quantile);
-  mark.style.left = place(one.coverage);
-  mark.style.background = colour(one.coverage < one.quantile - 0.05 ? "shortage" : "forecast");
-  bar.append(tick, mark);
+  dotted.style.left = place(one.coverage);
+  dotted.style.background = colour(one.coverage < one.quantile - 0.05 ? "shortage" : "forecast");
+  bar.append(tick, dotted);
   return element("div", { class: "dotline", title: `${percent(one.coverage, 1)} of ${percent(one.quantile, 1)}` },
     element("span", {}, `${one.signal}, ${one.model}, ${one.minutes} min`), bar, element("b", {}, percent(one.coverage)));
 }

@@ -1,7 +1,7 @@
 // A chart over time on a canvas: lines, steps, bands and shortage, with a cursor that charts of one page share.
 //
-// A series is {label, colour, kind, points, dash, width}; points are [ms, value] or, of a band, [ms, low, high]; null is a
-// gap. `shortage` is {demand, capacity}, two lists of points of which what lies between is shaded where demand is more.
+// A series is {label, colour, kind, points, dash, width, measured}; points are [ms, value] or, of a band, [ms, low, high]; null is a
+// gap, which of a measured series is shaded and named, as on the pages of a replay. `shortage` is {demand, capacity}, two lists of points of which what lies between is shaded where demand is more.
 
 import { colour, element } from "./dom.js";
 import { clock, instant } from "./format.js";
@@ -14,7 +14,8 @@ const cursors = new Set();
 const stepOf = (spec) => spec.step ?? 300000;
 
 /** Draws into `host` and keeps up with its size. `spec`: series, shortage, spans, marks, format, now, from, to, step, top, label. */
-export function chart(host, spec) {
+export function chart(host, given) {
+  const spec = { ...given, spans: [...given.spans ?? [], ...gaps(given)] };
   host.replaceChildren();
   const canvas = element("canvas", { role: "img", tabindex: "0", "aria-label": spec.label });
   const line = element("div", { class: "cursor", hidden: "" });
@@ -48,6 +49,22 @@ export function chart(host, spec) {
 /** All charts of the page once more, e.g. in other colours. */
 export function repaint() {
   for (const view of cursors) if (view.canvas.isConnected) paint(view);
+}
+
+/** Stretches in which the measured series has no value. */
+function gaps({ series, spans, now }) {
+  const measured = series.find((one) => one.measured);
+  if (!measured || spans?.some((one) => one.kind === "unknown")) return [];
+  const found = [];
+  let [begin, last] = [null, null];
+  for (const [at, value] of measured.points) {
+    const known = value !== null && Number.isFinite(value);
+    if (!known && begin === null) begin = last ?? at;
+    if (known && begin !== null) { found.push([begin, at]); begin = null; }
+    last = at;
+  }
+  if (begin !== null) found.push([begin, now]);
+  return found.map(([from, to]) => ({ from, to, kind: "unknown", label: "not measured", said: "not measured" }));
 }
 
 const values = (one) => one.points.flatMap((point) => point.slice(1)).filter((value) => value !== null && Number.isFinite(value));
@@ -167,7 +184,10 @@ function trace(draw, { x, y }, points, step, column = 1) {
   for (const point of points) {
     const value = point[column];
     if (value === null || !Number.isFinite(value)) { before = null; continue; }
-    if (before === null) draw.moveTo(x(point[0]), y(value));
+    if (before === null) {
+      draw.moveTo(x(point[0]) - 1, y(value));  // a lone point between two gaps is a short dash
+      draw.lineTo(x(point[0]), y(value));
+    }
     else {
       if (step) draw.lineTo(x(point[0]), y(before));
       draw.lineTo(x(point[0]), y(value));

@@ -27,6 +27,9 @@ export function table(columns, rows, nothing) {
 
 export const total = (title, value, more) => element("div", {}, element("dt", {}, title), element("dd", {}, value, more ? element("small", {}, more) : null));
 
+/** The state of a forecast: its word, in its colour. */
+export const mark = (state) => element("b", { class: `state ${state.replace(" ", "-")}` }, state);
+
 const probe = document.createElement("span");
 let known = {};
 

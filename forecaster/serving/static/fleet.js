@@ -1,14 +1,13 @@
 // The fleet: every workload on one page.
 
 import { get } from "./api.js";
+import { benefit } from "./benefit.js";
 import { byId, element, show, total } from "./dom.js";
 import { DASH, amount, between, count, counted, money, percent, signed, words } from "./format.js";
 import { Rows } from "./rows.js";
-import { BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
+import { ACTING, BROKEN, OVER, TIGHT, grouped, is, prepared, selected } from "./selection.js";
 import { spark } from "./spark.js";
 
-const FORECAST = ["forecast acts", "forecast observed", "no forecast"];
-const OBSERVE = 0;
 const CHANGES_SHOWN = 6;
 /** What a person has to do for some reasons. */
 const CAUSES = {
@@ -42,6 +41,7 @@ export async function renew() {
   if (!byId("rows")) return;
   byId("cost-head").textContent = priced() ? `Cost a month${found.prices.currency ? `, ${found.prices.currency}` : ""}` : "Requested cores";
   fillFilters();
+  benefit(byId("benefit"), found.benefit, found.prices?.currency);
   tellTotals();
   tellCauses();
   tellChanges();
@@ -102,15 +102,15 @@ function tellTotals() {
   const every = [...Array(size).keys()];
   const before = columns.current.reduce((sum, n) => sum + n, 0);
   const after = every.reduce((sum, row) => sum + columns.current[row] + change[row], 0);
-  const acting = every.filter((row) => is.acts(fleet, row) && columns.mode[row] !== OBSERVE).length;
-  const would = every.filter((row) => is.acts(fleet, row)).length - acting;
+  const states = columns.states.map((state, code) => [state, every.filter((row) => columns.state[row] === code).length]);
+  const others = states.filter(([state, n]) => n && state !== ACTING).map(([state, n]) => `${count(n)} ${state}`);
   const number = (name) => every.filter((row) => is[name](fleet, row)).length;
   const [held, measured] = [number("held"), every.some((row) => !Number.isNaN(fleet.load[row]))];
   byId("totals").replaceChildren(
     total("Workloads", count(size), counted(columns.namespaces.length, "namespace")),
     !decided() ? total("Replicas", count(before), "held: none is decided") : total("Replicas", `${count(before)} → ${count(after)}`, after === before ? "no change" : `${signed(after - before)}, ${signed((after - before) * 24)} pod-hours a day`),
     !decided() ? total("To change", DASH, `all ${count(held)} held`) : total("To change", `${count(number("up"))} up, ${count(number("down"))} down`, `${count(number("changed"))} changed in the last hour${held ? `, ${count(held)} held` : ""}`),
-    total("Forecast acts", count(acting), would ? `${count(would)} would act, in mode observe` : "judged better than the HPA alone"),
+    total("Forecasts", states.some(([, n]) => n) ? `${count(states.find(([state]) => state === ACTING)[1])} acting` : DASH, others.join(", ") || (states.some(([, n]) => n) ? "all of them" : "nothing is decided")),
     measured ? total("Load", `${count(number("over"))} over, ${count(number("risk"))} tight`, "above 110 % of the target; peak above 90 % of the pods") : total("Load", DASH, "no demand is known"),
     ...requested(),
   );
@@ -194,7 +194,7 @@ function fillRow(one, item) {
   const [unit, recommended] = [columns.units[columns.shown[item]], columns.recommended[item]];
   one.href = address(item);
   parts["who b"].textContent = columns.name[item];
-  parts["who small"].textContent = `${namespace} · ${kind} · ${columns.modes[columns.mode[item]] ?? DASH}`;
+  parts["who small"].textContent = `${namespace} · ${kind}`;
   spark(parts.spark, fleet.spark.subarray(item * columns.spark_size, (item + 1) * columns.spark_size));
   parts.amounts.textContent = between(columns.measured[item], columns.peak[item], unit);
   parts["load u"].style.width = `${Math.min(load[item] || 0, 1.5) / 1.5 * 100}%`;
@@ -207,9 +207,9 @@ function fillRow(one, item) {
   const risk = fleet.risk[item];
   parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "short" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
   parts.risk.className = `risk right ${risk > 1 ? "bad" : ""}`;
-  const would = is.acts(fleet, item) && columns.mode[item] === OBSERVE;
-  parts.say.textContent = would ? "forecast would act" : FORECAST[columns.forecast[item]];
-  parts.say.className = `say f${would ? 1 : columns.forecast[item]}`;
+  const state = columns.states[columns.state[item]] ?? "";
+  parts.say.textContent = [columns.modes[columns.mode[item]], state].filter(Boolean).join(" · ");
+  parts.say.className = `say state ${state.replace(" ", "-")}`;
   const sentence = fleet.sentences.get(item) ?? words(columns.reasons[columns.reason[item]]);
   parts.why.textContent = parts.why.title = sentence;
   return undefined;

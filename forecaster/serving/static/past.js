@@ -57,7 +57,7 @@ export function plain(found) {
   return [{ label: "plain HPA, replayed alone", colour: "ink", kind: "step", dash: [2, 3], width: 1.5, points: found.plain.asked.map((asked, i) => [begin + i * 300000, asked]) }];
 }
 
-const TITLES = { masked: "masked", unknown: "incomplete", event: "event", holiday: "public holiday" };
+const TITLES = { masked: "masked", unknown: "not measured", event: "event", holiday: "public holiday" };
 
 /** What is shaded, and what stands on the axis. */
 export function around(found) {
@@ -107,7 +107,7 @@ function container(host, one, now, from) {
     series: [
       { label: "limit", colour: "shortage", kind: "line", dash: [4, 3], width: 1.5, points: level(one.limit) },
       { label: "request", colour: "capacity", kind: "line", width: 1.5, points: level(one.request) },
-      { label: "hottest pod", colour: "demand", kind: "line", points: usage },
+      { label: "hottest pod", colour: "demand", kind: "line", measured: true, points: usage },
     ].filter((line) => line.points.length),
     shortage: over ? { label: "above the request", demand: usage, capacity: usage.map(([at]) => [at, one.request]) } : null,
     now, from, to: now, bytes: one.unit === "bytes", format: (value, top) => amount(value, one.unit, top), label: `${one.name || "pod"}: ${one.resource} beside request and limit`,

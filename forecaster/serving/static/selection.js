@@ -2,6 +2,8 @@
 
 import { decoded } from "./api.js";
 
+/** State of a forecast that has its say. */
+export const ACTING = "acting";
 /** Reasons for which a person has something to do, the worst first. */
 export const BROKEN = ["failed", "source-down", "no-data", "stale", "no-pods", "no-target"];
 /** Load of the target beyond which an HPA acts: its tolerance. */
@@ -50,7 +52,7 @@ export const is = {
   held: (fleet, row) => fleet.columns.recommended[row] < 0,
   over: (fleet, row) => fleet.load[row] > OVER,
   risk: (fleet, row) => fleet.risk[row] > TIGHT,
-  acts: (fleet, row) => fleet.columns.forecast[row] === 0,
+  acts: (fleet, row) => fleet.columns.states[fleet.columns.state[row]] === ACTING,
   changed: (fleet, row) => fleet.columns.hour_ago[row] >= 0 && fleet.columns.recommended[row] >= 0 && fleet.columns.hour_ago[row] !== fleet.columns.recommended[row],
 };
 

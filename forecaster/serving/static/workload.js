@@ -1,8 +1,9 @@
 // One workload: demand and what was forecast, replicas and what the HPA's formula asks for, and how the count came about.
 
 import { decoded, get } from "./api.js";
+import { benefit } from "./benefit.js";
 import { chart, repaint } from "./chart.js";
-import { byId, element, show, table } from "./dom.js";
+import { byId, element, mark, show, table } from "./dom.js";
 import * as looked from "./past.js";
 import * as whatIf from "./what_if.js";
 import { DASH, amount, count, duration, instant, percent, signed, spoken, words } from "./format.js";
@@ -27,6 +28,7 @@ export async function renew(fresh = false) {
   page.series = page.series && unpacked(page.series);
   head();
   charts();
+  benefit(byId("benefit"), page.benefit, page.currency);
   chain();
   byId("lines").textContent = page.lines.join("\n");
   sizes();
@@ -67,7 +69,7 @@ function unpacked({ names, until, values }) {
 const number = (value) => Number.isNaN(value) ? null : value;
 
 function head() {
-  const { namespace, kind, name, replicas, autoscaler } = page.recommendation;
+  const { namespace, kind, name, replicas, autoscaler, mode, forecast } = page.recommendation;
   const main = byId("main");
   main.querySelector(".crumbs span").textContent = `${namespace} / ${kind}`;
   main.querySelector("h1").textContent = name;
@@ -77,6 +79,7 @@ function head() {
     element("b", { class: "big" }, replicas.recommended === null ? `${count(replicas.now)} held` : change ? `${count(replicas.now)} → ${count(replicas.recommended)}` : count(replicas.now)),
     change ? element("em", { class: change > 0 ? "up" : "down" }, signed(change)) : "",
     element("span", {}, `${words(replicas.reason)}: ${replicas.message}`),
+    element("span", { class: "states" }, ...(mode ? [`mode ${mode} · `] : []), "forecast ", forecast ? mark(forecast.state) : "not decided", forecast?.why ? `: ${forecast.why}` : ""),
     element("small", {}, autoscaler ? `HPA ${autoscaler}` : "no HPA"),
   );
 }
@@ -119,7 +122,7 @@ function demand({ now, from, to, steps }) {
     ...before,
     before.length ? null : { label: `peak as forecast ${lead ? `${duration(lead / 1000)} before` : "then"}`, colour: "forecast", kind: "step", width: 1, points: said },
     { label: "capacity (ready pods × request)", colour: "capacity", kind: "step", width: 1.5, points: capacity },
-    { label: "demand", colour: "demand", kind: "line", points: [...measured, ...latest] },
+    { label: "demand", colour: "demand", kind: "line", measured: true, points: [...measured, ...latest] },
     ahead ? { label: `decided by: peak at ${percent(ahead.quantile)}`, colour: "forecast", kind: "line", width: 4, points: [[Date.parse(ahead.begin), ahead.peak], [Date.parse(ahead.until), ahead.peak]] } : null,
   ].filter((one) => one && one.points.some(([, value]) => value !== null && value !== undefined));
   byId("signal-title").textContent = `Demand: ${[signal, unit].join(", ")}`;
@@ -135,7 +138,7 @@ function replicas({ now, from, to }) {
   const series = [
     { label: "HPA's formula on measured demand", colour: "capacity", kind: "step", dash: [3, 3], width: 1.5, points: page.series?.reactive ?? [] },
     ...looked.plain(then),
-    { label: "ready pods", colour: "demand", kind: "step", points: [...(page.series?.pods ?? []).map(([at, ready]) => [at, ready])] },
+    { label: "ready pods", colour: "demand", kind: "step", measured: true, points: [...(page.series?.pods ?? []).map(([at, ready]) => [at, ready])] },
     { label: "recommended", colour: "forecast", kind: "step", points: [...(page.series?.recommended ?? []), [now, decided.recommended]] },
   ].filter((one) => one.points.some(([, value]) => value !== null));
   if (!series.length) return byId("replicas").replaceChildren(element("p", { class: "empty" }, "Nothing is known of its pods yet."));

@@ -80,11 +80,11 @@ def test_a_verdict_that_nobody_has_any_more_disappears() -> None:
     assert 'forecaster_decisions_total{reason="forecast",verdict="scale"} 8.0' in text
 
 
-def test_standings_of_forecasts_are_a_gauge_and_their_moves_a_counter() -> None:
-    first = report(standings=Counter({("observe", "model"): 2}))
-    text = recorded(first, report(standings=Counter({("acting", "seasonal"): 2}), gates=("a moved", "b moved")))
-    assert 'forecaster_gates{forecaster="seasonal",standing="acting"} 2.0' in text
-    assert 'standing="observe"' not in text
+def test_states_of_forecasts_are_a_gauge_and_their_moves_a_counter() -> None:
+    first = report(states=Counter({("learning", "model"): 2}))
+    text = recorded(first, report(states=Counter({("acting", "seasonal"): 2}), gates=("a moved", "b moved")))
+    assert 'forecaster_gates{forecaster="seasonal",state="acting"} 2.0' in text
+    assert 'state="learning"' not in text
     assert "forecaster_gates_moved_total 2.0" in text
 
 

@@ -492,7 +492,7 @@ def test_two_replicas_of_the_service_come_to_the_same_numbers() -> None:
 def test_unless_the_policy_says_otherwise_a_new_workload_is_watched_and_explain_says_why() -> None:
     found = named(CycleOnFakes(load("web"), policies=Policies(Policy())).run(), "web")
     assert found.signals[0].forecast_replicas is not None
-    assert "still on trial (observe: 2.0 days of cpu history; 3 are the least)" in "".join(explanation(found))
+    assert "forecast learning: 2.0 days of cpu history; 3 are the least" in "".join(explanation(found))
 
 
 def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -> None:

@@ -13,7 +13,18 @@ import yaml
 from deploy.generate.grafana import BOARDS, GRID_COLUMNS, Board, document, files, text_of
 
 DASHBOARDS = Path(__file__).parents[3] / "deploy" / "chart" / "dashboards"
-UNITS = {"short", "percentunit", "s", "bytes", "reqps", "cps", "suffix: cores", "suffix: pods"}
+UNITS = {
+    "short",
+    "percentunit",
+    "s",
+    "bytes",
+    "reqps",
+    "cps",
+    "suffix: cores",
+    "suffix: min",
+    "suffix: pod-hours",
+    "suffix: pods",
+}
 REQUIRED = {"uid", "title", "schemaVersion", "panels", "templating", "time", "tags"}
 
 

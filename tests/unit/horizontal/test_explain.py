@@ -34,7 +34,7 @@ def test_a_raised_count_is_told_step_by_step() -> None:
         state=recommended_before((9, 2)),
         under=policy(scale_down_stabilization=minutes(5)),
     )
-    assert explanation(one)[:11] == [
+    assert explanation(one)[:12] == [
         "Deployment shop/web at 2026-03-01 12:00:00 UTC",
         "  replicas: 4 now, owned by HPA web-hpa",
         "  cpu: target 50 % of 1000m a pod",
@@ -46,6 +46,7 @@ def test_a_raised_count_is_told_step_by_step() -> None:
         "  memory: target 50 % of 1Gi a pod",
         "    measured 1Gi at 12:00, asks for 2",
         f"    note: {NO_FORECAST.note}",
+        "  forecast acting",
         "  lead time 3m: assumed; 0 of 5 scale-ups seen",
         "  1. forecast: 4 → 6 (the p90 of the coming peak raises what the measured demand asks for)",
         "  2. stabilization: 6 → 9 (highest recommendation of the last 300 s)",

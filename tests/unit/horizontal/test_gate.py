@@ -48,7 +48,7 @@ def standing(gates: Gates) -> Standing:
 
 
 def test_a_new_workload_is_observed() -> None:
-    assert gate_of(NEW) == Gate(Standing.OBSERVE, GateForecaster.MODEL, None, "new: not judged yet")
+    assert gate_of(NEW) == Gate(Standing.OBSERVE, GateForecaster.MODEL, None, "not judged yet")
 
 
 def test_good_evidence_makes_a_trial_and_once_more_lets_it_act() -> None:
@@ -64,7 +64,7 @@ def test_what_is_worse_is_demoted_and_says_so() -> None:
     gate = gate_of(after_all(evidence(0.11), gates=PROMOTED_ONE))
     assert gate.standing is Standing.OBSERVE
     assert gate.why == (
-        "demoted: for the same pod-hours decisions by the model left 11.00% of the demand short on 3 days, "
+        "it acted before; for the same pod-hours decisions by the model left 11.00% of the demand short on 3 days, "
         "measured demand alone 10.00%"
     )
 
@@ -150,13 +150,20 @@ def test_a_model_that_is_worse_than_both_baselines_never_acts(
         assert model < max(reactive, LEAST_SHORT) or model <= seasonal
 
 
-@pytest.mark.parametrize("standing", [Standing.OBSERVE, Standing.TRIAL])
-def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(standing: Standing) -> None:
-    gate = Gate(standing, GateForecaster.MODEL, NOON, "promising")
+@pytest.mark.parametrize(
+    ("gate", "state"),
+    [
+        (Gate(Standing.OBSERVE, why="because"), "learning"),
+        (Gate(Standing.TRIAL, GateForecaster.MODEL, NOON, "because", judged=True), "observing"),
+        (Gate(Standing.OBSERVE, GateForecaster.MODEL, NOON, "because", judged=True), "held back"),
+    ],
+    ids=["new", "trial", "judged"],
+)
+def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(gate: Gate, state: str) -> None:
     one = decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=True), gate=gate)
     assert isinstance(one.replicas, Scale)
     assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)
-    assert one.replicas.message == f"measured demand alone; the forecast is still on trial ({standing}: promising)"
+    assert one.replicas.message == f"measured demand alone; forecast {state}: because"
     assert one.signals[0].forecast_replicas == 18
     assert one.watched
 

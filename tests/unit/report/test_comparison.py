@@ -14,7 +14,6 @@ from forecaster.replay.gated import GateSince
 from forecaster.replay.strategies import policy_with
 from forecaster.report.comparison import (
     REPLAY_LIMITS,
-    lead_sentence,
     sentences,
     strategy_columns,
     workload_columns,
@@ -97,13 +96,13 @@ def test_money_stands_beside_pod_hours_in_the_currency_of_the_prices_and_nowhere
 def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
     one = small_comparison()
     id_ = one.workloads[0].workload.id
-    stood = (GateSince(0, Gate()), GateSince(45, Gate(Standing.ACTING, why="promoted: it was better")))
+    stood = (GateSince(0, Gate()), GateSince(45, Gate(Standing.ACTING, why="it was better")))
     gated = replace(one, gates={id_: stood})
     assert "the gate lets the forecast act on 1 of 1 workload, 25% of the time" in " ".join(sentences(gated))
-    said = "the forecast acts 25% of the time; in the end acting, promoted: it was better."
+    said = "the forecast acts 25% of the time; in the end acting: it was better."
     assert said in page(gated)
     seen = comparison_view(gated).gates
-    assert [(view.standing, view.at) for view in seen] == [("observe", NOON), ("acting", NOON + minutes(45))]
+    assert [(view.state, view.at) for view in seen] == [("learning", NOON), ("acting", NOON + minutes(45))]
 
 
 def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -> None:
@@ -149,7 +148,7 @@ def test_where_we_were_worse_comes_first() -> None:
     worse = with_ours(small_comparison(), missing=1.5)
     (named,) = worse.workloads
     first = f"No benefit: forecaster was worse than the HPA alone on 1 of 1 workload: {named.workload.id};"
-    assert lead_sentence(worse).startswith(first)
+    assert worse.verdict().startswith(first)
     text = page(worse)
     assert 0 < text.index(first) < min(text.index("With the HPA alone"), text.index("<table"))
     assert "worse than the HPA</span>" in text
@@ -157,7 +156,7 @@ def test_where_we_were_worse_comes_first() -> None:
 
 def test_where_we_were_worse_nowhere_the_first_sentence_says_so() -> None:
     better = with_ours(small_comparison(), missing=0.5)
-    assert lead_sentence(better).startswith("Forecaster was worse than the HPA alone on none of 1 workload")
+    assert better.verdict().startswith("Forecaster was worse than the HPA alone on none of 1 workload")
     assert "worse than the HPA</span>" not in page(better)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.layers import Layer, leaf_origins
-from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.policy import Policy
 from forecaster.resources.objects import AutoscalerResource
 from forecaster.resources.status import AutoscalerStatus, Decided, news, status_of
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -81,10 +81,9 @@ def test_the_last_clamp_that_changed_the_count_limits() -> None:
 
 
 def test_a_gate_that_watches() -> None:
-    watched = replace(DECIDED, recommendation=replace(recommendation(), watched=True))
-    assert conditions(watched)["ForecastActing"] == ("False", "Watched")
-    ungated = replace(watched, policy=Policy(horizontal=HorizontalPolicy(gate=False)))
-    assert status_of(WEB, ungated, EMPTY, NOON).gate == "off"
+    watched = replace(DECIDED, recommendation=replace(recommendation(), watched=True, shut="held back: no better"))
+    assert conditions(watched)["ForecastActing"] == ("False", "HeldBack")
+    assert status_of(WEB, watched, EMPTY, NOON).gate == "held back"
 
 
 decisions = st.builds(

@@ -1,0 +1,232 @@
+"""LiveBenefit: the four numbers of the running service beside the HPA alone, replayed in turn after all that decides.
+
+It hears every decision, and replays some workloads a cycle, each once an hour, while the time of the cycle lasts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from forecaster.domain.signal import PODS
+from forecaster.domain.window import HOUR, MINUTE
+from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it
+from forecaster.publish.benefit import NO_BENEFIT, BenefitView, FourNumbers, PeriodBenefit, SeenBenefit
+from forecaster.publish.offer import NO_COUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from forecaster.cycle.steps import TimeShare
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Workload
+    from forecaster.ports import Histories
+    from forecaster.publish.publisher import OfferedCycle
+    from forecaster.publish.table import PriceList
+    from forecaster.replay.account import Account
+    from forecaster.replay.assumptions import Assumptions
+    from forecaster.replay.comparison import Comparison
+    from forecaster.replay.live import LivePast
+    from forecaster.replay.traces import Traces
+
+Count = tuple[datetime, int]
+"""A count that was decided, and when."""
+REPLAYED_AT_ONCE = 50
+"""Workloads of one replay: some tenths of a second, after which the time is looked at."""
+DIGITS = 6
+"""Digits of a number that is shown; sums have seven."""
+SHOWN_EVERY = timedelta(minutes=5)
+"""Time between two sums over the fleet."""
+START_UP_STEP = timedelta(seconds=30)
+"""Start-ups are rounded to it: workloads of one start-up are replayed together."""
+
+
+class KeptPast(msgspec.Struct, frozen=True, array_like=True):
+    """Sums of one workload, as they outlive the process."""
+
+    id: WorkloadId
+    since: datetime
+    until: datetime
+    numbers: list[int]
+    sums: bytes
+
+
+@dataclass(slots=True)
+class LiveBenefit:
+    """What is known of each workload, and the newest view of it."""
+
+    prices: PriceList | None = None
+    start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
+    seen: SeenBenefit = NO_BENEFIT
+    pasts: dict[WorkloadId, LivePast] = field(default_factory=dict)
+    _decided: dict[WorkloadId, list[Count]] = field(default_factory=dict)
+    _ids: tuple[WorkloadId, ...] = ()
+    _counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    _shown: datetime | None = None
+    _texts: dict[WorkloadId, bytes] = field(default_factory=dict)
+    """The benefit of each workload as JSON, until its next hour is replayed."""
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Note the counts that a cycle decided."""
+        counts = np.asarray(cycle.decided.recommended)
+        changed = counts != (self._counts if cycle.ids == self._ids else NO_COUNT)
+        self._ids, self._counts = cycle.ids, counts.copy()
+        for row in np.flatnonzero(changed & (counts != NO_COUNT)).tolist():
+            self._decided.setdefault(cycle.ids[row], []).append((cycle.at, int(counts[row])))
+
+    def renew(
+        self, workloads: Sequence[Workload], history: Histories, policies: Policies, now: datetime, time: TimeShare
+    ) -> None:
+        """Replay those that are due, the longest ago first, and sum up."""
+        from forecaster.replay.live import LivePast, add_replayed  # noqa: PLC0415  no start waits for the replay
+
+        present = {one.id: one for one in workloads}
+        self._decided = {id_: some for id_, some in self._decided.items() if id_ in present}
+        for id_, counts in self._decided.items():
+            if id_ not in self.pasts:
+                self.pasts[id_] = LivePast(counts[0][0], counts[0][0])
+        self._take_over(present, policies)
+        due = sorted(
+            (id_ for id_ in self._decided if now - self.pasts[id_].until >= HOUR), key=lambda id_: self.pasts[id_].until
+        )
+        for some in _alike(due, self.pasts):
+            traces = traces_of(history, [present[id_] for id_ in some], now)
+            add_replayed(self.pasts, traces, self._decided, policies, self._assumed(some))
+            for id_ in some:
+                self._decided[id_] = _in_force(self._decided[id_], now)
+                self._texts.pop(id_, None)
+            if not time():
+                break
+        if self._shown is None or not timedelta() <= now - self._shown < SHOWN_EVERY:
+            self._shown, self.seen = now, self._view(now)
+
+    def _take_over(self, present: Mapping[WorkloadId, Workload], policies: Policies) -> None:
+        """Drop workloads that are gone, and take up those that an earlier process has replayed."""
+        from forecaster.replay.setup import Setup, setup_of  # noqa: PLC0415  as above
+
+        for id_ in [id_ for id_ in self.pasts if id_ not in present]:
+            del self.pasts[id_]
+        for id_, past in self.pasts.items():
+            if past.subject is None and past.numbers:
+                setup = setup_of(present[id_], policies.of(id_).horizontal)
+                past.subject = (present[id_], setup) if isinstance(setup, Setup) else None
+
+    def _assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
+        from forecaster.replay.assumptions import Assumptions, Prices  # noqa: PLC0415  as above
+
+        known = ((id_, self.start_ups(id_)) for id_ in ids)
+        return Assumptions(
+            prices=Prices(self.prices.core_hour, self.prices.gib_hour, self.prices.currency) if self.prices else None,
+            measured_start_ups={id_: (_rounded(some),) for id_, some in known if some},
+        )
+
+    def _view(self, now: datetime) -> SeenBenefit:
+        from forecaster.replay.live import PERIODS, live_comparison  # noqa: PLC0415  as above
+
+        def view(ids: Sequence[WorkloadId], unknown: str) -> BenefitView:
+            pasts, assumed = [self.pasts[id_] for id_ in ids], self._assumed()
+            known = min((one.since for one in pasts), default=now), max((one.until for one in pasts), default=now)
+            periods = {
+                name: _period(found, period, known)
+                for name, period in PERIODS.items()
+                if (found := live_comparison(pasts, period, now, assumed))
+            }
+            return BenefitView(periods, "" if periods else unknown)
+
+        self._texts = {
+            id_: self._texts.get(id_) or msgspec.json.encode(view([id_], _unknown(past)))
+            for id_, past in self.pasts.items()
+        }
+        first = min((past.since for past in self.pasts.values()), default=now)
+        return SeenBenefit(view(list(self.pasts), _waiting(first)), self._texts)
+
+    def kept(self) -> bytes:
+        """Encode the sums for a file."""
+        pasts = self.pasts.items()
+        return msgspec.msgpack.encode(
+            [KeptPast(id_, one.since, one.until, one.numbers, one.sums.tobytes()) for id_, one in pasts]
+        )
+
+    def restore(self, kept: bytes) -> None:
+        """Take over what `kept` gave; decisions from the stop until the first new one are not compared."""
+        from forecaster.replay.live import FIELDS, RUNS, LivePast  # noqa: PLC0415  as above
+
+        for one in msgspec.msgpack.decode(kept, type=list[KeptPast]):
+            sums = np.frombuffer(one.sums, np.float32).copy()
+            if sums.size != len(one.numbers) * len(RUNS) * len(FIELDS):
+                raise msgspec.ValidationError(f"sums of {one.id} are of another version")
+            shaped = sums.reshape(-1, len(RUNS), len(FIELDS))
+            self.pasts[one.id] = LivePast(one.since, one.until, one.numbers, shaped)
+
+
+def _rounded(start_ups: Sequence[timedelta]) -> timedelta:
+    return max(1, round(sorted(start_ups)[len(start_ups) // 2] / START_UP_STEP)) * START_UP_STEP
+
+
+def _in_force(decided: Sequence[Count], now: datetime) -> list[Count]:
+    """Decisions that a replay after `now` still needs: of its warm-up, and the one that was in force before."""
+    old = [one for one in decided if one[0] <= now - 3 * HOUR]
+    return [*old[-1:], *decided[len(old) :]]
+
+
+def _alike(due: Sequence[WorkloadId], pasts: Mapping[WorkloadId, LivePast]) -> Iterator[list[WorkloadId]]:
+    """Workloads that were replayed up to the same instant, some at a time."""
+    for _, some in groupby(due, key=lambda id_: pasts[id_].until):
+        together = list(some)
+        for first in range(0, len(together), REPLAYED_AT_ONCE):
+            yield together[first : first + REPLAYED_AT_ONCE]
+
+
+def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) -> Traces:
+    """What was measured of some workloads, by the minute, as far as it is kept so."""
+    from forecaster.replay.traces import Traces  # noqa: PLC0415  as above
+
+    values = {}
+    for signal in (*(one for one in history.signals if not one.of_container), PODS):
+        window = history.window(signal, MINUTE)
+        minutes = window.values.shape[1]
+        rows = np.array([window.row.get(one.id, -1) for one in workloads], np.intp)
+        late = (now - window.end) // MINUTE
+        found = np.full((len(workloads), minutes), np.nan)
+        known = rows >= 0
+        found[known, : max(0, minutes - late)] = window.values[rows[known], max(0, late) :]
+        values[signal] = found
+    width = min(one.shape[1] for one in values.values())
+    return Traces(
+        tuple(workloads), now - (width - 1) * MINUTE, {signal: one[:, -width:] for signal, one in values.items()}
+    )
+
+
+def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetime]) -> PeriodBenefit:
+    from forecaster.replay.comparison import workload_verdict  # noqa: PLC0415  as above
+
+    counts = Counter(one.benefit(whole.ours) for one in whole.workloads)
+    said = workload_verdict(next(iter(counts)), period) if len(whole.workloads) == 1 else whole.verdict()
+    plain, ours = (_four(whole.own(name), whole) for name in ("hpa", whole.ours))
+    begin, until = max(known[0], whole.begin), known[1]
+    return PeriodBenefit(begin, until, plain, ours, {str(one): count for one, count in counts.items()}, said)
+
+
+def _four(one: Account, whole: Comparison) -> FourNumbers:
+    def rounded(value: float | None) -> float | None:
+        return None if value is None else float(f"{value:.{DIGITS}g}")
+
+    numbers = one.missing_share, one.short_minutes, one.pod_hours, one.money if whole.prices else None
+    return FourNumbers(*map(rounded, numbers))  # type: ignore[arg-type]  # of what is known
+
+
+def _unknown(past: LivePast) -> str:
+    return f"not known: {past.left_out}" if past.left_out else _waiting(past.since)
+
+
+def _waiting(since: datetime) -> str:
+    """Why there is nothing yet: an hour of decisions has to be over."""
+    return f"not known yet: decisions are compared once an hour, for the first time after {since + HOUR:%H:%M} UTC"

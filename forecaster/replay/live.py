@@ -1,0 +1,135 @@
+"""The comparison of the running service while it grows: decisions as they were made, beside the HPA alone. Pure.
+
+Each hour is replayed once, after two hours of warm-up, and added to sums of six hours; a week of these is kept. What
+comes out is the `Comparison` of every other replay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecaster.domain.window import DAY, EPOCH, HOUR, MINUTE
+from forecaster.replay.account import Account
+from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
+from forecaster.replay.realised import DecidedCount, outcome_of
+from forecaster.replay.runs import no_track
+from forecaster.replay.strategies import DECIDED, HPA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.replay.assumptions import Assumptions
+    from forecaster.replay.setup import Setup
+    from forecaster.replay.traces import Traces
+
+PERIODS = {"day": DAY, "week": 7 * DAY}
+WARM_UP = 2 * HOUR
+"""Time that is replayed before what counts, so that pods, HPA and stabilization are as they were then."""
+SUM_LENGTH = timedelta(hours=6)
+LIVE_SHARES = (1.25, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""Targets at which the HPA alone is replayed, as shares of its owner's: from lean to twice the pods."""
+FIELDS = ("pod_hours", "measured", "short", "demand", "missing")
+"""Fields of an account that are summed; times in hours."""
+
+
+RUNS = (*((HPA.name, share) for share in LIVE_SHARES), (DECIDED.name, 1.0))
+"""What is replayed of each workload: strategy, and share of the targets."""
+
+
+@dataclass(slots=True)
+class LivePast:
+    """Sums of one workload, of at most a week."""
+
+    since: datetime
+    """Instant from which decisions are compared."""
+    until: datetime
+    """Instant up to which they were."""
+    numbers: list[int] = field(default_factory=list)
+    """Number of each six hours since 1970 of which there is a sum."""
+    sums: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, len(RUNS), len(FIELDS)), np.float32))
+    """[six hours, run, field]"""
+    subject: tuple[Workload, Setup] | None = None
+    """The workload as it was replayed last; None where nothing says yet whether it can be replayed."""
+    left_out: str = ""
+    """Why the last hour could not be replayed."""
+
+    def add(self, found: WorkloadComparison, until: datetime) -> None:
+        """Add one replayed hour, and drop what is older than a week."""
+        self.subject, number = (found.workload, found.setup), _number(until)
+        if number not in self.numbers:
+            self.sums = np.concatenate([self.sums, np.zeros((1, len(RUNS), len(FIELDS)), np.float32)])
+            self.numbers.append(number)
+        self.sums[self.numbers.index(number)] += [_numbers(found.curves[name].points[share]) for name, share in RUNS]
+        kept = [place for place, one in enumerate(self.numbers) if one > number - PERIODS["week"] // SUM_LENGTH]
+        self.numbers, self.sums = [self.numbers[place] for place in kept], self.sums[kept]
+
+    def comparison(self, period: timedelta, now: datetime, assumed: Assumptions) -> WorkloadComparison | None:
+        """The sums of a period that ends now; None where there are none."""
+        first = _number(now) - period // SUM_LENGTH
+        places = [place for place, number in enumerate(self.numbers) if number > first]
+        if self.subject is None or not places:
+            return None
+        workload, setup = self.subject
+        pod_hour = assumed.prices.of_pod(workload.resources) if assumed.prices else 0.0
+        points: dict[str, dict[float, Account]] = {HPA.name: {}, DECIDED.name: {}}
+        for (name, share), numbers in zip(RUNS, self.sums[places].sum(axis=0), strict=True):
+            points[name][share] = _account(numbers).priced(pod_hour)
+        curves = {name: Curve(some, no_track()) for name, some in points.items()}
+        return WorkloadComparison(workload, setup, curves, Account(), np.zeros(0))
+
+
+def _number(at: datetime) -> int:
+    """Number of the six hours in which the minute that ends at `at` lies."""
+    return (at - EPOCH - MINUTE) // SUM_LENGTH
+
+
+def _numbers(one: Account) -> tuple[float, ...]:
+    return one.pod_hours, one.measured / HOUR, one.short / HOUR, one.demand, one.missing
+
+
+def _account(numbers: NDArray[np.float32]) -> Account:
+    pod_hours, measured, short, demand, missing = numbers.tolist()
+    return Account(pod_hours, measured * HOUR, short * HOUR, demand, missing)
+
+
+def add_replayed(
+    pasts: Mapping[WorkloadId, LivePast],
+    traces: Traces,
+    decisions: Mapping[WorkloadId, Sequence[tuple[datetime, int]]],
+    policies: Policies,
+    assumed: Assumptions,
+) -> None:
+    """Add what came since the last time of the workloads of the traces, which all were replayed up to one instant."""
+    counted, end = max(pasts[traces.workloads[0].id].until, traces.start), traces.end
+    found = outcome_of(
+        traces,
+        {id_: [DecidedCount(*one) for one in some] for id_, some in decisions.items()},
+        policies,
+        begin=max(traces.start, counted - WARM_UP),
+        until=end,
+        assumed=replace(assumed, shares=LIVE_SHARES),
+        played=True,
+        counted_from=counted,
+    )
+    for workload in traces.workloads:
+        past = pasts[workload.id]
+        past.until, past.left_out = end, found.left_out.get(workload.id, "")
+    for one in found.workloads:
+        pasts[one.workload.id].add(one, end)
+
+
+def live_comparison(
+    pasts: Iterable[LivePast], period: timedelta, now: datetime, assumed: Assumptions
+) -> Comparison | None:
+    """What the decisions of a period were worth on all these workloads; None where nothing was replayed."""
+    found = [one for past in pasts if (one := past.comparison(period, now, assumed)) is not None]
+    return Comparison(now - period, now, [HPA, DECIDED], found, {}, {}, assumed=assumed) if found else None
