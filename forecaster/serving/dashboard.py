@@ -81,8 +81,8 @@ class Now(TableAge, frozen=True, kw_only=True):
     fault: str
     follows: bool
     """Whether this replica copies what another one computes."""
-    down: bool
-    """Whether every workload is held because no source answers."""
+    down: str
+    """Since when and why nothing is known, in a sentence, where every workload is held because no source answers."""
     reported_at: datetime | None
     """Instant of the latest weekly report; null where there is none."""
 
@@ -238,7 +238,7 @@ class Dashboard:
                 note=table.meta.note,
                 fault=self._reader.fault,
                 follows=self.follows(),
-                down=table.rows > 0 and all(code == SOURCE_DOWN for code in table.columns["reason"][0]),
+                down=_down(table),
                 reported_at=self.report.made_at() if self.report else None,
             )
         )
@@ -334,6 +334,15 @@ class Dashboard:
         question = {"id": id_, "at": table.meta.published_at, **asked}
         answer = await self.replaying.ask(msgspec.json.encode(question), caller_of(request))
         return Response(answer, media_type="application/json", headers={**PAGE_GUARDS, "Cache-Control": "no-store"})
+
+
+def _down(table: PublishedTable) -> str:
+    """Since when and why no source answers; empty where one does."""
+    if not table.rows or any(code != SOURCE_DOWN for code in table.columns["reason"][0]):
+        return ""
+    entry = table.entry(0)
+    since = next((f" since {one.at:%H:%M} UTC" for one in table.past(entry).decisions[:1]), "")
+    return f"not known{since}: {table.view(entry).replicas.message}"
 
 
 def caller_of(request: Request) -> str:

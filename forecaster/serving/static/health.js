@@ -29,11 +29,11 @@ export function redraw() {
   byId("totals").replaceChildren(
     total("Table", now.stale ? "stale" : now.down ? "held: no source answers" : now.note ? "recorded" : "fresh", now.note ? instant(Date.parse(now.published_at)) : `${duration(now.age_seconds)} old`),
     total("Last cycle", cycles.length ? `${seconds(cycles[0]).toFixed(2)} s` : DASH, `of ${duration(now.interval_seconds)}`),
-    total("Failures", count(failed.length), `in ${counted(cycles.length, "cycle")}`),
+    total("Failures", cycles.length ? count(failed.length) : DASH, cycles.length ? `in ${counted(cycles.length, "cycle")}` : "no cycle has ended yet"),
     total("Version", now.version, health.since ? `since ${instant(Date.parse(health.since))}` : ""),
   );
   byId("sources").replaceChildren(table([["Signal"], ["Workloads", "right"], ["Newest sample", "right"], ["Incomplete"]],
-    (health.sources ?? []).map((one) => [one.signal, count(one.workloads), one.age_seconds === null ? "none" : `${duration(one.age_seconds)} old`, causes(one.incomplete)]), cycles.length ? "No signal was read in the last cycle." : "No cycle has ended yet."));
+    (health.sources ?? []).map((one) => [one.signal, count(one.workloads), one.age_seconds === null ? "none" : `${duration(one.age_seconds)} old`, causes(one.incomplete)]), now.down || (cycles.length ? "No signal was read in the last cycle." : "No cycle has ended yet.")));
   writes();
   bars(cycles, seconds, now.interval_seconds);
   byId("failures").replaceChildren(failed.length ? table([["At, UTC", "when"], ["What failed"]], failed.slice(0, 20), "") : "");

@@ -1,0 +1,98 @@
+"""Every page in every state: nothing that is not known is a zero or green, and every page fits its width."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from forecaster.app.child import ServingProcess
+from forecaster.domain.decision import Hold, Reason
+from forecaster.serving.options import Address, ServingOptions
+from tests.browser.conftest import FOR_EVER, opened
+from tests.browser.test_dashboard import files, publisher
+from tests.support.recommendations import NOON, recommendation, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from forecaster.domain.decision import Recommendation
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+PAGES = ("", "#/workloads/shop/Deployment/web", "#/accuracy", "#/nodes", "#/health")
+LOOKS = {"light": (1440, False), "phone-dark": (390, True)}
+LONG = "recommendations-for-everybody-who-has-ever-looked-at-anything-2"
+RIGHT_TO_LEFT = "شبكة-الدفع"
+INVENTED = re.compile(r"^(\+|-|−)?0([.,]0+)?( ?%|$| over| up| tight| s old| acting)|all complete|\bfresh\b")
+"""Texts of a widget that claim to know something."""
+
+
+class PageState(NamedTuple):
+    """What the service published, how old it may be, and what every page has to say."""
+
+    rows: tuple[Recommendation, ...]
+    stale_after: float = FOR_EVER
+    says: str = ""
+    unknown: bool = False
+    """Whether nothing is known."""
+
+
+def silent(name: str = "web") -> Recommendation:
+    held = Hold(Reason.SOURCE_DOWN, "Prometheus does not answer")
+    return replace(recommendation(workload_id(name)), replicas=held, resources=held, signals=(), clamps=())
+
+
+WEB = recommendation(now=3, replicas=5)
+STATES = {
+    "start": PageState((), says="Nothing is decided yet", unknown=True),
+    "no-data": PageState((recommendation(replicas=None, reason=Reason.NO_DATA),)),
+    "source-down": PageState(
+        (silent(), silent("api")), says="Not known since 12:00 UTC: Prometheus does not answer", unknown=True
+    ),
+    "stale": PageState((WEB,), stale_after=timedelta(minutes=3).total_seconds(), says="stale"),
+    "partial": PageState((WEB, recommendation(workload_id("api"), replicas=None, reason=Reason.NO_DATA))),
+    "thousand": PageState((WEB, *(recommendation(workload_id(f"w{i:04}")) for i in range(1000)))),
+    "long-name": PageState((WEB, recommendation(workload_id(LONG, namespace=LONG)))),
+    "right-to-left": PageState((WEB, recommendation(workload_id(RIGHT_TO_LEFT, namespace=RIGHT_TO_LEFT)))),
+}
+
+
+@pytest.fixture(scope="module", params=STATES)
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Name of the state, and the address of a serving process in it."""
+    name: str = request.param
+    state, path = STATES[name], tmp_path_factory.mktemp("state") / "table"
+    if state.rows:
+        publisher(files(path, state.rows)).publish(NOON, state.rows)
+    options = ServingOptions(stale_after_seconds=state.stale_after)
+    serving = ServingProcess(path, Address("127.0.0.1", 0), options=options)
+    serving.start()
+    yield name, f"http://{serving.address}/"
+    serving.stop()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.removeprefix("#/").split("/")[0] or "fleet")
+def test_a_page_tells_what_is_known_and_no_more(browser: Any, shown: tuple[str, str], path: str, look: str) -> None:
+    name, address = shown
+    state, (width, dark) = STATES[name], LOOKS[look]
+    with opened(browser, address, width=width, dark=dark, faults=["503", "404"]) as page:
+        page.goto(address + path)
+        page.wait_for_selector("main h1, main .empty")
+        page.wait_for_load_state("networkidle")
+        if folder := os.environ.get("PICTURES_OF_STATES"):
+            part = path.removeprefix("#/").split("/")[0] or "fleet"
+            page.screenshot(path=Path(folder) / f"{name}-{part}-{look}.png")
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+        assert state.says in page.inner_text("body")
+        if state.unknown:
+            widgets = page.locator("dd, td, .row .risk, .row .cost, .row .load small, .said").all_inner_texts()
+            claims = [line for text in widgets for line in text.split("\n") if INVENTED.search(line.strip())]
+            assert claims == []
+        if state.unknown or name == "stale":
+            assert page.locator(".good").count() == 0
