@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import alike, amount, duration_text, pod
-from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, SignalView, forecast_state
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,8 +57,8 @@ def _signal(view: SignalView) -> Iterator[str]:
 
 
 def _forecast(one: Recommendation) -> Iterator[str]:
-    """State of the forecast, unless the sentence of the count says it; nothing where nothing was decided."""
-    if one.signals and one.replicas.reason is not Reason.GATED:
+    """State of the forecast, unless the sentence of the count says it; nothing where the count is held."""
+    if isinstance(one.replicas, Scale) and one.replicas.reason is not Reason.GATED:
         state, why = forecast_state(one.shut, foreseen=any(view.forecast for view in one.signals))
         yield f"  forecast {state}{f': {why}' if why else ''}"
 

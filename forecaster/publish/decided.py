@@ -205,7 +205,7 @@ def _states(numbers: DecidedColumns) -> NDArray[np.int8]:
     for kind in np.unique(kinds).tolist():
         state, _ = forecast_state(numbers.names[kind // 2].decode(), foreseen=bool(kind % 2))
         found[kinds == kind] = FORECAST_STATES.index(state)
-    return np.where(numbers.nothing_decided >= 0, np.int8(-1), found)
+    return np.where((numbers.nothing_decided >= 0) | (numbers.recommended == NO_COUNT), np.int8(-1), found)
 
 
 def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
@@ -234,8 +234,6 @@ def _numbers_of_records(decided: Sequence[Recommendation], signals: tuple[str, .
     numbers = nothing_decided(len(decided), signals)
     for row, one in enumerate(decided):
         _put_record(numbers, row, one)
-        if not one.signals:
-            numbers.nothing_decided[row] = numbers.reason[row]
     names = Names()
     numbers.shut[:] = names.codes(one.shut.encode() for one in decided)
     return replace(numbers, names=names.texts)

@@ -139,7 +139,7 @@ def record_view(table: _Table, entry: TableEntry, words: RowWords, sizes: Resour
         clamps=tuple(map(clamp_view, decided.clamps)),
         lead_time=lead,
         mode=MODE_CODES[table.columns["mode"][0][entry.row]],
-        forecast=forecast_state_view(words.shut, decided.signals),
+        forecast=forecast_state_view(words.shut, decided.signals, decided.verdict),
     )
 
 

@@ -168,13 +168,13 @@ def recommendation_view(recommendation: Recommendation) -> RecommendationView:
         signals=tuple(map(signal_item, recommendation.signals)),
         clamps=tuple(map(clamp_view, recommendation.clamps)),
         lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
-        forecast=forecast_state_view(recommendation.shut, recommendation.signals),
+        forecast=forecast_state_view(recommendation.shut, recommendation.signals, recommendation.replicas),
     )
 
 
-def forecast_state_view(shut: str, signals: Sequence[SignalView]) -> ForecastStateView | None:
-    """The state of a forecast; None where nothing was decided."""
-    if not signals:
+def forecast_state_view(shut: str, signals: Sequence[SignalView], decided: Scale | Hold) -> ForecastStateView | None:
+    """The state of a forecast; None where the count is held."""
+    if isinstance(decided, Hold):
         return None
     return ForecastStateView(*forecast_state(shut, foreseen=any(one.forecast for one in signals)))
 

@@ -342,7 +342,7 @@ def _down(table: PublishedTable) -> str:
         return ""
     entry = table.entry(0)
     since = next((f" since {one.at:%H:%M} UTC" for one in table.past(entry).decisions[:1]), "")
-    return f"not known{since}: {table.view(entry).replicas.message}"
+    return f"Not known{since}: {table.view(entry).replicas.message}"
 
 
 def caller_of(request: Request) -> str:

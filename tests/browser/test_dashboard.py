@@ -44,13 +44,14 @@ POLLED_MS = 30_000
 MEASURED = "#replicas >> text=ready pods"
 
 
-def files(path: Path, rows: Sequence[Recommendation]) -> dict[str, Any]:
+def files(path: Path, rows: Sequence[Recommendation], unmeasured: slice = slice(0)) -> dict[str, Any]:
     """What a cycle writes: tables with the hour ahead of each workload, and pictures of half a day of history."""
     ids = tuple(one.id for one in rows)
     wave = 2.0 + np.sin(np.arange(200) / 20.0, dtype=np.float32)
 
     def window(signal: Signal, step: timedelta) -> Window:
-        values = {CPU: wave, PODS: np.round(wave * 3.0)}.get(signal, np.full(200, np.nan, np.float32))
+        values = {CPU: wave.copy(), PODS: np.round(wave * 3.0)}.get(signal, np.full(200, np.nan, np.float32))
+        values[unmeasured] = np.nan
         return Window(ids, NOON - 199 * step, step, np.tile(values.astype(np.float32), (len(ids), 1)))
 
     ahead = StepForecast(NOON, NOON, FIVE_MINUTES, (0.1, 0.5, 0.9), ((1.0, 1.5, 2.0),) * 12, "ridge")
@@ -302,6 +303,17 @@ def test_every_stepped_series_has_its_swatch_in_the_legend(browser: Any, few: st
             box, colour = swatch.bounding_box(), swatch.evaluate("one => getComputedStyle(one).backgroundColor")
             assert min(box["width"], box["height"]) >= 2
             assert colour not in {"rgba(0, 0, 0, 0)", "transparent"}
+
+
+def test_what_was_not_measured_is_shaded_and_named(browser: Any, tmp_path: Path) -> None:
+    """An hour without samples of a half day with them."""
+    publisher(files(tmp_path / "table", FEW[:1], slice(-60, -48))).publish(NOON, FEW[:1])
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        page.goto(f"{address}#/workloads/shop/Deployment/web")
+        page.wait_for_selector("#demand canvas")
+        for chart in ("#demand", "#replicas"):
+            assert "not measured" in page.inner_text(f"{chart} .legend")
+            assert page.locator(f"{chart} .mark.unknown").count() == 1
 
 
 def test_pools_of_a_cluster_too_large_to_forecast_are_shown_as_they_are(browser: Any, few: str) -> None:

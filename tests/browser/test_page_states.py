@@ -96,3 +96,5 @@ def test_a_page_tells_what_is_known_and_no_more(browser: Any, shown: tuple[str, 
             assert claims == []
         if state.unknown or name == "stale":
             assert page.locator(".good").count() == 0
+        if state.unknown or name == "no-data":
+            assert page.locator(".state.acting").count() == 0

@@ -78,7 +78,7 @@ function tellAge(now) {
   const old = now.age_seconds < 0 ? "from the future: a clock is wrong" : `${duration(now.age_seconds)} old`;
   const when = now.note ? instant(Date.parse(now.published_at)) : `${now.stale ? "stale, " : ""}${old}`;
   const said = now.down ? `held: no source answers, ${when}` : when;
-  const told = [now.down && `${now.down[0].toUpperCase()}${now.down.slice(1)}`, now.note, now.fault].filter(Boolean);
+  const told = [now.down, now.note, now.fault].filter(Boolean);
   byId("age").replaceChildren(element("span", { class: now.stale || now.down ? "bad dot" : "good dot", title: `table of ${now.published_at}` }, said));
   byId("report").hidden = !now.reported_at;
   byId("note").hidden = !told.length;
