@@ -39,7 +39,7 @@ from benchmarks.fleet import NOON, Fleet, FleetSource
 from benchmarks.procfs import cpu_seconds, rss_mib
 from benchmarks.record import record
 from forecaster.app import telemetry
-from forecaster.app.live_facts import ServiceFacts
+from forecaster.app.compose import ServiceFacts
 from forecaster.app.serve import build_service, table_path
 from forecaster.app.sharding import dask, shard
 from forecaster.app.sharding.sizes import ShardSizes

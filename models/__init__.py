@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
     """Import a model that is named for the first time."""
     if name not in LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{LATE[name]}", __name__), name)
+    return getattr(import_module(f".{LATE[name]}", __package__), name)
 
 
 def _made(name: str, *given: Any, **settings: Any) -> Model:

@@ -9,8 +9,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from forecaster.certificates.issue import end_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
@@ -102,6 +100,8 @@ class CertificateMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric of the file as it is now."""
+        from forecaster.certificates.issue import end_of  # noqa: PLC0415  only beside a secure port
+
         name, text = "forecaster_certificate_end_timestamp_seconds", "When the certificate of the secure port ends."
         try:
             yield GaugeMetricFamily(name, text, end_of(self._file.read_text(encoding="utf-8")).timestamp())

@@ -20,23 +20,17 @@ from forecaster.cycle.observed import Observed
 from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import expect_records
-from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.forecasting.forecaster import FITS, Forecaster
-from forecaster.kube.client import ApiClient, ApiError
+from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source, is_pod
 from forecaster.kube.lease import REQUEST_SECONDS, Election, ElectionThread, lease_path
-from forecaster.resources.neighbours import VPAS, neighbours_of
-from forecaster.sources.factory import origins_of, source_of
-from forecaster.sources.live import PAST_SECONDS, LiveCluster
-from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
-from forecaster.sources.live_source import LiveSource
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.store.history import HistoryStore
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import ExitStack
     from datetime import datetime
     from pathlib import Path
@@ -44,6 +38,8 @@ if TYPE_CHECKING:
     from forecaster.actuators.policy_statuses import PolicyStatusWriter
     from forecaster.actuators.statuses import StatusWriter
     from forecaster.app.effects import Actuators
+    from forecaster.app.live_facts import LiveFacts
+    from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
@@ -51,8 +47,6 @@ if TYPE_CHECKING:
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.sources.request_origins import Origins
-    from forecaster.sources.stated import StatedBefore
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 SCORES_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -91,7 +85,7 @@ def single_cycle(
     """
     observed = nothing_observed(settings)
     observed.gates = ForecastGates(JUDGED_AT_ONCE, shown, settings.forecast.model)
-    source = source or looked_at(settings, source_of(settings))
+    source = source or _source_once(settings)
     if goes_on:
         with suppress(StoreError):  # whose file that is says so itself
             observed_file(settings, observed).load()
@@ -195,11 +189,6 @@ def origins_path(settings: Settings) -> Path:
     return settings.state.directory / "request-origins.json"
 
 
-def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBefore]:
-    """Return the file with the policies that cluster objects state."""
-    return ObservedFile(settings.state.directory / "stated.json", live.before)
-
-
 def prepare_process() -> None:
     """One thread for linear algebra, and a garbage collector that looks seldom (`steps.garbage`).
 
@@ -210,57 +199,45 @@ def prepare_process() -> None:
     expect_records(0)
 
 
-LISTED_SECONDS = 30.0
-"""How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
-
-
 def watched_kubeconfig(settings: Settings) -> Path | None:
     """The client configuration of live facts; None: the pod's own account."""
     return settings.kubernetes.kubeconfig or settings.serving.secure.kubeconfig
 
 
-def scalable_kinds(settings: Settings) -> list[ScalableKind]:
-    """Kinds of workloads with a scale subresource, those of custom resources included."""
-    given = settings.kubernetes.custom_kinds
-    return [*BUILT_IN_KINDS, *(ScalableKind(one.kind, one.group, one.version, one.plural) for one in given)]
-
-
-def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
-    """The watches that the settings ask for, not yet begun; None where they ask for none."""
-    given, kubeconfig = settings.kubernetes, watched_kubeconfig(settings)
-    if given.live == "off" or settings.source.kind != "prometheus" or not (kubeconfig or is_pod()):
-        return None
-    watched = [one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds]
-    cluster = LiveCluster(watched, resources=settings.resources.enabled, pool_labels=given.pool_labels)
-    return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
-
-
-def looked_at(settings: Settings, source: Source) -> Source:
-    """A source with live facts over it, for one look; a fault of its inventory says what could not be listed."""
-    found = live_cluster(settings)
-    if found is None or not isinstance(source, PrometheusSource):
+def _source_once(settings: Settings) -> Source:
+    """Return the source of a command, with live facts over it as the API server lists them now."""
+    source = source_of(settings)
+    if not wants_live(settings):
         return source
-    with suppress(StoreError):  # whose file that is says so itself
-        stated_file(settings, found[1]).load()
-    cluster = listed_once(*found)
-    return LiveSource(source, cluster, tells=True, signals=[*settings.signal_table.by_name])
+    from forecaster.app.live_facts import looked_at  # noqa: PLC0415  only where the API server is asked
+
+    return looked_at(settings, source)
 
 
-def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
-    """What VPAs recommend, by workload, and why that is not known.
+class ServiceFacts(NamedTuple):
+    """What the service reads, and live facts, which are None where the settings ask for none."""
 
-    Of an instant that is past, and where the API server is not to be asked, there is nothing.
-    """
-    past = current().timestamp() - at.timestamp() > PAST_SECONDS
-    client = None if past else vpa_client(settings)
-    if client is None:
-        return {}, ""
-    try:
-        return listed_vpas(client)
-    except ApiError as error:
-        return {}, f"VPAs are not known: {error}"
-    finally:
-        client.close()
+    source: Source
+    live: LiveFacts | None
+
+
+def wants_live(settings: Settings) -> bool:
+    """Whether the settings ask for live facts."""
+    way = watched_kubeconfig(settings) or is_pod()
+    return settings.kubernetes.live != "off" and settings.source.kind == "prometheus" and bool(way)
+
+
+def service_source(
+    settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
+) -> ServiceFacts:
+    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
+    source = source_of(settings)
+    parts.callback(close, source)
+    if not wants_live(settings):
+        return ServiceFacts(source, None)
+    from forecaster.app.live_facts import watched_source  # noqa: PLC0415  only where the API server is watched
+
+    return watched_source(settings, source, table, log, parts, clock)
 
 
 def vpa_client(settings: Settings) -> ApiClient | None:
@@ -269,38 +246,3 @@ def vpa_client(settings: Settings) -> ApiClient | None:
     if settings.kubernetes.live == "off" or not (kubeconfig or is_pod()):
         return None
     return ApiClient(client_config_source(kubeconfig), connections=1)
-
-
-def listed_vpas(client: ApiClient) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
-    """What VPAs recommend, by workload, and why that is not known. Nothing where there are none.
-
-    Raises:
-        UnreachableError: the API server does not answer.
-    """
-    found = neighbours_of(client, (VPAS,))
-    return found.sizes(), found.not_known(VPAS)
-
-
-def live_checks(settings: Settings) -> list[Check]:
-    """Whether each collection of the API server can be listed, for `forecaster doctor`."""
-    found = live_cluster(settings)
-    if found is None:
-        told = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
-        return [Check("live facts", ok=True, detail=told)]
-    return [
-        Check(
-            f"live facts {one.path}",
-            ok=bool(one.confirmed),
-            detail=f"{one.objects} objects" if one.confirmed else one.fault or f"no list in {LISTED_SECONDS:g} s",
-            remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
-        )
-        for one in listed_once(*found).states()
-    ]
-
-
-def listed_once(client: ApiClient, cluster: LiveCluster) -> LiveCluster:
-    """The cluster with everything listed that may be, no longer followed."""
-    cluster.start(client)
-    cluster.wait(LISTED_SECONDS)
-    cluster.stop(client)
-    return cluster

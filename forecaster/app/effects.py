@@ -25,8 +25,9 @@ from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.plan import released as count_released
 from forecaster.actuators.scale.scales import Scales
 from forecaster.actuators.statuses import LiveStatuses, StatusSender, StatusWriter
-from forecaster.app.compose import ClusterWriters, election_of, scalable_kinds, watched_kubeconfig
+from forecaster.app.compose import ClusterWriters, election_of, watched_kubeconfig
 from forecaster.app.health import WorkloadHealth
+from forecaster.app.live_facts import scalable_kinds
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
 from forecaster.kube.client import ApiClient, ApiError

@@ -7,19 +7,26 @@ import time
 from collections import deque
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from forecaster.app.compose import live_cluster
-from forecaster.kube.client import UnreachableError
+from forecaster.app.clock import current
+from forecaster.app.compose import ServiceFacts, vpa_client, wants_live, watched_kubeconfig
+from forecaster.domain.report import Check
+from forecaster.errors import StoreError
+from forecaster.kube.client import ApiClient, ApiError, UnreachableError
+from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawRequest
 from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.values import metric_readers
-from forecaster.sources.factory import close, source_of
+from forecaster.resources.neighbours import VPAS, neighbours_of
+from forecaster.sources.live import PAST_SECONDS, LiveCluster
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
+from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import ExitStack
     from datetime import datetime
     from pathlib import Path
@@ -27,11 +34,12 @@ if TYPE_CHECKING:
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
-    from forecaster.kube.client import ApiClient
     from forecaster.ports import Source
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.table import TableMeta
     from forecaster.sources.live_objects import WatchState
+    from forecaster.sources.stated import StatedBefore
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 STARTED_SECONDS = 10.0
 """Seconds to wait for the watches when the service starts."""
@@ -65,6 +73,10 @@ class LiveFacts:
         self._began = time.time()
         self._copies: deque[float] = deque(maxlen=3)
         """Instants at which the last tables of another replica arrived."""
+
+    def stated_file(self, settings: Settings) -> ObservedFile[StatedBefore]:
+        """Return the file with the policies that cluster objects state."""
+        return stated_file(settings, self._cluster)
 
     def start(self) -> None:
         """Begin to watch. Returns when everything is listed or refused, or not so soon: the first cycle is live."""
@@ -142,19 +154,10 @@ class LiveFacts:
                 self._log.info("live_facts", path=state.path, objects=state.objects)
 
 
-class ServiceFacts(NamedTuple):
-    """What a service reads."""
-
-    source: Source
-    live: LiveFacts | None
-
-
-def service_source(
-    settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
+def watched_source(
+    settings: Settings, source: Source, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
 ) -> ServiceFacts:
-    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
-    source = source_of(settings)
-    parts.callback(close, source)
+    """Return the source with live facts over it, which are watched until `parts` close."""
     found = live_cluster(settings)
     if found is None or not isinstance(source, PrometheusSource):
         return ServiceFacts(source, None)
@@ -164,3 +167,91 @@ def service_source(
     live.start()
     parts.callback(live.close)
     return ServiceFacts(live.source, live)
+
+
+LISTED_SECONDS = 30.0
+"""How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
+
+
+def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBefore]:
+    """Return the file with the policies that cluster objects state."""
+    return ObservedFile(settings.state.directory / "stated.json", live.before)
+
+
+def scalable_kinds(settings: Settings) -> list[ScalableKind]:
+    """Kinds of workloads with a scale subresource, those of custom resources included."""
+    given = settings.kubernetes.custom_kinds
+    return [*BUILT_IN_KINDS, *(ScalableKind(one.kind, one.group, one.version, one.plural) for one in given)]
+
+
+def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
+    """The watches that the settings ask for, not yet begun; None where they ask for none."""
+    given, kubeconfig = settings.kubernetes, watched_kubeconfig(settings)
+    if not wants_live(settings):
+        return None
+    watched = [one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds]
+    cluster = LiveCluster(watched, resources=settings.resources.enabled, pool_labels=given.pool_labels)
+    return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
+
+
+def looked_at(settings: Settings, source: Source) -> Source:
+    """A source with live facts over it, for one look; a fault of its inventory says what could not be listed."""
+    found = live_cluster(settings)
+    if found is None or not isinstance(source, PrometheusSource):
+        return source
+    with suppress(StoreError):  # whose file that is says so itself
+        stated_file(settings, found[1]).load()
+    cluster = listed_once(*found)
+    return LiveSource(source, cluster, tells=True, signals=[*settings.signal_table.by_name])
+
+
+def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
+    """What VPAs recommend, by workload, and why that is not known.
+
+    Of an instant that is past, and where the API server is not to be asked, there is nothing.
+    """
+    past = current().timestamp() - at.timestamp() > PAST_SECONDS
+    client = None if past else vpa_client(settings)
+    if client is None:
+        return {}, ""
+    try:
+        return listed_vpas(client)
+    except ApiError as error:
+        return {}, f"VPAs are not known: {error}"
+    finally:
+        client.close()
+
+
+def listed_vpas(client: ApiClient) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
+    """What VPAs recommend, by workload, and why that is not known. Nothing where there are none.
+
+    Raises:
+        UnreachableError: the API server does not answer.
+    """
+    found = neighbours_of(client, (VPAS,))
+    return found.sizes(), found.not_known(VPAS)
+
+
+def live_checks(settings: Settings) -> list[Check]:
+    """Whether each collection of the API server can be listed, for `forecaster doctor`."""
+    found = live_cluster(settings)
+    if found is None:
+        told = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
+        return [Check("live facts", ok=True, detail=told)]
+    return [
+        Check(
+            f"live facts {one.path}",
+            ok=bool(one.confirmed),
+            detail=f"{one.objects} objects" if one.confirmed else one.fault or f"no list in {LISTED_SECONDS:g} s",
+            remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
+        )
+        for one in listed_once(*found).states()
+    ]
+
+
+def listed_once(client: ApiClient, cluster: LiveCluster) -> LiveCluster:
+    """The cluster with everything listed that may be, no longer followed."""
+    cluster.start(client)
+    cluster.wait(LISTED_SECONDS)
+    cluster.stop(client)
+    return cluster

@@ -22,17 +22,15 @@ from forecaster.app.compose import (
     build_cycle,
     election_of,
     origins_file,
-    stated_file,
+    service_source,
+    vpa_client,
 )
 from forecaster.app.facts import tell_facts
-from forecaster.app.live_facts import service_source
 from forecaster.app.node_pools import NodesText, node_pools
-from forecaster.app.own_pod import settings_events
 from forecaster.app.reload import SettingsReload
 from forecaster.app.restored import StateBefore, recall, restored
 from forecaster.app.service import Service
 from forecaster.app.telemetry import CountedLedger, Metrics
-from forecaster.app.vpas import seen_vpas
 from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.workload_facts import encoded_facts
@@ -46,8 +44,8 @@ from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
 from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
+from forecaster.publish.vpas import SeenVpas
 from forecaster.serving.options import Address
-from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.state import BENEFIT_FILE, FOREIGN, ClusterIdentity, ObservedFile, claim_state
@@ -58,7 +56,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app.child import ServingProcess
-    from forecaster.app.live_facts import LiveFacts, ServiceFacts
+    from forecaster.app.compose import ServiceFacts
+    from forecaster.app.live_facts import LiveFacts
     from forecaster.app.reload import SettingsFiles
     from forecaster.app.restored import KeptState
     from forecaster.app.sharding.cycle import ShardedCycle
@@ -171,6 +170,8 @@ class Program(NamedTuple):
         self._show(self.settings, health)
         if self.files:
             reload = SettingsReload(self.files, self.settings, self.log, partial(self._show, health=health))
+            from forecaster.app.own_pod import settings_events  # noqa: PLC0415  only where files can be refused
+
             if events := settings_events(self.settings, self.clock, self.log):
                 reload.on_refusal = events.tell
             service.reload = reload
@@ -240,12 +241,12 @@ def build_service(
     now = last_multiple(clock(), settings.cycle.interval)
     address = database_address(settings.state)
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
-    bind_state(directory, source, now, log)
+    bind_state(directory, live.source.source if live else source, now, log)
     kept = restored(settings, directory, address, now, log)
     metrics, paths = Metrics(__version__), Paths()
     ledger = SqlLedger(address, keep=settings.state.keep)
     kept.follow(None if kept.shards else origins_file(settings, source), log)
-    kept.follow(stated_file(settings, live.source.live) if live else None, log)
+    kept.follow(live.stated_file(settings) if live else None, log)
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
@@ -270,7 +271,7 @@ def build_service(
     if settings.state.tape:
         source, recorder = taped(settings, settings.state.tape, source, recorder, kept, now, parts)
     nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
-    table.vpas = seen_vpas(settings, clock, parts)
+    table.vpas = vpas_beside(settings, clock, parts)
     effects = Effects(fenced(publisher, election), recorder, writers.actuators)
     given = settings, source, effects
     cycle = divided_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
@@ -325,12 +326,24 @@ def divided_cycle(
     return sharded_cycle(settings, source, effects, shards, parts)
 
 
+def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitStack) -> Callable[[], SeenVpas]:
+    """What VPAs recommend, for a dashboard beside a cluster; `parts` ends the looking."""
+    client = vpa_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
+    if client is None:
+        return SeenVpas
+    from forecaster.app.vpas import VpaLook  # noqa: PLC0415  only beside a cluster
+
+    look = VpaLook(client, clock)
+    look.start()
+    parts.callback(look.close)
+    return lambda: look.seen
+
+
 def bind_state(directory: Path, source: Source, now: datetime, log: telemetry.Log) -> None:
     """Bind the state directory to the cluster that the source describes; state of another one is not taken over."""
-    prometheus = source.source if isinstance(source, LiveSource) else source
-    if not isinstance(prometheus, PrometheusSource):
+    if not isinstance(source, PrometheusSource):
         return
-    identity = identity_within(IDENTITY_SECONDS, partial(prometheus.cluster_identity, now))
+    identity = identity_within(IDENTITY_SECONDS, partial(source.cluster_identity, now))
     if identity is None:
         log.warning("state_not_bound", error=f"Prometheus did not tell its cluster within {IDENTITY_SECONDS:g} s")
         return

@@ -6,16 +6,14 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.app.compose import listed_vpas, vpa_client
+from forecaster.app.live_facts import listed_vpas
 from forecaster.kube.client import ApiError
 from forecaster.publish.vpas import SeenVpas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import ExitStack
     from datetime import datetime
 
-    from forecaster.config.settings import Settings
     from forecaster.kube.client import ApiClient
 
 VPA_INTERVAL = timedelta(minutes=5)
@@ -56,14 +54,3 @@ class VpaLook:
         except ApiError as error:
             found, unknown = {}, str(error)
         return SeenVpas(now, found, unknown)
-
-
-def seen_vpas(settings: Settings, clock: Callable[[], datetime], parts: ExitStack) -> Callable[[], SeenVpas]:
-    """What was listed last, for a dashboard beside a cluster; `parts` ends the looking."""
-    client = vpa_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
-    if client is None:
-        return SeenVpas
-    look = VpaLook(client, clock)
-    look.start()
-    parts.callback(look.close)
-    return lambda: look.seen

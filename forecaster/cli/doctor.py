@@ -33,7 +33,7 @@ def doctor(
 ) -> None:
     """Try address, authentication, queries, sample age, history length, clock, rights and store; say what is wrong."""
     from forecaster.app.clock import current
-    from forecaster.app.compose import live_checks
+    from forecaster.app.live_facts import live_checks
     from forecaster.app.rights import rights_checks
     from forecaster.report.progress import shown_progress
     from forecaster.sources.probe import probe

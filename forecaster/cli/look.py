@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from forecaster.app.clock import instant
-from forecaster.app.compose import single_cycle, vpas_of
+from forecaster.app.compose import single_cycle
 from forecaster.app.demo import staged
+from forecaster.app.live_facts import vpas_of
 from forecaster.cli.once import tell_missing_donors
 from forecaster.cli.options import matching, narrowed
 from forecaster.cli.streams import tell

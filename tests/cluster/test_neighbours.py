@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.app.compose import vpas_of
+from forecaster.app.live_facts import vpas_of
 from forecaster.config.settings import parse
 from forecaster.domain.workload import WorkloadId
 from tests.support.control_plane.acting import ActingReplica, apply_components

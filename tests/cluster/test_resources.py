@@ -15,8 +15,9 @@ import pytest
 import structlog
 import yaml
 
-from forecaster.app.compose import election_of, live_cluster
+from forecaster.app.compose import election_of
 from forecaster.app.effects import policy_status_writer, status_writer
+from forecaster.app.live_facts import live_cluster
 from forecaster.config.settings import parse
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy

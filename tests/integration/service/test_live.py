@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.app.compose import live_checks
+from forecaster.app.live_facts import live_checks
 from forecaster.cli.explain import explain
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE

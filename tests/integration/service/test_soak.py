@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from forecaster.app import telemetry
-from forecaster.app.live_facts import ServiceFacts
+from forecaster.app.compose import ServiceFacts
 from forecaster.app.serve import build_service, state_directory
 from forecaster.config.settings import parse
 from forecaster.domain.signal import CPU, MEMORY, PODS

@@ -88,9 +88,8 @@ def test_what_an_hpa_adds_pods_for_is_no_load_of_one_pod() -> None:
     assert (found.ratio, found.growth) == (pytest.approx(0.25 / 0.25, rel=0.01), pytest.approx(1.0, rel=0.01))
 
 
-@pytest.mark.parametrize("how", [{"load_forecast": "ignore"}, {"recommender": "vpa"}])
-def test_nobody_is_asked_where_nobody_listens(how: dict[str, object]) -> None:
-    assert load_of(ALONE, rising(), **how) is None
+def test_nobody_is_asked_where_nobody_listens() -> None:
+    assert load_of(ALONE, rising(), load_forecast="ignore") is None
 
 
 def test_a_model_that_is_not_fitted_yet_says_nothing() -> None:
