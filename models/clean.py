@@ -1,6 +1,7 @@
-"""Clean: history fit to learn from: gaps where demand could not show, and values in gaps.
+"""Clean: history fit to learn from: gaps where nothing was measured, bounds on what will not return.
 
-`masked` looks back only: what it makes of a bin does not depend on later ones.
+`masked` looks back only: what it makes of a bin does not depend on later ones. `bounded` looks
+at the whole panel, which holds nothing but the past of the moment at which a model is fitted.
 `filled` carries the last known value into gaps and never looks ahead.
 """
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .calendar import within
-from .panel import Panel, trusted
+from .panel import DAY, Panel, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 # A missed scrape is a gap of all series in a few columns; those are filled in a tenth of the time of the whole array.
 FEW_COLUMNS = 50
+# Below this share of its size a series does not move, and teaches nothing.
+UNMOVED = 1e-9
 
 
 def filled(values: Floats) -> Floats:
@@ -80,6 +83,11 @@ def _carried(values: Floats) -> Floats:
     return np.nan_to_num(np.take_along_axis(values, position, axis=1))
 
 
+# What a least-squares fit sees at most: ten times the p99. A few bins a thousand times higher would be all it fits; on
+# one recorded series they made the loss of a harmonic regression 22 times that of seasonal naive, with this 9 times.
+LARGE, FAR = 0.99, 10.0
+
+
 def masked(panel: Panel, spans: Sequence[Event] | Mapping[str, Sequence[Event]]) -> Panel:
     """The panel with gaps in spans of censored demand: throttled, at the largest size, an outage.
 
@@ -98,3 +106,24 @@ def masked(panel: Panel, spans: Sequence[Event] | Mapping[str, Sequence[Event]])
         of_series = spans.get(key, ()) if isinstance(spans, Mapping) else spans
         values[row, within(panel, of_series)] = np.nan
     return trusted(values, panel.start, panel.step, panel.keys)
+
+
+def bounded(panel: Panel) -> Panel:
+    """The panel with values cut off at FAR times the p99 of their series: for fits by least squares, which square them.
+
+    A series that is 0 for 99 % of the time is left as it is.
+    """
+    if not panel.values.size:
+        return panel
+    large = np.quantile(filled(panel.values), LARGE, axis=1, keepdims=True)
+    bound = np.where(large > 0, FAR * large, np.inf).astype(panel.values.dtype)
+    return trusted(np.minimum(panel.values, bound), panel.start, panel.step, panel.keys)
+
+
+def _largest_until_yesterday(panel: Panel) -> Floats:
+    """[series, time]; infinite where nothing but 0 is known."""
+    day = panel.bins(DAY)
+    largest = np.fmax.accumulate(panel.values, axis=1)
+    shifted = np.full(panel.values.shape, np.nan)
+    shifted[:, day:] = largest[:, : max(0, panel.length - day)]
+    return np.where(shifted > 0, shifted, np.inf)

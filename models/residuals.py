@@ -7,22 +7,54 @@ past path of residuals to the expected path and taking the largest value of each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .fitted import FittedRule
+from .model import Forgets
 from .panel import DAY
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from .forecast import StepWindow
+    from .forecast import Forecast, Peak, Provenance, StepWindow
     from .model import Fitted
     from .panel import Floats, Panel
+
+
+@dataclass(frozen=True, eq=False)
+class Reasoned:
+    """Another fitted model, with its reasons replaced for the series named in `reasons`."""
+
+    fitted: Fitted
+    reasons: Mapping[str, str]
+
+    def update(self, panel: Panel) -> Reasoned:
+        """See Fitted.update."""
+        return replace(self, fitted=self.fitted.update(panel))
+
+    def without_history(self) -> Reasoned:
+        """See Forgets; the inner model keeps its samples if it cannot do without."""
+        return replace(self, fitted=self.fitted.without_history()) if isinstance(self.fitted, Forgets) else self
+
+    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
+        """See Fitted.forecast."""
+        found = self.fitted.forecast(steps, quantiles)
+        return replace(found, provenance=self._explained(found.provenance))
+
+    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
+        """See Fitted.forecast_peak."""
+        found = self.fitted.forecast_peak(window, quantiles)
+        return replace(found, provenance=self._explained(found.provenance))
+
+    def _explained(self, provenance: Provenance) -> Provenance:
+        pairs = zip(provenance.keys, provenance.reasons, strict=True)
+        return replace(provenance, reasons=tuple(self.reasons.get(key, why) if why else why for key, why in pairs))
 
 
 Bins: TypeAlias = npt.NDArray[np.intp]
@@ -108,11 +140,14 @@ def anchors_within(steps: int) -> Bins:
     return np.asarray(np.concatenate([np.arange(1, DENSE), further]), dtype=np.intp)
 
 
-def residuals_of(panel: Panel, places: Places, expected: Floats) -> Residuals:
-    """Errors of what would have been expected, [series, origin, anchor]."""
+def residuals_of(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Residuals:
+    """Errors of what would have been expected, [series, origin, anchor].
+
+    `stretch` widens errors of a model that has seen what it is judged by: n / (n - p) for p numbers learned from n.
+    """
     target = np.minimum(places.ahead(), panel.length - 1)
     ahead = places.ahead() >= panel.length
-    known = np.where(ahead, np.nan, panel.values[:, target] - expected) * OPTIMISM
+    known = np.where(ahead, np.nan, panel.values[:, target] - expected) * stretch * OPTIMISM
     errors = resampled(known).astype(panel.values.dtype)
     return Residuals(places.anchors, errors, error_table(errors))
 
@@ -165,9 +200,12 @@ class Silent:
         return np.full((len(history), steps), np.nan)
 
 
-def fitted_residuals(name: str, panel: Panel, expects: Expects, seen: Residuals) -> Fitted:
-    """The fitted model; a series that it expects nothing of is held at the last value."""
-    return FittedRule(Judged(name), panel, LearnedResiduals(expects, seen))
+def fitted_residuals(
+    name: str, panel: Panel, expects: Expects, seen: Residuals, failures: Mapping[str, str] = MappingProxyType({})
+) -> Fitted:
+    """The fitted model; the series of `failures` expect nothing and are held at the last value with that reason."""
+    fitted = FittedRule(Judged(name), panel, LearnedResiduals(expects, seen))
+    return Reasoned(fitted, failures) if failures else fitted
 
 
 def too_short(name: str, panel: Panel) -> Fitted:
