@@ -65,7 +65,9 @@ def main() -> None:
 
 def forecast(stage: Stage, now: datetime) -> tuple[DemandWindow, ...]:
     outcome = stage.cycle.run(now)
-    return demand_samples(outcome.inventory.workloads, stage.cycle.history, stage.cycle.forecaster, now).windows
+    return demand_samples(
+        outcome.inventory.workloads, stage.cycle.history, stage.cycle.forecaster, stage.cycle.policies, now
+    ).windows
 
 
 class Actual:

@@ -16,6 +16,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -67,14 +68,17 @@ class Load(NamedTuple):
     identity: KeyPair
     user: str = ""
     connections: int = 64
+    post: Path | None = None
+    """A file that is posted, in place of a GET."""
 
     def ask(self, server: str, targets: list[str], *, rate: float, seconds: float, pid: int | None) -> dict[str, Any]:
-        urls = self.folder / "urls"
+        urls = self.folder / f"urls-{threading.get_ident()}"
         urls.write_text("\n".join(server + target for target in targets))
         command = [self.program, "ask", "-urls", urls, "-ca", self.ca]
         command += ["-cert", self.identity.certificate, "-key", self.identity.key]
         command += ["-rate", str(rate), "-seconds", str(seconds), "-user", self.user]
         command += ["-connections", str(self.connections), "-server", str(pid or 0)]
+        command += ["-post", self.post] if self.post else []
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
         found: dict[str, Any] = json.loads(done.stdout)
         return found

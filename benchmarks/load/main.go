@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -28,6 +29,9 @@ type report struct {
 	Millis   map[string]float64 `json:"millis"`
 	Worst    stall              `json:"worst"`
 }
+
+// What is posted instead of a GET; nil: nothing is.
+var posted []byte
 
 type worker struct {
 	client *http.Client
@@ -58,10 +62,15 @@ func ask(arguments []string) {
 	rate := flags.Float64("rate", 0, "requests a second in all; 0: as many as go")
 	seconds := flags.Float64("seconds", 10, "how long")
 	server := flags.Int("server", 0, "process of the server, to say whose the worst stall was")
+	post := flags.String("post", "", "file with the JSON to post, instead of a GET")
 	_ = flags.Parse(arguments)
 
 	text, err := os.ReadFile(*urls)
 	must(err)
+	if *post != "" {
+		posted, err = os.ReadFile(*post)
+		must(err)
+	}
 	targets := strings.Fields(string(text))
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if *ca != "" {
@@ -129,9 +138,17 @@ func (w *worker) run(i, n int, targets []string, begin, end time.Time, rate floa
 }
 
 func (w *worker) once(url, user, token string) {
-	request, err := http.NewRequest(http.MethodGet, url, nil)
+	method, sent := http.MethodGet, io.Reader(nil)
+	if posted != nil {
+		method, sent = http.MethodPost, bytes.NewReader(posted)
+	}
+	request, err := http.NewRequest(method, url, sent)
 	must(err)
 	request.Header.Set("Accept", "application/vnd.kubernetes.protobuf, */*")
+	if posted != nil {
+		request.Header.Set("Accept", "application/json")
+		request.Header.Set("Content-Type", "application/json")
+	}
 	if user != "" {
 		request.Header.Set("X-Remote-User", user)
 		request.Header.Set("X-Remote-Group", "system:serviceaccounts")

@@ -82,6 +82,7 @@ def serving_options(
         service=secure.service,
         upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
         lease=lease,
+        certified_reviews=secure.certified_reviews,
     )
     return ServingOptions(
         stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),

@@ -90,7 +90,7 @@ def joint_advice(
     terms: ApplyTerms,
 ) -> list[JointAdvice]:
     """Return joint advice for each workload, in their order."""
-    demand = demand_samples(workloads, history, forecaster, now)
+    demand = demand_samples(workloads, history, forecaster, policies, now)
     known = JointInputs(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
     return [
         _joint_advice(one, said, row, known)

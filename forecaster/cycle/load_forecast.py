@@ -16,6 +16,7 @@ import numpy as np
 
 from forecaster.cycle.forecasts import usage_of
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
+from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES
 from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
@@ -25,7 +26,7 @@ from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -82,7 +83,8 @@ class PodLoads:
         self, signal: Signal, group: Sequence[tuple[Workload, SharedLoad]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
         context = DemandContext(signal, self._whole(PODS), {one.id: one for one, _ in group})
-        whole = replace(self._whole(signal), around=context)
+        zones = zones_of([one for one, _ in group], self.policies)
+        whole = replace(self._whole(signal), around=context, zones=zones)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [one.id for one, _ in group]
         said = further_peaks(self.forecaster, signal, whole, span, ids, self.now)
@@ -162,12 +164,17 @@ class DemandSamples:
     windows: tuple[DemandWindow, ...]
 
 
+def zones_of(workloads: Iterable[Workload], policies: Policies) -> Mapping[WorkloadId, str]:
+    """Time zones of the workloads that have another one than UTC."""
+    return zones_beside_utc((one.id, policies.of(one.id).time_zone) for one in workloads)
+
+
 def demand_samples(
-    workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, now: datetime
+    workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, policies: Policies, now: datetime
 ) -> DemandSamples:
     """Joint samples of the workloads with a forecast of CPU; memory that is not forecast stays as it is."""
     ids = [one.id for one in workloads]
-    usage = usage_of(history, (CPU, MEMORY), workloads, {})
+    usage = usage_of(history, (CPU, MEMORY), workloads, {}, zones_of(workloads, policies))
     peaks = {name: forecaster.peaks(name, seen, SPANS, now, wanted=ids) for name, seen in usage.items()}
     latest = {name: _latest(history, name, ids) for name in (CPU, MEMORY)}
     known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[CPU].values())]

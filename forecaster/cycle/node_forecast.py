@@ -59,7 +59,7 @@ def node_forecast(
     warm: timedelta = timedelta(minutes=30),
 ) -> NodeForecast:
     """What the pools will be asked for; `warm` is how far ahead capacity is to be kept. No nodes known: no pools."""
-    demand = demand_samples(workloads, history, forecaster, now)
+    demand = demand_samples(workloads, history, forecaster, policies, now)
     pools = pools_of(cluster.nodes or ())
     residents = cluster.lasting
     known_homes = homes_of(residents, pools)

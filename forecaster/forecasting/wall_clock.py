@@ -47,6 +47,12 @@ def by_wall_clock(
     return moved
 
 
+def series_by_clock(values: NDArray[np.floating], zone: str, end: datetime, step: timedelta) -> NDArray[np.floating]:
+    """Return one series [column], which ends at `end`, with older columns where the clock of a zone puts them."""
+    order = columns_by_clock(zone, end, step, len(values))
+    return values if order is None else np.where(order >= 0, values[np.maximum(order, 0)], np.nan)
+
+
 @lru_cache(maxsize=1024)
 def columns_by_clock(zone: str, end: datetime, step: timedelta, columns: int) -> NDArray[np.intp] | None:
     """[column] of which column each holds the demand, -1 for none; None where the clock did not change.

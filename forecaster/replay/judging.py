@@ -13,6 +13,7 @@ from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE
 from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.wall_clock import series_by_clock
 from forecaster.horizontal.gate import Evidence, judged, unjudged
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.standing import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT
@@ -122,9 +123,15 @@ def cases_of(workload: Workload, policy: Policy, past: PastDemand) -> list[Case]
             workload.id, signal, bins / pod, past.minutes(signal, workload.id) / pod, past.end(signal), span, horizontal
         )
         for signal, pod in full_pods(workload, horizontal).items()
-        if len(bins := past.bins(signal, workload.id))
+        if len(bins := _lived(past, signal, workload.id, policy.time_zone))
     ]
     return _too_short(found) or found
+
+
+def _lived(past: PastDemand, signal: Signal, id_: WorkloadId, zone: str) -> Floats:
+    """Demand by five minutes, its days by the clock of the users as its forecasts read them."""
+    lived = np.asarray(series_by_clock(past.bins(signal, id_), zone, past.end(signal), FIVE_MINUTES), np.float64)
+    return lived[np.isfinite(lived).argmax() :] if len(lived) else lived
 
 
 def _too_short(cases: Sequence[Case]) -> Unjudged | None:

@@ -60,6 +60,8 @@ OPEN_BESIDE = PROBE_PATHS | {"/metrics"}
 """What the plain port still answers where there is a secure one."""
 ELSEWHERE = failure(HTTPStatus.FORBIDDEN, "this is answered on the secure port only")
 
+UNCERTIFIED = failure(HTTPStatus.FORBIDDEN, "reviews of new pods are answered to the API server's certificate only")
+
 
 class FrontApplication:
     """One ASGI application for both listeners.
@@ -76,8 +78,10 @@ class FrontApplication:
         access_control: AccessControl | None = None,
         upstream: UpstreamAdapter | None = None,
         admission: NewPodAdmission | None = None,
+        *,
+        certified_reviews: bool = False,
     ) -> None:
-        self._admission = admission
+        self._admission, self._certified_reviews = admission, certified_reviews
         self._metrics_api = metrics_api
         self.pages = pages
         self._count = count
@@ -90,7 +94,10 @@ class FrontApplication:
             await self.pages(scope, receive, send)
             return
         if self._admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
-            reply = await self._admission.answered(scope["method"], await _body(receive))
+            proxy = self._access_control.front_proxy if self._access_control else None
+            shown = not self._certified_reviews or (proxy is not None and proxy.shown_by(scope["state"]["peer"]))
+            body = await _body(receive)
+            reply = await self._admission.answered(scope["method"], body) if shown else UNCERTIFIED
             await self._send("admission", reply, send)
             return
         refusal = None if self._access_control is None else await self._refusal(scope, self._access_control)
@@ -184,7 +191,8 @@ def create_app(
         return FrontApplication(metrics_api, pages, metrics.count)
     metrics.names_on_plain_port = False
     secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
-    return FrontApplication(metrics_api, pages, metrics.count, secured.access_control, secured.upstream, admission)
+    parts = secured.access_control, secured.upstream, admission
+    return FrontApplication(metrics_api, pages, metrics.count, *parts, certified_reviews=secured.certified_reviews)
 
 
 def _pages(

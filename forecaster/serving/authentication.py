@@ -46,9 +46,14 @@ class FrontProxy(NamedTuple):
     uid_headers: tuple[bytes, ...] = (b"x-remote-uid",)
     extra_prefixes: tuple[bytes, ...] = (b"x-remote-extra-",)
 
+    def shown_by(self, peer: Peer | None) -> bool:
+        """Whether the client showed the proxy's certificate, which is the API server's own."""
+        named = peer is not None and (not self.allowed_names or peer.common_name in self.allowed_names)
+        return named and bool(self.ca)
+
     def user(self, peer: Peer | None, headers: Headers) -> User | None:
         """The user that the proxy names; None where the peer is not the proxy."""
-        if peer is None or not self.ca or (self.allowed_names and peer.common_name not in self.allowed_names):
+        if not self.shown_by(peer):
             return None
         starts = self.user_headers + self.group_headers + self.uid_headers + self.extra_prefixes
         return _named(self, tuple(header for header in headers if header[0].startswith(starts)))

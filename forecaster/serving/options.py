@@ -86,6 +86,7 @@ class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     upstream: UpstreamOptions | None = None
     lease: str = ""
     """`namespace/name` of the Lease by which one replica writes; empty where nothing is written."""
+    certified_reviews: bool = False
 
 
 class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -62,6 +62,7 @@ class SecureListening:
         self._connections = _connections(options.upstream) if options.upstream else None
         self.upstream = self._stand_before(self._connections) if self._connections else None
         self.writing = Writing(self.api_server, options.lease, audit, now) if options.lease else None
+        self.certified_reviews = options.certified_reviews
         self._audit = audit
         self._trust = FrontProxyWatch(self.api_server, self._take_over)
 

@@ -50,6 +50,11 @@ class SecureSettings(Section):
         pattern=r"^$|^[^/]+/[^/]+$",
         description="NAMESPACE/NAME of our Service. With it, an API group that another one serves is noticed and told.",
     )
+    certified_reviews: bool = Field(
+        default=False,
+        description="Whether /admit/pods answers only the certificate that the API server shows as the front proxy. "
+        "The API server has to be told to show it to webhooks: docs/vertical.md.",
+    )
     upstream: UpstreamSettings = UpstreamSettings()
 
     @model_validator(mode="after")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.support.control_plane.plane import ControlPlane
 
 BOUNDS = {"min_replicas": 1, "max_replicas": 20}
+MEASURED = 4
+"""What the measured demand of every decision here asks for."""
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +164,40 @@ def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(
     assert leader.cycle(web, 6)["scale"].states["owned"] == 1
     assert replicas(plane.api, "web", web).wanted == 2
     plane.api.merge("Deployment", "web", {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": None}}}, web)
+
+
+def applied_by(plane: ControlPlane, namespace: str, manager: str, count: int) -> None:
+    """The manifest again, with its count, by server-side apply of a field manager."""
+    given = yaml.safe_dump(deployment("web", count))
+    command = ["apply", "--server-side", "--force-conflicts", f"--field-manager={manager}"]
+    plane.kubectl(*command, f"--namespace={namespace}", "-f-", given=given)
+
+
+@pytest.mark.parametrize("manager", ["helm", "kubectl", "kubectl-client-side-apply"])
+def test_a_deploy_that_states_a_count_leaves_nothing_short_for_longer_than_two_cycles(
+    plane: ControlPlane, leader: ActingReplica, web: str, manager: str
+) -> None:
+    """`helm upgrade` with `replicas: 2` while measured demand needs 4: its count is kept as the owner's."""
+    leader.cycle(web, 6)
+    applied_by(plane, web, manager, 2)
+    leader.cycle(web, 6)
+    wait_until(
+        lambda: leader.cycle(web, 6) is not None and replicas(plane.api, "web", web).wanted == MEASURED,
+        what="what measured demand needs",
+    )
+    assert plane.api.read("Deployment", "web", web)["metadata"]["labels"][BEFORE] == "2"
+
+
+@pytest.mark.parametrize("manager", ["argocd-controller", "argocd-application-controller", "kustomize-controller"])
+def test_what_a_gitops_tool_states_the_count_of_is_refused_at_the_door(
+    plane: ControlPlane, leader: ActingReplica, web: str, manager: str
+) -> None:
+    applied_by(plane, web, manager, 2)
+    found = leader.cycle(web, 6)["scale"]
+    assert (found.writes, found.states["owned"]) == ({}, 1)
+    code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
+    assert (code, f"writes its count (field manager {manager})" in why) == ("owned", True)
+    assert replicas(plane.api, "web", web).wanted == 2
 
 
 def test_an_hpa_that_comes_takes_the_count_over(plane: ControlPlane, leader: ActingReplica, web: str) -> None:

@@ -105,13 +105,15 @@ class Hands:
     """What is recommended; None: not known, 0: what this mode is for."""
     paused: bool = False
     written: list[Document] = field(default_factory=list)
+    seconds: Callable[[], float] = lambda: 0.0
+    """Clock for durations."""
     live: LiveCluster | None = None
     """What is watched; None: everything is as it is now."""
 
     def __post_init__(self) -> None:
         none = Neighbours()
         self.policies = Policies(Policy.model_validate(POLICIES[self.mode if self.acts else "observe"]))
-        queue = WriteQueue(self.mode, Fence(paused=self.paused), ActingSettings(), Log(self), seconds=lambda: 0.0)
+        queue = WriteQueue(self.mode, Fence(paused=self.paused), ActingSettings(), Log(self), seconds=self.seconds)
         client = self.server.client()
         hpas = Autoscalers(client, watched=lambda: watched_autoscalers(self.live))
         if self.mode == "floor":

@@ -28,19 +28,22 @@ SERVICE = "forecaster.autoscaling.svc"
 class SecureServing:
     """A running process and the authorities around it."""
 
-    def __init__(self, folder: Path, table: Path) -> None:
+    def __init__(self, folder: Path, table: Path, new_pods: str = "", *, certified_reviews: bool = False) -> None:
         self.reviews = ReviewServer(folder / "cluster")
         self.issuer = Authority(folder, "serving-ca")
         self.certificate = self.issuer.issue("serving", SERVICE, "localhost", "127.0.0.1")
         self.proxy = self.reviews.front_proxy.issue("proxy", common_name="front-proxy-client")
         secure = SecureOptions(
-            str(self.certificate.certificate), str(self.certificate.key), str(self.reviews.kubeconfig)
+            str(self.certificate.certificate),
+            str(self.certificate.key),
+            str(self.reviews.kubeconfig),
+            certified_reviews=certified_reviews,
         )
         self.process = ServingProcess(
             table,
             Address("127.0.0.1", 0),
             secure_address=Address("127.0.0.1", 0),
-            options=ServingOptions(secure=secure),
+            options=ServingOptions(secure=secure, new_pods=new_pods),
         )
 
     def __enter__(self) -> Self:

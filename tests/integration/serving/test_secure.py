@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from forecaster.publish.new_pods import new_pods_path
 from forecaster.serving.authentication import CONFIG_MAP
+from tests.support.admitting import web
 from tests.support.control_plane.authority import Authority
 from tests.support.published import publisher
 from tests.support.recommendations import recommendation
@@ -288,3 +290,45 @@ def _passes(serving: SecureServing, identity: KeyPair) -> bool:
 
 def shown(serving: SecureServing) -> str:
     return ssl.get_server_certificate(("127.0.0.1", serving.port))
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServing]:
+    """Reviews of new pods are answered to the API server's certificate alone."""
+    folder = tmp_path_factory.mktemp("certified")
+    now = datetime.now(UTC)
+    publisher(folder / "table").publish(now, [recommendation(at=now)])
+    path = str(new_pods_path(folder / "table"))
+    with SecureServing(folder, folder / "table", path, certified_reviews=True) as running:
+        yield running
+
+
+class TestReviewsOfNewPods:
+    """`serving.secure.certified_reviews`: the API server shows webhooks the certificate of the front proxy."""
+
+    def reviewed(self, serving: SecureServing, identity: KeyPair | None) -> httpx.Response:
+        request = {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": web()}
+        with serving.client(identity) as client:
+            return client.post("/admit/pods", json={"request": request})
+
+    def test_the_api_servers_certificate_is_answered(self, certified: SecureServing) -> None:
+        answer = self.reviewed(certified, certified.proxy)
+        assert (answer.status_code, answer.json()["response"]["allowed"]) == (200, True)
+
+    def test_a_client_without_one_or_with_another_name_is_not(self, certified: SecureServing) -> None:
+        another = certified.reviews.front_proxy.issue("another", common_name="another-client")
+        for identity in (None, another):
+            answer = self.reviewed(certified, identity)
+            assert answer.status_code == 403
+            assert "API server's certificate only" in answer.json()["message"]
+
+    def test_one_of_another_authority_is_not_let_in(self, certified: SecureServing, tmp_path: Path) -> None:
+        forged = Authority(tmp_path, "forged").issue("proxy", common_name="front-proxy-client")
+        with pytest.raises(httpx.TransportError):
+            self.reviewed(certified, forged)
+
+    def test_without_the_setting_any_client_is(self, tmp_path: Path) -> None:
+        now = datetime.now(UTC)
+        publisher(tmp_path / "table").publish(now, [recommendation(at=now)])
+        with SecureServing(tmp_path, tmp_path / "table", str(new_pods_path(tmp_path / "table"))) as serving:
+            assert self.reviewed(serving, None).status_code == 200

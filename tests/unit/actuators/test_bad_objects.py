@@ -3,73 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.kube.client import UnreachableError
+from tests.support.bad_objects import BAD
 from tests.support.fake_api_server import FakeApiServer
 from tests.support.hands import MODES, STATED, WISHED, Hands, object_of, path_of, released_objects_of, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from forecaster.kube.connections import RawRequest
-    from tests.support.fake_api_server import Document
+    from tests.support.bad_objects import Bad
 
 GOOD = ("alpha", "middle", "zulu")
 """Namespaces before, between and after those of the bad ones."""
-FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":2000000000,"why":"x"}'
-
-
-class Bad(NamedTuple):
-    """How an object is bad: what its writes are answered, or what it says."""
-
-    answer: int | Exception | None = None
-    spoil: Callable[[Document, str], None] = lambda _, __: None
-
-
-def hostile(one: Document, _mode: str) -> None:
-    marks = {
-        "watched": FOREVER,
-        "min-replicas-before": "9" * 400,
-        "replicas-before": "-1",
-        "floor-expires": "9999-12-31T23:59:59-23:59",
-        "size-before": "[" * 5000,
-        "floor-backed-off-until": "0001-01-01T00:00:00+23:59",
-        "mode": "scale\x00",
-    }
-    meta = one["metadata"]
-    meta["annotations"] = {f"forecaster.dev/{name}": text for name, text in marks.items()}
-    meta["labels"] = {"forecaster.dev/floor": "x", "forecaster.dev/scale": "x", "forecaster.dev/resize": "watched"}
-
-
-def enormous(one: Document, mode: str) -> None:
-    one["metadata"]["annotations"] = {"forecaster.dev/watched": "x" * 250_000, "note": "y" * 250_000}
-    if mode == "floor":
-        one["spec"] |= {"minReplicas": 2_000_000_000, "maxReplicas": 2_147_483_647}
-        one["status"]["currentReplicas"] = 2_000_000_000
-    elif mode == "scale":
-        one["spec"]["replicas"] = one["status"]["replicas"] = 2_000_000_000
-
-
-def owned(one: Document, _mode: str) -> None:
-    one["metadata"]["ownerReferences"] = [{"kind": "Shop", "name": "web", "controller": True}]
-
-
-BAD = {
-    "slow": Bad(UnreachableError("no answer within 2 s")),
-    "forbidden": Bad(403),
-    "deleted meanwhile": Bad(404),
-    "always changing": Bad(409),
-    "invalid": Bad(422),
-    "busy": Bad(429),
-    "its webhook fails": Bad(500),
-    "an error of ours": Bad(ValueError("unexpected")),
-    "hostile": Bad(spoil=hostile),
-    "enormous": Bad(spoil=enormous),
-    "owned by another": Bad(spoil=owned),
-}
 
 
 class Cluster:

@@ -12,19 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.cycle.load_forecast import PodLoads
 from forecaster.demand.fresh import FreshHistory
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.clock import clock_changes, time_by_clock
 from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.wall_clock import by_wall_clock, columns_by_clock
-from tests.support.builders import minutes
+from forecaster.replay.judging import PastDemand, cases_of
+from tests.support.builders import CPU_HALF, hpa, minutes, workload
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from forecaster.domain.signal import Signal
 
 WEB = workload_id("web")
 DAY, COLUMNS = timedelta(days=1), 21 * 288
@@ -87,6 +93,48 @@ def test_yesterday_is_the_day_before_by_the_clock(zone: str, monday: datetime) -
     begin = now + minutes(10)
     assert DayAgo(seen.weeks, seen.zones).peak(WEB, begin, begin + minutes(9)) == pytest.approx(10, rel=0.05)
     assert DayAgo(seen.weeks, seen.zones).peak(WEB, now - minutes(9), now) == pytest.approx(1, rel=0.05)
+
+
+class Weeks:
+    """The weeks of one load, and no minutes."""
+
+    def __init__(self, zone: str, now: datetime) -> None:
+        self.weeks = history(zone, now, stated=False).weeks
+
+    def window(self, _signal: Signal, step: timedelta) -> Window:
+        if step == FIVE_MINUTES:
+            return self.weeks
+        return Window((WEB,), self.weeks.end, step, np.full((1, 1), np.nan, np.float32))
+
+
+@each_change
+def test_a_gate_judges_days_by_the_clock_of_their_users(zone: str, monday: datetime) -> None:
+    """Every day of the evidence steps up at the same place, those before the change, too."""
+    past = PastDemand(Weeks(zone, at_ten_to_eight(zone, monday)))
+    found = {}
+    for stated in (zone, "UTC"):
+        policy = Policy.model_validate({"time_zone": stated})
+        cases = cases_of(workload("web", autoscaler=hpa(CPU_HALF)), policy, past)
+        assert isinstance(cases, list)
+        bins = cases[0].bins
+        steps = (len(bins) - np.flatnonzero((bins[1:] > bins.mean()) & (bins[:-1] < bins.mean()))) % 288
+        found[stated] = len(np.unique(steps))
+    assert found == {zone: 1, "UTC": 2}
+
+
+@pytest.mark.parametrize(("zone", "monday"), [CHANGES[name] for name in CHANGES if "spring" in name])
+def test_a_pods_coming_load_is_expected_by_the_clock_of_its_users(zone: str, monday: datetime) -> None:
+    """The step of 08:00 lies within the quarter of an hour after 07:50 of the Sunday."""
+    now = at_ten_to_eight(zone, monday - DAY)
+    alone = workload("web", autoscaler=None, replicas=2)
+    peaks = {}
+    for stated in (True, False):
+        forecaster = Forecaster("seasonal-naive-day")
+        forecaster.peaks(CPU, history(zone, now, stated=stated), [SPAN], now)
+        policy = Policy.model_validate({"time_zone": zone if stated else "UTC", "vertical": {"horizon": "15m"}})
+        loads = PodLoads(Weeks(zone, now), forecaster, Policies(policy), now)
+        peaks[stated] = loads.of([alone], policy.vertical)[alone.id]
+    assert peaks[True].ratio > peaks[False].ratio
 
 
 def columns(zone: str, end: datetime, count: int) -> NDArray[np.intp]:

@@ -1,0 +1,295 @@
+"""One of 50 tenants does its worst: `python -m benchmarks.noisy_neighbour [--record]`.
+
+As much as the bounds of an owner allow, against the same fleet without it: CPU of a cycle, minutes until the others
+have their floors, how long the HPAs' metrics take, and the webhook under a rollout of 1,000 pods beside all that. Times
+of answers are those of this machine and of what else it does, which is told; clients are open-loop (benchmarks/load,
+which needs Go). `--record` writes a dated page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from benchmarks.cycle import build, run
+from benchmarks.fleet import NOON, Fleet, FleetSource
+from benchmarks.record import record
+from benchmarks.serving import recommendation
+from benchmarks.serving_load import Load, built, targets_of
+from forecaster.actuators.resize.initial import MAX_CONTAINERS
+from forecaster.config.settings import parse
+from forecaster.domain.event import MAX_EVENTS
+from forecaster.domain.layers import NOTHING_STATED
+from forecaster.domain.window import MINUTE
+from forecaster.kube.client import UnreachableError
+from forecaster.kube.lease import REQUEST_SECONDS
+from forecaster.publish.new_pods import NewPods, NewPodSize, new_pods_path, write_new_pods
+from forecaster.resources.annotations import NAMES_MAX, VALUE_MAX
+from forecaster.resources.objects import CustomResource, autoscaler_of_resource
+from forecaster.resources.stated import AnnotatedObject, cluster_policies
+from tests.support.admitting import web
+from tests.support.bad_objects import hostile
+from tests.support.fake_api_server import FakeApiServer
+from tests.support.hands import STATED, WISHED, Hands, object_of, path_of, value_of
+from tests.support.published import publisher
+from tests.support.secure_serving import HPA, SecureServing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.domain.layers import ClusterPolicies
+    from forecaster.domain.workload import Workload
+    from forecaster.kube.connections import RawRequest
+
+TENANTS, EACH = 50, 10
+OBJECTS = 300
+"""PredictiveAutoscalers of the noisy tenant, all of them written anew each minute."""
+STEADY = 10
+WRITE_SECONDS = 0.02
+"""What a write of an API server at peace takes."""
+PACE, PODS, PODS_PACE, SECONDS = 200, 1_000, 100, 10
+
+
+@dataclass(frozen=True)
+class Tenants(Fleet):
+    """The same workloads, ten in each of 50 namespaces."""
+
+    @cached_property
+    def workloads(self) -> tuple[Workload, ...]:
+        named = (
+            replace(one, id=one.id._replace(namespace=tenant(number % TENANTS)))
+            for number, one in enumerate(super().workloads)
+        )
+        return tuple(sorted(named, key=lambda one: one.id))
+
+
+def tenant(number: int) -> str:
+    return f"tenant-{number:02}"
+
+
+NOISY = tenant(0)
+
+
+def worst(fleet: Fleet, minute: int) -> ClusterPolicies:
+    """What the noisy tenant states in a minute: every number and text another one than in the minute before."""
+    own = [one.id for one in fleet.workloads if one.id.namespace == NOISY]
+    resources = [
+        _resource(own[number].name if number < len(own) else f"gone-{number}", minute + number)
+        for number in range(OBJECTS)
+    ]
+    noise = {f"forecaster.dev/x{number}-{minute}": "x" * VALUE_MAX for number in range(NAMES_MAX)}
+    noted = [
+        AnnotatedObject(f"Deployment {id_}", id_, {**noise, "forecaster.dev/quantile": f"0.9{minute % 10}"})
+        for id_ in own
+    ]
+    return cluster_policies(autoscalers=resources, workloads=noted)
+
+
+def _resource(name: str, turn: int) -> Any:
+    events = [
+        {
+            "name": f"e{turn}-{number}",
+            "replicas": 3,
+            "cron": f"{(turn + number) % 60} {number % 24} * * *",
+            "duration": "1h",
+        }
+        for number in range(MAX_EVENTS)
+    ]
+    horizontal = {"leadTime": f"{60 + turn % 600}s", "window": f"{61 + turn % 500}s", "events": events}
+    meta = {"name": name, "namespace": NOISY, "uid": name, "resourceVersion": str(turn)}
+    spec = {"scaleTargetRef": {"name": name}, "mode": "publish", "horizontal": horizontal}
+    return autoscaler_of_resource(
+        msgspec.json.decode(msgspec.json.encode({"metadata": meta, "spec": spec}), type=CustomResource)
+    )
+
+
+def cycle_cpu(*, noisy: bool) -> float:
+    """Median CPU seconds of a cycle of the whole fleet, policies included."""
+    fleet = Tenants(TENANTS * EACH)
+    settings = parse({"prometheus": {"url": "http://127.0.0.1:9"}, "policy": {"mode": "publish"}}, "benchmark")
+    with ExitStack() as parts:
+        folder = Path(parts.enter_context(tempfile.TemporaryDirectory()))
+        cycle, _ = build(settings, FleetSource(fleet), parts, folder)
+        begin = len(run(cycle, 1, None, hurried=True))
+        seconds = []
+        for minute in range(begin, begin + STEADY):
+            began = time.process_time()
+            cycle.policies.take_over(worst(fleet, minute) if noisy else NOTHING_STATED)
+            cycle.run(NOON + minute * MINUTE)
+            seconds.append(time.process_time() - began)
+    return statistics.median(seconds)
+
+
+@dataclass
+class Trouble:
+    """An API server whose writes take their time, and in the namespace of the noisy tenant for ever."""
+
+    noisy: bool
+    now: float = 0.0
+
+    def seconds(self) -> float:
+        return self.now
+
+    def answer(self, request: RawRequest) -> Exception | None:
+        hangs = self.noisy and request.method == "PATCH" and f"/namespaces/{NOISY}/" in request.target
+        self.now += REQUEST_SECONDS if hangs else WRITE_SECONDS
+        return UnreachableError(f"no answer within {REQUEST_SECONDS:g} s") if hangs else None
+
+
+def minutes_to_floors(*, noisy: bool) -> list[int]:
+    """Cycles until each HPA of the other tenants has its floor."""
+    server, trouble = FakeApiServer(), Trouble(noisy)
+    spaces = [(tenant(number), f"web-{place}") for number in range(TENANTS) for place in range(EACH)]
+    for namespace, name in spaces:
+        one = object_of("floor", name)
+        if noisy and namespace == NOISY:
+            hostile(one, "floor") if name == "web-0" else None
+        server.add(path_of("floor", namespace, name), one)
+    server.fault = trouble.answer
+    hands = Hands(server, "floor", seconds=trouble.seconds)
+    waiting, found = {one for one in spaces if one[0] != NOISY}, list[int]()
+    for minute in range(1, 61):
+        hands.cycle()
+        done = {one for one in waiting if value_of(server.objects[path_of("floor", *one)]) == WISHED["floor"]}
+        found += [minute] * len(done)
+        waiting -= done
+        if not waiting:
+            return found
+    raise SystemExit(f"{len(waiting)} HPAs have no floor after an hour; theirs is still {STATED['floor']}")
+
+
+class Answers:
+    """The serving process as it is composed, with sizes of new pods, and clients with an open loop."""
+
+    def __init__(self, folder: Path, parts: ExitStack) -> None:
+        now, table = datetime.now(UTC), folder / "table"
+        publisher(table).publish(now, [recommendation(number) for number in range(TENANTS * EACH)])
+        block = {"requests": {"cpu": "300m", "memory": "128Mi"}, "limits": {}}
+        sizes = {"shop": {"Deployment": {"web": NewPodSize({"app": block}, PODS, "sized")}}}
+        write_new_pods(new_pods_path(table), NewPods(now, 3600.0, "1.36", sizes))
+        self.serving = parts.enter_context(SecureServing(folder, table, str(new_pods_path(table))))
+        ca, proxy = self.serving.issuer.certificate, self.serving.proxy
+        self.metrics = Load(built(folder), folder, ca, proxy, HPA["X-Remote-User"])
+        self.server = f"https://localhost:{self.serving.port}"
+        self.pods = self.metrics._replace(post=_review(folder / "pod", web()), user="")
+        large = web()
+        large["spec"]["containers"] = [
+            {**large["spec"]["containers"][0], "name": f"c{n}"} for n in range(MAX_CONTAINERS)
+        ]
+        self.flood = self.metrics._replace(post=_review(folder / "large", large), user="", connections=16)
+
+    def asked(self, seconds: float = SECONDS) -> dict[str, Any]:
+        """What HPAs wait for."""
+        targets = targets_of(TENANTS * EACH)
+        return self.metrics.ask(self.server, targets, rate=PACE, seconds=seconds, pid=self.serving.process.pid)
+
+    def rolled_out(self) -> dict[str, Any]:
+        """What the API server waits for in a rollout."""
+        targets, seconds = ["/admit/pods"], PODS / PODS_PACE
+        return self.pods.ask(self.server, targets, rate=PODS_PACE, seconds=seconds, pid=self.serving.process.pid)
+
+    def flooded(self) -> dict[str, Any]:
+        """Dry runs of the largest pods that are read, as many as go."""
+        return self.flood.ask(self.server, ["/admit/pods"], rate=0, seconds=SECONDS + 1, pid=self.serving.process.pid)
+
+
+def _review(path: Path, pod: Any) -> Path:
+    request = {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, "dryRun": True}
+    path.write_text(json.dumps({"request": request}))
+    return path
+
+
+def answers() -> list[str]:
+    """Rows about the answers of the serving process."""
+    with ExitStack() as parts, ThreadPoolExecutor(2) as beside:
+        found = Answers(Path(parts.enter_context(tempfile.TemporaryDirectory())), parts)
+        found.asked(2)
+        quiet = found.asked()
+        flood = beside.submit(found.flooded)
+        noisy = found.asked()
+        flood.result()
+        alone = found.rolled_out()
+        rollout = beside.submit(found.rolled_out)
+        during = found.asked()
+        return [
+            *(
+                _row(f"metrics of HPAs at {PACE}/s, {name}, ms", quiet["millis"][key], noisy["millis"][key])
+                for name, key in WAITS
+            ),
+            _told(f"webhook, {PODS:,} pods at {PODS_PACE}/s alone, p50 and p99, ms", *_waits(alone)),
+            _told("webhook beside the metrics, p50 and p99, ms", *_waits(rollout.result())),
+            *(
+                _row(f"metrics during that rollout, {name}, ms", quiet["millis"][key], during["millis"][key])
+                for name, key in WAITS
+            ),
+            _told("errors of metrics alone, beside the flood, during the rollout", *_errors(quiet, noisy, during)),
+            _told("errors of the webhook alone, beside the metrics", *_errors(alone, rollout.result())),
+        ]
+
+
+def _told(what: str, *figures: object) -> str:
+    return f"| {what} | | {' / '.join(map(str, figures))} | |"
+
+
+def _waits(found: dict[str, Any]) -> list[str]:
+    return [f"{found['millis'][key]:.1f}" for key in ("p50", "p99")]
+
+
+def _errors(*found: dict[str, Any]) -> list[int]:
+    return [one["errors"] for one in found]
+
+
+WAITS = (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"))
+
+
+def _row(what: str, without: float, with_it: float) -> str:
+    return f"| {what} | {without:.2f} | {with_it:.2f} | {with_it / without:.2f} |"
+
+
+def rows() -> Sequence[str]:
+    """Each figure without and with the noisy tenant, and their ratio."""
+    cpu = [cycle_cpu(noisy=noisy) for noisy in (False, True)]
+    floors = [minutes_to_floors(noisy=noisy) for noisy in (False, True)]
+    return [
+        _row(f"cycle over {TENANTS * EACH} workloads, CPU s (median of {STEADY})", *cpu),
+        _row("minutes to the others' floors, mean", *map(statistics.mean, floors)),
+        _row("minutes to the others' floors, the last", *map(max, floors)),
+        *answers(),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    before = os.getloadavg()[0]
+    head = ["| | without | with the noisy tenant | ratio |", "| --- | ---: | ---: | ---: |"]
+    table = "\n".join([*head, *rows()])
+    load = f"Load of the machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, on {os.cpu_count()} cores."
+    print(f"{table}\n\n{load}")
+    if options.record:
+        print(
+            record(
+                "strangers",
+                "Strangers: a noisy neighbour",
+                "python -m benchmarks.noisy_neighbour --record",
+                f"{table}\n\n{load}",
+            )
+        )
+
+
+if __name__ == "__main__":
+    main()

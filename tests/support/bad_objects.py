@@ -1,0 +1,76 @@
+"""Objects of bad owners, as one table: what their writes are answered, or what stands in them.
+
+The API server in memory and the real control plane are driven by it alike.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from forecaster.kube.client import UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.fake_api_server import Document
+
+FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":2000000000,"why":"x"}'
+SLOW = UnreachableError("no answer within 2 s")
+
+
+class Bad(NamedTuple):
+    """How an object is bad."""
+
+    answer: int | Exception | None = None
+    """What requests about it are answered; None: as usual."""
+    spoil: Callable[[Document, str], None] = lambda _, __: None
+    """Changes the object that its owner applied, in a mode; "" on a real control plane."""
+    in_memory: bool = False
+    """Whether it can only be told in memory."""
+
+
+def hostile(one: Document, _mode: str) -> None:
+    """Marks of ours that say what none of ours ever would."""
+    marks = {
+        "watched": FOREVER,
+        "min-replicas-before": "9" * 400,
+        "replicas-before": "-1",
+        "floor-expires": "9999-12-31T23:59:59-23:59",
+        "size-before": "[" * 5000,
+        "floor-backed-off-until": "0001-01-01T00:00:00+23:59",
+        "mode": "scale\x00",
+    }
+    meta = one["metadata"]
+    meta["annotations"] = {f"forecaster.dev/{name}": text for name, text in marks.items()}
+    meta["labels"] = {"forecaster.dev/floor": "x", "forecaster.dev/scale": "x", "forecaster.dev/resize": "watched"}
+
+
+def enormous(one: Document, mode: str) -> None:
+    """As many annotations as there may be; where no controller would make the pods, two billion of them, too."""
+    one["metadata"]["annotations"] = {"forecaster.dev/watched": "x" * 125_000, "note": "y" * 125_000}
+    if mode == "floor":
+        one["spec"] |= {"minReplicas": 2_000_000_000, "maxReplicas": 2_147_483_647}
+        one["status"]["currentReplicas"] = 2_000_000_000
+    elif mode == "scale":
+        one["spec"]["replicas"] = one["status"]["replicas"] = 2_000_000_000
+
+
+def owned(one: Document, _mode: str) -> None:
+    """Another object controls it."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "shop", "controller": True}
+    one["metadata"]["ownerReferences"] = [owner]
+
+
+BAD = {
+    "slow": Bad(SLOW),
+    "forbidden": Bad(403),
+    "deleted meanwhile": Bad(404),
+    "always changing": Bad(409),
+    "invalid": Bad(422),
+    "busy": Bad(429),
+    "its webhook fails": Bad(500),
+    "an error of ours": Bad(ValueError("unexpected"), in_memory=True),
+    "hostile": Bad(spoil=hostile),
+    "enormous": Bad(spoil=enormous),
+    "owned by another": Bad(spoil=owned),
+}
