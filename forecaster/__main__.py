@@ -18,7 +18,8 @@ def main() -> None:
     tolerant_streams()
     plugin = sys.argv[0].endswith("kubectl-forecaster")
     try:
-        run_and_flush(lambda: app(prog_name="kubectl forecaster" if plugin else "forecaster"))
+        name = "kubectl forecaster" if plugin else "forecaster"
+        run_and_flush(lambda: app(prog_name=name, complete_var="_FORECASTER_COMPLETE"))
     except ForecasterError as error:
         tell(f"forecaster: {error}")
         if isinstance(error, SourceUnavailable):

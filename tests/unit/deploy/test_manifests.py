@@ -245,6 +245,13 @@ class TestImage:
         image, tested = (self.versions(name) for name in ("deploy/image/requirements.lock", "requirements-dev.lock"))
         assert {name: version for name, version in image.items() if tested.get(name) != version} == {}
 
+    def test_the_icon_of_the_chart_is_where_the_documents_are_published(self) -> None:
+        chart = yaml.safe_load((DEPLOY / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
+        folder, _, name = chart["icon"].rpartition("/")
+        assert folder == "https://forecaster.dev/docs"
+        assert f"cp docs/pictures/{name} " in (self.ROOT / ".ci" / "site").read_text(encoding="utf-8")
+        assert (self.ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8").startswith("<svg ")
+
     def versions(self, lock: str) -> dict[str, str]:
         text = (self.ROOT / lock).read_text(encoding="utf-8")
         return dict(re.findall(r"^([a-z0-9-]+)(?:\[[^\]]*\])?==([^ ;]+)", text, re.MULTILINE))
