@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MADE = "# Made by `python -m deploy.generate` of forecaster/kube/rights.py; change it there."
-IN_THE_BASE = ("observe", "publish")
+IN_THE_BASE = ("observe", "publish", "state")
 CORE = '""'
 GROUP = "rbac.authorization.k8s.io"
 

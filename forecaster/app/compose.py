@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.sources.request_origins import Origins
+    from forecaster.store.signing import StateKeys
 
 SCORES_AT_ONCE = 1_000_000
 JUDGED_AT_ONCE = 100
@@ -173,15 +174,15 @@ def nothing_observed(settings: Settings) -> Observed:
     return Observed(LeadTimes(settings.cycle.interval), ForecastGates(model=settings.forecast.model))
 
 
-def observed_file(settings: Settings, observed: Observed) -> ObservedFile[Observed]:
+def observed_file(settings: Settings, observed: Observed, keys: StateKeys | None = None) -> ObservedFile[Observed]:
     """Return the file of what was observed, in the state directory."""
-    return ObservedFile(settings.state.directory / "observed.json", observed)
+    return ObservedFile(settings.state.directory / "observed.json", observed, keys)
 
 
-def origins_file(settings: Settings, source: Source) -> ObservedFile[Origins] | None:
+def origins_file(settings: Settings, source: Source, keys: StateKeys | None = None) -> ObservedFile[Origins] | None:
     """Return the file with the source of each workload's request rate; None where sources are not distinguished."""
     origins = origins_of(source)
-    return None if origins is None else ObservedFile(origins_path(settings), origins)
+    return None if origins is None else ObservedFile(origins_path(settings), origins, keys)
 
 
 def origins_path(settings: Settings) -> Path:
@@ -240,8 +241,8 @@ def service_source(
     return watched_source(settings, source, table, log, parts, clock)
 
 
-def vpa_client(settings: Settings) -> ApiClient | None:
-    """What lists VPAs; None where the API server is not to be asked."""
+def asked_client(settings: Settings) -> ApiClient | None:
+    """Return a client of the cluster that is observed; None where its API server is not to be asked."""
     kubeconfig = watched_kubeconfig(settings)
     if settings.kubernetes.live == "off" or not (kubeconfig or is_pod()):
         return None

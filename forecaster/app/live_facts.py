@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from forecaster.app.clock import current
-from forecaster.app.compose import ServiceFacts, vpa_client, wants_live, watched_kubeconfig
+from forecaster.app.compose import ServiceFacts, asked_client, wants_live, watched_kubeconfig
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
@@ -211,7 +211,7 @@ def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple
     Of an instant that is past, and where the API server is not to be asked, there is nothing.
     """
     past = current().timestamp() - at.timestamp() > PAST_SECONDS
-    client = None if past else vpa_client(settings)
+    client = None if past else asked_client(settings)
     if client is None:
         return {}, ""
     try:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from forecaster.app.compose import nothing_observed, observed_file, origins_path
+from forecaster.app.compose import nothing_observed, observed_file
 from forecaster.app.service import Persistence
-from forecaster.app.sharding.learned import LearnedShards, joined, newest
-from forecaster.errors import StoreError
+from forecaster.errors import ForecasterError, StoreError
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
+from forecaster.kube.lease import REQUEST_SECONDS
 from forecaster.publish.decision_history import (
     CHANGES_KEPT,
     HALF_LIFE,
@@ -22,26 +21,31 @@ from forecaster.publish.decision_history import (
     PastScores,
     ScoreSums,
 )
-from forecaster.sources.request_origins import Origins
 from forecaster.store.history import HistoryStore
-from forecaster.store.shards import ShardState, ShardStates
+from forecaster.store.signing import StateKeys, keep_keys, keys_of_directory, new_key, read_key_file
 from forecaster.store.snapshot import Snapshots
-from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import ExitStack
     from pathlib import Path
 
     from forecaster.app import telemetry
     from forecaster.app.service import Persistable
+    from forecaster.app.sharding.learned import LearnedShards
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.store.ledger import SqlLedger
     from forecaster.store.past import FadedScores, PastDecision
+    from forecaster.store.state import ObservedFile
+    from forecaster.store.state_secret import StateSecret
 
 OBSERVED_EVERY = timedelta(minutes=5)
 """Time between two writes of the observed state; a kill loses no more. 15 ms of CPU at 10,000 rows."""
+DIVIDED = "divided"
+"""Mark in the state directory of a fleet in shards. Without it nobody asks the database what shards have learned."""
 SIZES_BETWEEN = 2
 """The ledger has changes of sizes, too: so many rows are read for each change of the count. At a start with 10,000
 workloads sixteen rows each take a second and a half."""
@@ -78,58 +82,91 @@ class KeptState(NamedTuple):
     shards: LearnedShards | None = None
     """What was learned in shards, of a fleet that is divided; `history` and `observed` are with them then."""
 
-    def follow(self, file: ObservedFile[Any] | None, log: telemetry.Log, every: timedelta = timedelta(0)) -> None:
+    def follow(self, file: ObservedFile[Any] | None, news: StateNews, every: timedelta = timedelta(0)) -> None:
         """Go on with what is kept in one more file, as far as there is one; by default a change is written at once."""
         if file is not None:
-            restore(file, log)
+            restore(file, news)
             self.files.append(Persistence(OnChange(file), every))
 
 
-def restored(settings: Settings, directory: Path, address: str, now: datetime, log: telemetry.Log) -> KeptState:
+class StateNews(NamedTuple):
+    """Tells what became of stored state: in the log, and as a metric where it was refused."""
+
+    log: telemetry.Log
+    mark: Callable[[str], None]
+    """Hears which part of the state was refused."""
+
+    def refused(self, part: str, why: str) -> None:
+        """A part of the state is not taken over, so it is not known."""
+        self.log.warning("state_refused", part=part, error=why)
+        self.mark(part)
+
+
+def state_secret(settings: Settings, parts: ExitStack, news: StateNews) -> StateSecret | None:
+    """Return the Secret with what a new pod needs; None where the settings name none, or no API server is known."""
+    if not settings.state.secret:
+        return None
+    try:
+        client = ApiClient(client_config_source(settings.acting.kubeconfig), timeout=REQUEST_SECONDS).configured()
+    except ForecasterError as error:
+        news.log.warning("state_secret_not_read", error=str(error))
+        return None
+    from forecaster.store.state_secret import StateSecret  # noqa: PLC0415  only where the settings name it
+
+    parts.callback(client.close)
+    return StateSecret(client, settings.state.secret)
+
+
+def state_keys(settings: Settings, directory: Path, secret: StateSecret | None, news: StateNews) -> StateKeys:
+    """Return the keys that sign state: of the settings' file, of the Secret, else of the state directory alone.
+
+    The directory has a copy of what the Secret holds, for a start while the API server is away.
+
+    Raises:
+        StoreError: the file that the settings name cannot be read, or has no key.
+    """
+    if settings.state.key_file:
+        return read_key_file(settings.state.key_file)
+    try:
+        keys = secret.keys() if secret else None
+    except StoreError as error:
+        news.log.warning("state_secret_not_read", error=str(error))
+        keys = None
+    try:
+        if keys is None:
+            return keys_of_directory(directory)
+        keep_keys(directory, keys.keys)
+    except StoreError as error:
+        news.log.warning("state_key_not_kept", error=str(error))
+    return keys or StateKeys((new_key(),), "the memory of one process", of_release=False)
+
+
+def restored(
+    settings: Settings, directory: Path, address: str, keys: StateKeys, now: datetime, news: StateNews
+) -> KeptState:
     """History and what was seen of workloads, as the last run left them; `address` is that of the database."""
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
     every = timedelta(0) if settings.replicas.enabled else OBSERVED_EVERY
+    of_files = keys if keys.of_release else None
     if settings.sharding.enabled:
-        shards = LearnedShards(settings.sharding.shards, ShardStates(address), partial(undivided, settings, log))
+        with suppress(OSError):  # a directory that cannot be written is told of by what needs it
+            (directory / DIVIDED).touch()
+        from forecaster.app.sharding.learned import learned_shards  # noqa: PLC0415  only where there are shards
+
+        shards = learned_shards(settings, address, keys, news)
         return KeptState(history, nothing_observed(settings), [Persistence(shards, every)], shards, shards)
     snapshots = Snapshots(directory / "history.snapshot", history)
-    restore(snapshots, log)
-    observed = observed_file(settings, nothing_observed(settings))
-    restore(observed, log)
-    observed = rejoined(settings, address, observed, log)
+    restore(snapshots, news)
+    observed = observed_file(settings, nothing_observed(settings), of_files)
+    restore(observed, news)
+    if (directory / DIVIDED).exists():
+        from forecaster.app.sharding.learned import rejoined  # noqa: PLC0415  only where there were shards
+
+        observed = rejoined(settings, address, keys, observed, news)
+        with suppress(OSError):
+            (directory / DIVIDED).unlink()
     files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, every)]
     return KeptState(history, observed.observed, files, observed)
-
-
-def undivided(settings: Settings, log: telemetry.Log) -> ShardState | None:
-    """What the service has learned before its fleet was divided; None where nothing of it lies there."""
-    observed, origins = observed_file(settings, nothing_observed(settings)), Origins()
-    restore(observed, log)
-    if not observed.observed.fleet.row:
-        return None
-    restore(ObservedFile(origins_path(settings), origins), log)
-    at = datetime.fromtimestamp(observed.observed.decided_at, UTC)
-    return ShardState(at, observed.observed.kept(), origins.kept())
-
-
-def rejoined(
-    settings: Settings, address: str, file: ObservedFile[Observed], log: telemetry.Log
-) -> ObservedFile[Observed]:
-    """What the shards of a fleet have learned that is not divided any more, where that is newer than the file."""
-    try:
-        with closing(ShardStates(address)) as states:
-            _, found = states.read()
-        if newest(found).timestamp() <= file.observed.decided_at:
-            return file
-        one, observed, origins = joined(found), nothing_observed(settings), Origins()
-        observed.restore(one.observed)
-        if one.origins:
-            origins.restore(one.origins)
-            ObservedFile(origins_path(settings), origins).save()
-        return observed_file(settings, observed)
-    except (StoreError, msgspec.MsgspecError) as error:
-        log.warning("snapshot_not_restored", error=f"what shards have learned: {error}")
-        return file
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +180,14 @@ class StateBefore:
         self.file.save()
 
 
-def restore(snapshots: Snapshots | ObservedFile[Any], log: telemetry.Log) -> None:
+def restore(snapshots: Snapshots | ObservedFile[Any], news: StateNews) -> None:
     """Take over what the last run kept; without its history, everything is asked for again."""
     try:
         found = snapshots.load()
     except StoreError as error:
-        log.warning("snapshot_not_restored", error=str(error))
+        news.refused(snapshots.path.name, str(error))
     else:
-        log.info("snapshot_restored" if found else "no_snapshot", path=str(snapshots.path))
+        news.log.info("snapshot_restored" if found else "no_snapshot", path=str(snapshots.path))
 
 
 @dataclass(slots=True)

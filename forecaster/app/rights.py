@@ -30,6 +30,8 @@ def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
         yield "observe", settings.kubernetes.kubeconfig or secure.kubeconfig
     if secure.enabled:
         yield "publish", secure.kubeconfig
+    if settings.state.secret:
+        yield "state", settings.acting.kubeconfig
     if settings.resources.enabled:
         yield "resources", settings.kubernetes.kubeconfig or secure.kubeconfig
     sized = settings.resize
@@ -50,6 +52,6 @@ def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:
         return Check(name, ok=False, detail=str(error), remedy="mend the client configuration, or the API server")
     if not lacking:
         return Check(name, ok=True, detail=f"all {sum(len(one.verbs) for one in needed)} are there")
-    part = "base" if mode in {"observe", "publish"} else f"components/{mode}"
+    part = "base" if mode in {"observe", "publish", "state"} else f"components/{mode}"
     remedy = f"apply deploy/{part}/rights.yaml, or bind its roles to the account of this client configuration"
     return Check(name, ok=False, detail="; ".join(map(str, lacking)), remedy=remedy)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
 
 from forecaster import __version__
 from forecaster.app import telemetry
@@ -19,16 +21,16 @@ from forecaster.app.answering import serving_process, start_answering, table_pat
 from forecaster.app.clock import current
 from forecaster.app.compose import (
     ClusterWriters,
+    asked_client,
     build_cycle,
     election_of,
     origins_file,
     service_source,
-    vpa_client,
 )
 from forecaster.app.facts import tell_facts
 from forecaster.app.node_pools import NodesText, node_pools
 from forecaster.app.reload import SettingsReload
-from forecaster.app.restored import StateBefore, recall, restored
+from forecaster.app.restored import StateBefore, StateNews, recall, restored, state_keys, state_secret
 from forecaster.app.service import Service
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.cycle.benefit import LiveBenefit
@@ -37,7 +39,9 @@ from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.window import HOUR, last_multiple
 from forecaster.errors import StoreError
 from forecaster.forecasting.peaks import Paths
+from forecaster.kube.client import ApiError
 from forecaster.kube.config import client_config_source
+from forecaster.kube.objects import Namespace
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.pictures import PictureFile
@@ -241,12 +245,14 @@ def build_service(
     now = last_multiple(clock(), settings.cycle.interval)
     address = database_address(settings.state)
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
-    bind_state(directory, live.source.source if live else source, now, log)
-    kept = restored(settings, directory, address, now, log)
     metrics, paths = Metrics(__version__), Paths()
+    news = StateNews(log, metrics.state_refused)
+    bind_state(settings, directory, live.source.source if live else source, now, news)
+    keys = state_keys(settings, directory, state_secret(settings, parts, news), news)
+    kept = restored(settings, directory, address, keys, now, news)
     ledger = SqlLedger(address, keep=settings.state.keep)
-    kept.follow(None if kept.shards else origins_file(settings, source), log)
-    kept.follow(live.stated_file(settings) if live else None, log)
+    kept.follow(None if kept.shards else origins_file(settings, source, keys if keys.of_release else None), news)
+    kept.follow(live.stated_file(settings) if live else None, news)
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
@@ -259,7 +265,7 @@ def build_service(
     benefit = None if kept.shards else LiveBenefit(price_list(settings.prices))
     if benefit:
         receivers["benefit"] = benefit
-        kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), log, every=BENEFIT_EVERY)
+        kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)
         table.benefit = lambda: benefit.seen
         metrics.watch_benefit(lambda: benefit.seen.view)
     publisher = OfferPublisher(
@@ -328,7 +334,7 @@ def divided_cycle(
 
 def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitStack) -> Callable[[], SeenVpas]:
     """What VPAs recommend, for a dashboard beside a cluster; `parts` ends the looking."""
-    client = vpa_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
+    client = asked_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
     if client is None:
         return SeenVpas
     from forecaster.app.vpas import VpaLook  # noqa: PLC0415  only beside a cluster
@@ -339,21 +345,38 @@ def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitSt
     return lambda: look.seen
 
 
-def bind_state(directory: Path, source: Source, now: datetime, log: telemetry.Log) -> None:
+def bind_state(settings: Settings, directory: Path, source: Source, now: datetime, news: StateNews) -> None:
     """Bind the state directory to the cluster that the source describes; state of another one is not taken over."""
     if not isinstance(source, PrometheusSource):
         return
+    uid = cluster_uid(settings, news.log)
     identity = identity_within(IDENTITY_SECONDS, partial(source.cluster_identity, now))
     if identity is None:
-        log.warning("state_not_bound", error=f"Prometheus did not tell its cluster within {IDENTITY_SECONDS:g} s")
+        news.log.warning("state_not_bound", error=f"Prometheus did not tell its cluster within {IDENTITY_SECONDS:g} s")
+    if identity is None and not uid:
         return
     try:
-        why = claim_state(directory, identity)
+        why = claim_state(directory, msgspec.structs.replace(identity or ClusterIdentity(), uid=uid))
     except StoreError as error:
-        log.warning("state_not_bound", error=str(error))
+        news.log.warning("state_not_bound", error=str(error))
         return
     if why:
-        log.warning("state_of_another_cluster", why=why, moved_to=str(directory / FOREIGN))
+        news.refused("directory", f"it is of another cluster: {why}; it was moved to {directory / FOREIGN}")
+
+
+def cluster_uid(settings: Settings, log: telemetry.Log) -> str:
+    """Return the UID of kube-system; empty where the API server is not asked, or does not tell it."""
+    client = asked_client(settings)
+    if client is None:
+        return ""
+    with closing(client):
+        try:
+            return client.get("/api/v1/namespaces/kube-system", Namespace).metadata.uid
+        except ApiError as error:
+            log.warning(
+                "cluster_uid_not_read", error=f"{error}; state is bound by what Prometheus tells of the cluster"
+            )
+            return ""
 
 
 def identity_within(seconds: float, ask: Callable[[], tuple[frozenset[str], frozenset[str]]]) -> ClusterIdentity | None:

@@ -122,6 +122,12 @@ class Metrics:
             registry=registry,
         )
         self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
+        self._refused = Gauge(
+            "forecaster_state_refused_timestamp_seconds",
+            "When a part of the stored state was refused last.",
+            ["part"],
+            registry=registry,
+        )
         self._missing = Gauge(
             "forecaster_history_missing_points",
             "Instants still to be asked for.",
@@ -159,6 +165,10 @@ class Metrics:
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""
         self._cycles.labels("failed").inc()
+
+    def state_refused(self, part: str) -> None:
+        """A part of the stored state was not taken over."""
+        self._refused.labels(part).set_to_current_time()
 
     def watch_history(self, signals: Iterable[Signal], missing: Callable[[Signal], int]) -> None:
         """Ask `missing` for the instants that a signal still lacks, whenever the metrics are read."""

@@ -97,6 +97,10 @@ class PersistedColumn(msgspec.Struct, frozen=True):
         return np.frombuffer(self.values, np.dtype(self.type)).reshape(self.shape).copy()
 
 
+BEFORE = {name: PersistedColumn.of(np.zeros(0)) for name in ("changes_at", "changes")}
+"""Columns of the state that a forecaster of one version before needs to read it; to this one they mean nothing."""
+
+
 class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     """What outlives the process."""
 
@@ -174,7 +178,7 @@ class Observed:
             gated=tuple(self.gates.fleet.persisted()),
             capacities=self.capacities.kept(),
             fleet=tuple(self.fleet.persisted()),
-            state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()},
+            state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()} | BEFORE,
         )
         return msgspec.json.encode(told)
 

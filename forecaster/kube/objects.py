@@ -43,6 +43,12 @@ class Secret(Wire, frozen=True):
     data: dict[str, bytes] | None = None
 
 
+class Namespace(Wire, frozen=True):
+    """v1, as far as it identifies a cluster."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
 class ServiceReference(Wire, frozen=True):
     """The Service behind an API group."""
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
+STATE = "forecaster-state"
+"""Secret with what a new pod needs of the one before it."""
 OWNED_API_SERVICES = ("v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 WEBHOOK = "forecaster-initial"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -28,7 +30,7 @@ class Right(NamedTuple):
 
     account: str
     mode: str
-    """observe, publish, floor, ... of the service; each needs observe and publish, too."""
+    """observe, publish, state, floor, ... of the service; each needs observe and publish, too."""
     group: str
     resource: str
     verbs: tuple[str, ...]
@@ -61,6 +63,14 @@ RIGHTS = (
     Right(
         SERVICE, "observe", "", "nodes", ("list", "watch"),
         "it is not known on which node pools pods start slowly",
+    ),
+    Right(
+        SERVICE, "observe", "", "namespaces", ("get",),
+        "another cluster is known by kube-system's creation alone", names=("kube-system",),
+    ),
+    Right(
+        SERVICE, "state", "", "secrets", ("get", "patch"),
+        "a new pod has no key for stored state", names=(STATE,), namespace=NAMESPACE,
     ),
     Right(
         SERVICE, "publish", "authentication.k8s.io", "tokenreviews", ("create",),

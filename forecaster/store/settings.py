@@ -23,6 +23,17 @@ class StateSettings(Section):
     database_file: Path | None = Field(
         None, description="File that holds the address of the database, for addresses with a password."
     )
+    key_file: Path | None = Field(
+        None,
+        description="File with the key that signs state, `openssl rand -hex 32`; keys of before in further lines are "
+        "accepted, too.",
+    )
+    secret: str = Field(
+        "",
+        pattern=r"^([a-z0-9.-]+/[a-z0-9.-]+)?$",
+        description="NAMESPACE/NAME of a Secret, in which the service keeps that key where `key_file` is not stated. "
+        "Without both the key lies in `directory`.",
+    )
     keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long decisions and scores are kept.")
     tape: Path | None = Field(
         None,

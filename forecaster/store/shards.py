@@ -6,7 +6,7 @@ import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
 
 from forecaster.errors import StoreError
 from forecaster.store.database import Database, shards
@@ -14,8 +14,14 @@ from forecaster.store.database import Database, shards
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sqlalchemy import Row
+
+    from forecaster.store.signing import StateKeys
+
 QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""
+MAX_BYTES = 1 << 28
+"""Bytes that a row may take uncompressed, before its signature is known: 10,000 workloads have 4 MB."""
 
 
 class ShardState(NamedTuple):
@@ -28,42 +34,56 @@ class ShardState(NamedTuple):
     """Encoded origins (`Origins.kept`); empty where the settings state them."""
 
 
+class StoredShards(NamedTuple):
+    """What lies in the database."""
+
+    of: int
+    """Number of shards that the fleet was divided into; 0 where nothing was learned."""
+    states: dict[int, ShardState]
+    refused: tuple[str, ...] = ()
+    """Why the state of a shard is not taken over, a line each."""
+
+
 class ShardStates:
-    """One row a shard. Writing is left to one process."""
+    """One row a shard, signed by a key of the release. Writing is left to one process."""
 
-    def __init__(self, address: str) -> None:
-        self._database = Database(address)
+    def __init__(self, address: str, keys: StateKeys) -> None:
+        self._database, self._keys = Database(address), keys
 
-    def read(self) -> tuple[int, dict[int, ShardState]]:
-        """How many shards there were, and what was learned of each; 0 where nothing was.
+    def read(self) -> StoredShards:
+        """Read what was learned; rows that are damaged, or that no key of ours signed, are refused and not known.
 
         Raises:
-            StoreError: the database cannot be read, or holds something else.
+            StoreError: the database cannot be read.
         """
         with self._database.transaction() as connection:
             rows = connection.execute(select(shards)).all()
-        try:
-            found = {
-                row.shard: ShardState(
-                    datetime.fromtimestamp(row.at, UTC), zlib.decompress(row.observed), zlib.decompress(row.origins)
-                )
-                for row in rows
-            }
-        except zlib.error as error:
-            raise StoreError(f"ledger {self._database}: `shards` is damaged ({error}); empty that table") from error
-        return max((row.of for row in rows), default=0), found
+        found, refused = dict[int, ShardState](), []
+        for row in rows:
+            try:
+                found[row.shard] = self._state(row)
+            except (StoreError, zlib.error, TypeError) as error:
+                told = str(error) if isinstance(error, StoreError) else f"shard {row.shard} is damaged ({error})"
+                refused.append(f"ledger {self._database}: {told}")
+        return StoredShards(max((row.of for row in rows if row.shard in found), default=0), found, tuple(refused))
+
+    def _state(self, row: Row[tuple[object, ...]]) -> ShardState:
+        """Return the state of one row. Raises StoreError, zlib.error, TypeError."""
+        origins = _inflated(row.origins)
+        observed = self._keys.verified(_inflated(row.observed), _what(row.shard, row.of, row.at), origins)
+        return ShardState(datetime.fromtimestamp(row.at, UTC), observed, origins)
 
     def write(self, of: int, learned: Mapping[int, ShardState]) -> None:
-        """Put these in the place of what is there, and take away what is of another number of shards.
+        """Put these in the place of what is there, and take away what is of no shard of this number of them.
 
         Raises:
             StoreError: nothing was written.
         """
         insert = self._database.insert(shards)
         renewed = {name: insert.excluded[name] for name in ("of", "at", "observed", "origins")}
-        rows = [_row(shard, of, one) for shard, one in learned.items()]
+        rows = [self._row(shard, of, one) for shard, one in learned.items()]
         with self._database.transaction() as connection:
-            connection.execute(delete(shards).where(shards.c.of != of))
+            connection.execute(delete(shards).where(or_(shards.c.of != of, shards.c.shard >= of)))
             if rows:
                 connection.execute(insert.on_conflict_do_update(index_elements=["shard"], set_=renewed), rows)
 
@@ -71,7 +91,22 @@ class ShardStates:
         """Give back the connections."""
         self._database.close()
 
+    def _row(self, shard: int, of: int, one: ShardState) -> dict[str, object]:
+        at = int(one.at.timestamp())
+        signed = self._keys.signed(one.observed, _what(shard, of, at), one.origins)
+        observed, origins = (zlib.compress(text, QUICKLY) for text in (signed, one.origins))
+        return {"shard": shard, "of": of, "at": at, "observed": observed, "origins": origins}
 
-def _row(shard: int, of: int, one: ShardState) -> dict[str, object]:
-    observed, origins = (zlib.compress(text, QUICKLY) for text in (one.observed, one.origins))
-    return {"shard": shard, "of": of, "at": int(one.at.timestamp()), "observed": observed, "origins": origins}
+
+def _what(shard: int, of: int, at: int) -> str:
+    """A row is of one shard and instant: its signature counts for no other."""
+    return f"shard {shard} of {of} at {at}"
+
+
+def _inflated(content: bytes) -> bytes:
+    """Decompress what may be forged. Raises zlib.error, TypeError."""
+    stream = zlib.decompressobj()
+    found = stream.decompress(content, MAX_BYTES)
+    if not stream.eof:
+        raise zlib.error(f"more than {MAX_BYTES} bytes, or cut off")
+    return found

@@ -13,10 +13,13 @@ import msgspec
 from forecaster.domain.amounts import memory
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
+from forecaster.store.signing import is_signed
 from forecaster.store.snapshot import CHECKSUM
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from forecaster.store.signing import StateKeys
 
 
 IDENTITY_FILE = "cluster.json"
@@ -41,9 +44,13 @@ class ClusterIdentity(msgspec.Struct, frozen=True):
     """Instants at which kube-system was created, seconds since 1970: one for each cluster that the source describes."""
     labels: frozenset[str] = frozenset()
     """External labels of Prometheus, `name=value`."""
+    uid: str = ""
+    """UID of kube-system, from the API server."""
 
     def difference(self, other: ClusterIdentity) -> str:
         """Return why `other` is another cluster; empty where it is this one, or not enough is known of both."""
+        if self.uid and other.uid:
+            return "" if self.uid == other.uid else f"its kube-system has the UID {other.uid}, and here {self.uid}"
         if self.created and other.created:
             if self.created & other.created:
                 return ""
@@ -73,7 +80,9 @@ def claim_state(directory: Path, identity: ClusterIdentity) -> str:
         if foreign:
             _move_aside(directory)
             before = ClusterIdentity()
-        known = ClusterIdentity(identity.created or before.created, identity.labels or before.labels)
+        known = ClusterIdentity(
+            identity.created or before.created, identity.labels or before.labels, identity.uid or before.uid
+        )
         temporary = file.with_name(f".{file.name}.new")
         temporary.write_bytes(msgspec.json.encode(known))
         temporary.replace(file)
@@ -108,6 +117,8 @@ class ObservedFile(Generic[State]):
 
     path: Path
     observed: State
+    keys: StateKeys | None = None
+    """What signs it; a file without a signature is of a forecaster from before signatures, and taken over."""
 
     def save(self) -> None:
         """Replace the file; call it between cycles.
@@ -118,6 +129,7 @@ class ObservedFile(Generic[State]):
         temporary = self.path.with_name(f".{self.path.name}.new")
         try:
             persisted = self.observed.kept()
+            persisted = self.keys.signed(persisted, self.path.name) if self.keys else persisted
             temporary.write_bytes(CHECKSUM.pack(zlib.crc32(persisted)) + persisted)
             temporary.replace(self.path)
         except OSError as error:
@@ -130,10 +142,13 @@ class ObservedFile(Generic[State]):
         """Take over what was kept; whether there was anything.
 
         Raises:
-            StoreError: it cannot be read, or is damaged; nothing was taken over.
+            StoreError: it cannot be read, is damaged, or signed by another release; nothing was taken over.
         """
         try:
-            self.observed.restore(_checked(self.path.read_bytes()))
+            persisted = _checked(self.path.read_bytes())
+            if self.keys and is_signed(persisted):
+                persisted = self.keys.verified(persisted, self.path.name)
+            self.observed.restore(persisted)
         except FileNotFoundError:
             return False
         except OSError as error:

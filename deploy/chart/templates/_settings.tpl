@@ -13,6 +13,7 @@
       service: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}
   state:
     directory: /var/lib/forecaster
+    secret: {{ $.Release.Namespace }}/{{ include "forecaster.fullname" $ }}-state
   policy:
     mode: publish
 {{- if .Values.components.dask }}

@@ -110,7 +110,7 @@ class ShardedCycle:
         found = merged(now, [one.report for one in came.results])
         unscored = record_scores(self.effects.ledger, found.scores)
         failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(came.failures.items())]
-        early = (*targets.inventory.faults, *filter(None, [self.learned.damaged]), *failed, *found.failures)
+        early = (*targets.inventory.faults, *self.learned.refused, *failed, *found.failures)
         unwritten = [line for one in effected.values() for line in one.failures]
         report = replace(
             found,

@@ -31,7 +31,7 @@ from tests.support.composed import composed, published, recorded_cluster, tick
 
 def counts():
     table = published(state)
-    return {entry.name: table.view(entry).replicas.recommended for entry in table.entries}
+    return {entry.name: table.published(entry).replicas.value for entry in table.entries}
 
 state = Path(sys.argv[1])
 with recorded_cluster() as cluster:
@@ -71,13 +71,16 @@ def gone_on(release: Path, state: Path) -> tuple[dict[str, Any], str]:
 def test_the_first_release_goes_on_from_the_state_of_today_and_today_from_its(
     first_release: Path, tmp_path: Path
 ) -> None:
-    state = tmp_path / "state"
+    state, key = tmp_path / "state", tmp_path / "key"
+    key.write_text("k" * 64)  # the first release knows no signatures
+    signed = {"directory": str(state), "key_file": str(key)}
     with recorded_cluster() as cluster:
-        with composed(cluster, state) as service:
+        with composed(cluster, state, state=signed) as service:
             for minute in (-2, -1, 0):
                 tick(service, after(minute))
         said = published(state)
-        decided = {entry.name: said.view(entry).replicas.recommended for entry in said.entries}
+        offers = {entry.name: said.published(entry) for entry in said.entries}
+        decided = {name: offer and offer.replicas and offer.replicas.value for name, offer in offers.items()}
         assert None not in decided.values()
 
         told, log = gone_on(first_release, state)
@@ -86,7 +89,7 @@ def test_the_first_release_goes_on_from_the_state_of_today_and_today_from_its(
         assert "not_restored" not in log
         # The tables of the ledger are newer: refused in words, left as they are, and nothing else waits for them.
         assert "version 2 of the tables, and this forecaster knows 1; install the forecaster that made it" in log
-        with composed(cluster, state) as service:
+        with composed(cluster, state, state=signed) as service:
             assert service.cycle.decider.observed.state.rows == 2
             tick(service, after(2))
     ledger = SqlLedger(f"sqlite:///{state / 'ledger.sqlite'}", keep=after(60 * 24) - NOON)

@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from forecaster.cycle.observed import VERSION, Observed
@@ -57,7 +58,7 @@ def test_a_service_goes_on_from_the_state_of_the_first_release(
         tick(service, after(1))
     said = capsys.readouterr().out
     assert restored == 2
-    assert "not_restored" not in said, said
+    assert "state_refused" not in said, said
     table = published(state)
     assert {entry.name: table.view(entry).replicas.recommended is not None for entry in table.entries} == {
         "web": True,
@@ -71,6 +72,43 @@ def test_decisions_of_the_first_release_are_remembered(state: Path) -> None:
         assert ledger.decisions_of(workload_id("web"), after(-60))
     finally:
         ledger.close()
+
+
+def test_what_is_written_today_has_all_that_the_first_release_reads(state: Path) -> None:
+    """During a rollout both versions read each other's state; a nightly test runs the first release on it."""
+    before = PersistedState.of(state / "observed.json")
+    ObservedFile(state / "observed.json", restored(state)).save()
+    now = PersistedState.of(state / "observed.json")
+    assert now.version == before.version
+    assert before.state.keys() <= now.state.keys()
+    assert before.gates.keys() <= now.gates.keys()
+    for name in before.state.keys() - {"changes", "changes_at"}:  # empty now
+        assert (now.state[name].type, now.state[name].shape) == (before.state[name].type, before.state[name].shape)
+
+
+class PersistedColumns(msgspec.Struct):
+    """A column as the first release describes it."""
+
+    type: str
+    shape: tuple[int, ...]
+
+
+class PersistedState(msgspec.Struct):
+    """What the first release looks at in the state."""
+
+    version: int
+    state: dict[str, PersistedColumns]
+    gates: dict[str, PersistedColumns] = {}
+
+    @classmethod
+    def of(cls, file: Path) -> PersistedState:
+        return msgspec.json.decode(file.read_bytes()[CHECKSUM.size :], type=cls)
+
+
+def restored(state: Path) -> Observed:
+    observed = Observed()
+    assert ObservedFile(state / "observed.json", observed).load()
+    return observed
 
 
 class TestALaterRelease:

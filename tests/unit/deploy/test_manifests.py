@@ -77,15 +77,17 @@ def test_pods_are_restricted_and_write_nowhere_but_into_their_volumes(pod: dict[
         assert "memory" in container["resources"]["limits"]
 
 
-def test_nothing_may_be_changed_but_the_certificate() -> None:
-    """Verbs that write are those of the certificates, on named objects, and the pause that people ask for."""
+def test_nothing_may_be_changed_but_the_certificate_and_our_own_state() -> None:
+    """Verbs that write are those on named objects of ours, and the pause that people ask for."""
     for role in (each for each in BASE if each["kind"] in {"Role", "ClusterRole"}):
         for rule in role["rules"]:
             if rule.get("nonResourceURLs") == ["/dashboard/pause"]:
                 assert role["metadata"]["name"] == "forecaster-operator"
             elif not set(rule["verbs"]) <= {"get", "list", "watch"}:
-                assert role["metadata"]["name"] == "forecaster-certificates"
                 assert set(rule["verbs"]) == {"get", "patch"}
+                if role["metadata"]["name"] == "forecaster":
+                    assert rule["resourceNames"] == ["forecaster-state"]
+                assert role["metadata"]["name"] in {"forecaster", "forecaster-certificates"}
                 assert rule["resourceNames"]
 
 
