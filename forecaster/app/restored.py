@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from forecaster.app.compose import nothing_observed, observed_file
 from forecaster.app.service import Persistence
@@ -141,13 +143,52 @@ def state_keys(settings: Settings, directory: Path, secret: StateSecret | None, 
     return keys or StateKeys((new_key(),), "the memory of one process", of_release=False)
 
 
+class ReleaseState(NamedTuple):
+    """What a pod shares with the one before it and with other replicas."""
+
+    keys: StateKeys
+    secret: StateSecret | None
+    cluster: str
+    """UID of kube-system; empty where it is not known."""
+    holds: Callable[[], bool]
+    """Whether this replica leads."""
+
+    @property
+    def keys_of_files(self) -> StateKeys | None:
+        """Return the keys that sign files, which replicas copy: not those of one directory."""
+        return self.keys if self.keys.of_release else None
+
+    def continued(self, observed: Observed, news: StateNews) -> list[Persistence]:
+        """Go on from the checkpoint in the Secret where it is newer; return what writes it from now on."""
+        if self.secret is None or not self.keys.of_release:
+            return []
+        from forecaster.store.state_secret import CHECKPOINT, MAX_CHECKPOINT, Checkpoint  # noqa: PLC0415  as above
+
+        def tell_left(left: tuple[str, ...]) -> None:
+            news.log.warning("checkpoint_bounded", left_out=left, most_bytes=MAX_CHECKPOINT)
+
+        checkpoint = Checkpoint(self.secret, self.keys, self.cluster, observed, self.holds, tell_left)
+        try:
+            content = self.secret.read(CHECKPOINT)
+        except StoreError as error:
+            news.log.warning("state_secret_not_read", error=str(error))
+            content = b""
+        try:
+            if content and (found := checkpoint.of(content)).at > observed.decided_at:
+                observed.restore(found.observed)
+                news.log.info("checkpoint_restored", at=datetime.fromtimestamp(found.at, UTC))
+        except (StoreError, msgspec.MsgspecError) as error:
+            news.refused(CHECKPOINT, f"checkpoint in Secret {self.secret.name}: {error}")
+        return [Persistence(checkpoint, OBSERVED_EVERY)]
+
+
 def restored(
-    settings: Settings, directory: Path, address: str, keys: StateKeys, now: datetime, news: StateNews
+    settings: Settings, directory: Path, address: str, release: ReleaseState, now: datetime, news: StateNews
 ) -> KeptState:
     """History and what was seen of workloads, as the last run left them; `address` is that of the database."""
+    keys, of_files = release.keys, release.keys_of_files
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
     every = timedelta(0) if settings.replicas.enabled else OBSERVED_EVERY
-    of_files = keys if keys.of_release else None
     if settings.sharding.enabled:
         with suppress(OSError):  # a directory that cannot be written is told of by what needs it
             (directory / DIVIDED).touch()
@@ -166,6 +207,7 @@ def restored(
         with suppress(OSError):
             (directory / DIVIDED).unlink()
     files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, every)]
+    files += release.continued(observed.observed, news)
     return KeptState(history, observed.observed, files, observed)
 
 

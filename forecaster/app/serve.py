@@ -30,7 +30,7 @@ from forecaster.app.compose import (
 from forecaster.app.facts import tell_facts
 from forecaster.app.node_pools import NodesText, node_pools
 from forecaster.app.reload import SettingsReload
-from forecaster.app.restored import StateBefore, StateNews, recall, restored, state_keys, state_secret
+from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
 from forecaster.app.service import Service
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.cycle.benefit import LiveBenefit
@@ -247,11 +247,13 @@ def build_service(
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     metrics, paths = Metrics(__version__), Paths()
     news = StateNews(log, metrics.state_refused)
-    bind_state(settings, directory, live.source.source if live else source, now, news)
-    keys = state_keys(settings, directory, state_secret(settings, parts, news), news)
-    kept = restored(settings, directory, address, keys, now, news)
+    uid = bind_state(settings, directory, live.source.source if live else source, now, news)
+    secret = state_secret(settings, parts, news)
+    keys = state_keys(settings, directory, secret, news)
+    release = ReleaseState(keys, secret, uid, election.holds if election else always)
+    kept = restored(settings, directory, address, release, now, news)
     ledger = SqlLedger(address, keep=settings.state.keep)
-    kept.follow(None if kept.shards else origins_file(settings, source, keys if keys.of_release else None), news)
+    kept.follow(None if kept.shards else origins_file(settings, source, release.keys_of_files), news)
     kept.follow(live.stated_file(settings) if live else None, news)
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
@@ -345,23 +347,32 @@ def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitSt
     return lambda: look.seen
 
 
-def bind_state(settings: Settings, directory: Path, source: Source, now: datetime, news: StateNews) -> None:
-    """Bind the state directory to the cluster that the source describes; state of another one is not taken over."""
+def always() -> bool:
+    """Return True: without other replicas this one leads."""
+    return True
+
+
+def bind_state(settings: Settings, directory: Path, source: Source, now: datetime, news: StateNews) -> str:
+    """Bind the state directory to the cluster that the source describes; state of another one is not taken over.
+
+    Returns the UID of its kube-system, empty where that is not known.
+    """
     if not isinstance(source, PrometheusSource):
-        return
+        return ""
     uid = cluster_uid(settings, news.log)
     identity = identity_within(IDENTITY_SECONDS, partial(source.cluster_identity, now))
     if identity is None:
         news.log.warning("state_not_bound", error=f"Prometheus did not tell its cluster within {IDENTITY_SECONDS:g} s")
     if identity is None and not uid:
-        return
+        return uid
     try:
         why = claim_state(directory, msgspec.structs.replace(identity or ClusterIdentity(), uid=uid))
     except StoreError as error:
         news.log.warning("state_not_bound", error=str(error))
-        return
+        return uid
     if why:
         news.refused("directory", f"it is of another cluster: {why}; it was moved to {directory / FOREIGN}")
+    return uid
 
 
 def cluster_uid(settings: Settings, log: telemetry.Log) -> str:

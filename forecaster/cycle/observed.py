@@ -18,7 +18,7 @@ from forecaster.horizontal.standing import Gates
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Callable, Container, Mapping
     from datetime import timedelta
 
     from numpy.typing import NDArray
@@ -118,6 +118,16 @@ class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
     state: dict[str, PersistedColumn] = {}
 
 
+LEAVES_OUT: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("stabilization", {"state": {}, "fleet": ()}),
+    ("capacities", {"capacities": ()}),
+    ("pods", {"pods": ()}),
+    ("gates", {"gates": {}, "gated": ()}),
+    ("lead times", {"lead_times": (), "images": {}, "pools": {}}),
+)
+"""Parts of the observations in the order in which they are left out where there is no room, the first first."""
+
+
 @dataclass(slots=True)
 class Observed:
     """What is carried from cycle to cycle."""
@@ -181,6 +191,17 @@ class Observed:
             state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()} | BEFORE,
         )
         return msgspec.json.encode(told)
+
+    def kept_within(self, fits: Callable[[bytes], bool]) -> tuple[bytes, tuple[str, ...]]:
+        """Encode as much of the observations as `fits`, and name what is left out: the dearest to learn goes last."""
+        told, left = _decoded(self.kept()), list[str]()
+        for part, without in LEAVES_OUT:
+            content = msgspec.json.encode(told)
+            if fits(content):
+                return content, tuple(left)
+            told = msgspec.structs.replace(told, **without)
+            left.append(part)
+        return msgspec.json.encode(told), tuple(left)
 
     def restore(self, kept: bytes) -> None:
         """Take over what an earlier process has seen.

@@ -70,7 +70,7 @@ RIGHTS = (
     ),
     Right(
         SERVICE, "state", "", "secrets", ("get", "patch"),
-        "a new pod has no key for stored state", names=(STATE,), namespace=NAMESPACE,
+        "a new pod has neither key nor checkpoint: gates are judged anew", names=(STATE,), namespace=NAMESPACE,
     ),
     Right(
         SERVICE, "publish", "authentication.k8s.io", "tokenreviews", ("create",),

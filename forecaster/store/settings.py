@@ -31,8 +31,8 @@ class StateSettings(Section):
     secret: str = Field(
         "",
         pattern=r"^([a-z0-9.-]+/[a-z0-9.-]+)?$",
-        description="NAMESPACE/NAME of a Secret, in which the service keeps that key where `key_file` is not stated. "
-        "Without both the key lies in `directory`.",
+        description="NAMESPACE/NAME of a Secret with a checkpoint of what was learned, and the key if no `key_file` is "
+        "stated. Without both the key lies in `directory`.",
     )
     keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long decisions and scores are kept.")
     tape: Path | None = Field(

@@ -10,6 +10,7 @@ from sqlalchemy import delete, or_, select
 
 from forecaster.errors import StoreError
 from forecaster.store.database import Database, shards
+from forecaster.store.signing import inflated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""
-MAX_BYTES = 1 << 28
-"""Bytes that a row may take uncompressed, before its signature is known: 10,000 workloads have 4 MB."""
 
 
 class ShardState(NamedTuple):
@@ -69,8 +68,8 @@ class ShardStates:
 
     def _state(self, row: Row[tuple[object, ...]]) -> ShardState:
         """Return the state of one row. Raises StoreError, zlib.error, TypeError."""
-        origins = _inflated(row.origins)
-        observed = self._keys.verified(_inflated(row.observed), _what(row.shard, row.of, row.at), origins)
+        origins = inflated(row.origins)
+        observed = self._keys.verified(inflated(row.observed), _what(row.shard, row.of, row.at), origins)
         return ShardState(datetime.fromtimestamp(row.at, UTC), observed, origins)
 
     def write(self, of: int, learned: Mapping[int, ShardState]) -> None:
@@ -101,12 +100,3 @@ class ShardStates:
 def _what(shard: int, of: int, at: int) -> str:
     """A row is of one shard and instant: its signature counts for no other."""
     return f"shard {shard} of {of} at {at}"
-
-
-def _inflated(content: bytes) -> bytes:
-    """Decompress what may be forged. Raises zlib.error, TypeError."""
-    stream = zlib.decompressobj()
-    found = stream.decompress(content, MAX_BYTES)
-    if not stream.eof:
-        raise zlib.error(f"more than {MAX_BYTES} bytes, or cut off")
-    return found

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 HEAD, TAIL = b'{"signature":"', b'",'
 DIGITS = 64
 MIN_KEY_BYTES = 32
+MAX_BYTES = 1 << 28
+"""Bytes that state may take uncompressed, before its signature is known: 10,000 workloads have 4 MB."""
+EITHER_FORMAT = zlib.MAX_WBITS | 32
 KEY_FILE = "state.key"
 """Name of the key in the state directory, where the release has no other or it cannot be read."""
 
@@ -71,6 +75,15 @@ class StateKeys:
 def is_signed(content: bytes) -> bool:
     """Whether a JSON object begins with a signature, be it right or wrong."""
     return content.startswith(HEAD)
+
+
+def inflated(content: bytes) -> bytes:
+    """Decompress what may be forged, of zlib or gzip. Raises zlib.error, TypeError."""
+    stream = zlib.decompressobj(EITHER_FORMAT)
+    found = stream.decompress(content, MAX_BYTES)
+    if not stream.eof:
+        raise zlib.error(f"more than {MAX_BYTES} bytes, or cut off")
+    return found
 
 
 def _signature(key: bytes, content: bytes, what: str, beside: bytes) -> bytes:

@@ -1,19 +1,34 @@
-"""StateSecret: a Secret of the release's namespace, where a new pod finds what signs state."""
+"""StateSecret: a Secret of the release's namespace, where a new pod finds the key that signs state, and small state.
+
+State on a volume or in a database may be gone with them. The Secret has a checkpoint of what takes longest to learn.
+"""
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.kube.client import ApiError, suppress_conflict
+from forecaster.kube.client import ApiError
 from forecaster.kube.objects import ObjectMeta, Secret, secret_path
-from forecaster.store.signing import StateKeys, new_key
+from forecaster.store.signing import StateKeys, inflated, new_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from forecaster.kube.client import ApiClient
 
-KEY = "key"
+KEY, CHECKPOINT = "key", "checkpoint"
+"""Entries of the Secret."""
+MAX_CHECKPOINT = 700 * 1024
+"""Bytes of a compressed checkpoint: a Secret has at most 1 MiB."""
+FORMAT = 1
+"""Form of the checkpoint around the observations, which state their own version."""
+GZIP = zlib.MAX_WBITS | 16
 
 
 class StateSecret:
@@ -21,6 +36,8 @@ class StateSecret:
 
     def __init__(self, client: ApiClient, name: str) -> None:
         self.name, self._client, self._path = name, client, secret_path(*name.split("/"))
+        self._version = ""
+        """Version of the object as it was seen last."""
 
     def keys(self) -> StateKeys:
         """Read the keys of the release; the first one that asks makes one.
@@ -28,21 +45,40 @@ class StateSecret:
         Raises:
             StoreError: the Secret cannot be read or written, or holds no key.
         """
+        found = self.read(KEY)
+        if not found:
+            self.write(KEY, new_key())
+            found = self.read(KEY)  # that of another replica, perhaps
+        return StateKeys.of_text(found, f"Secret {self.name}")
+
+    def read(self, entry: str) -> bytes:
+        """Read one entry; nothing where there is none.
+
+        Raises:
+            StoreError: the Secret cannot be read.
+        """
         try:
-            found = self._read()
-            if not (found.data or {}).get(KEY):
-                with suppress_conflict():  # another replica has made one meanwhile
-                    self._patch(Secret(ObjectMeta(resource_version=found.metadata.resource_version), {KEY: new_key()}))
-                found = self._read()
+            found = self._client.get(self._path, Secret)
         except ApiError as error:
             raise StoreError(_remedy(self.name, error)) from error
-        return StateKeys.of_text((found.data or {}).get(KEY, b""), f"Secret {self.name}")
+        self._version = found.metadata.resource_version
+        return (found.data or {}).get(entry, b"")
 
-    def _read(self) -> Secret:
-        return self._client.get(self._path, Secret)
+    def write(self, entry: str, content: bytes) -> None:
+        """Replace one entry, unless another process wrote since the Secret was seen last: then that counts.
 
-    def _patch(self, change: Secret) -> Secret:
-        return self._client.patch(self._path, change, Secret)
+        Raises:
+            StoreError: the Secret cannot be written.
+        """
+        if not self._version:
+            self.read(entry)
+        change = Secret(ObjectMeta(resource_version=self._version), {entry: content})
+        self._version = ""
+        try:
+            self._version = self._client.patch(self._path, change, Secret).metadata.resource_version
+        except ApiError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise StoreError(_remedy(self.name, error)) from error
 
 
 def _remedy(name: str, error: ApiError) -> str:
@@ -51,3 +87,89 @@ def _remedy(name: str, error: ApiError) -> str:
     if error.status == HTTPStatus.FORBIDDEN:
         return f"{error}; bind the rights of deploy/base to this account"
     return str(error)
+
+
+class PersistedCheckpoint(msgspec.Struct, frozen=True):
+    """Small state of a cluster until an evaluation time."""
+
+    format: int
+    at: float
+    """Last evaluation time that was decided, in epoch seconds."""
+    cluster: str
+    """UID of kube-system; empty where it was not known."""
+    observed: msgspec.Raw
+
+
+class CheckpointedState(Protocol):
+    """What has a checkpoint."""
+
+    @property
+    def decided_at(self) -> float:
+        """Epoch seconds of the last evaluation time that was decided."""
+
+    def kept_within(self, fits: Callable[[bytes], bool]) -> tuple[bytes, tuple[str, ...]]:
+        """Encode as much as `fits`, and name what is left out."""
+
+
+class ReadCheckpoint(NamedTuple):
+    """What an earlier pod has learned."""
+
+    at: float
+    observed: bytes
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """Small state in the Secret, signed; `cluster` is the UID of kube-system, empty where it is not known."""
+
+    secret: StateSecret
+    keys: StateKeys
+    cluster: str
+    state: CheckpointedState
+    holds: Callable[[], bool] = lambda: True
+    """Whether this replica leads."""
+    tell_left: Callable[[tuple[str, ...]], None] = lambda _: None
+    """Hears which parts had no room, when that changes."""
+    left: tuple[str, ...] = field(default=(), init=False)
+    _written: bytes = field(default=b"", init=False)
+    _at: float = field(default=0.0, init=False)
+    """Evaluation time of the checkpoint that was read: until the next decision the state is of then."""
+
+    def save(self) -> None:
+        """Write the checkpoint where the state has changed and this replica leads.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if not self.holds():
+            return
+        observed, left = self.state.kept_within(lambda content: len(self._packed(content)) <= MAX_CHECKPOINT)
+        if left != self.left:
+            self.left = left
+            self.tell_left(left)
+        if observed != self._written:
+            self.secret.write(CHECKPOINT, self._packed(observed))
+            self._written = observed
+
+    def of(self, content: bytes) -> ReadCheckpoint:
+        """Return what an earlier pod has learned, and what it wrote into the Secret.
+
+        Raises:
+            StoreError: it is damaged, not signed by our key, of another cluster or a later version.
+        """
+        try:
+            found = msgspec.json.decode(self.keys.verified(inflated(content), CHECKPOINT), type=PersistedCheckpoint)
+        except (zlib.error, msgspec.MsgspecError) as error:
+            raise StoreError(f"it is damaged ({error})") from error
+        if found.format != FORMAT:
+            raise StoreError(f"it has the format {found.format}, and not {FORMAT}")
+        if found.cluster and self.cluster and found.cluster != self.cluster:
+            raise StoreError(f"its cluster's kube-system has the UID {found.cluster}, and here it has {self.cluster}")
+        self._at = found.at
+        return ReadCheckpoint(found.at, bytes(found.observed))
+
+    def _packed(self, observed: bytes) -> bytes:
+        at = max(self.state.decided_at, self._at)
+        told = PersistedCheckpoint(FORMAT, at, self.cluster, msgspec.Raw(observed))
+        stream = zlib.compressobj(wbits=GZIP)
+        return stream.compress(self.keys.signed(msgspec.json.encode(told), CHECKPOINT)) + stream.flush()

@@ -93,6 +93,8 @@ class FakeApiServer:
             self._sub(changed, body, "resize" if subresource == "resize" else "scale")
         else:
             self._merge(changed, stated)
+        if "data" in body:
+            changed["data"] = changed.get("data", {}) | body["data"]
         self.put(path, changed)
         return _answer(200, changed)
 

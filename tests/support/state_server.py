@@ -1,0 +1,64 @@
+"""An API server over TLS with the Secret of the release, kube-system, and the workloads of `recorded_cluster`."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from typing import TYPE_CHECKING
+
+from forecaster.kube.connections import RawRequest
+from tests.support.api_objects import deployment, page
+from tests.support.control_plane.authority import Authority, kubeconfig
+from tests.support.fake_api_server import FakeApiServer
+from tests.support.http_server import Asked, Reply, Running, answering
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+SECRET = "/api/v1/namespaces/forecaster/secrets/forecaster-state"
+KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+
+
+class StateServer(Running):
+    """Answers from a `FakeApiServer` in memory; a watch ends at once, without events."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        authority = Authority(folder, "ca")
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        identity = authority.issue("api-server", "localhost", "127.0.0.1")
+        tls.load_cert_chain(identity.certificate, identity.key)
+        super().__init__(answering(self._respond), tls, lazy=True)
+        self.kubeconfig = kubeconfig(folder / "config", self.url, authority, authority.issue("us", common_name="us"))
+        self.api = FakeApiServer()
+        self.api.add(SECRET, {})
+        self.api.objects[KUBE_SYSTEM] = {"metadata": {"name": "kube-system", "uid": "uid-of-here"}}
+        for name in ("web", "cart"):
+            self.api.objects[f"/apis/apps/v1/namespaces/shop/deployments/{name}"] = deployment(name)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Settings of a service whose API server this is."""
+        return {"kubernetes": {"kubeconfig": str(self.kubeconfig)}, "acting": {"kubeconfig": str(self.kubeconfig)}}
+
+    def entry(self, name: str) -> bytes:
+        """One entry of the Secret."""
+        return base64.b64decode(self.api.objects[SECRET].get("data", {}).get(name, ""))
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write an entry of the Secret, as another client does."""
+        found = self.api.objects[SECRET]
+        found["data"] = found.get("data", {}) | {name: base64.b64encode(content).decode()}
+        found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)
+
+    def _respond(self, asked: Asked) -> Reply:
+        path, _, query = asked.path.partition("?")
+        if "watch=1" in query:
+            return Reply(200, b"")
+        if asked.method == "GET" and "/namespaces/" not in path:
+            plural = f"/{path.rpartition('/')[2]}/"
+            return Reply(200, page(*(one for key, one in self.api.objects.items() if plural in key)).body)
+        request = RawRequest(asked.method, asked.path, asked.body or None, asked.headers.get("Content-Type", ""))
+        answer = self.api.exchange(request)
+        return Reply(answer.status, answer.body)
