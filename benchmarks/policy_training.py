@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.account import Run
     from forecaster.replay.learned import Choices, Situation
-    from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
 EPOCHS = 8

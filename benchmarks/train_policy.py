@@ -20,9 +20,9 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.replay.account import Run, with_targets_at
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.learned import WEIGHTS, save
-from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import Measurements, Traces, measurements_of
 

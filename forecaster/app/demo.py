@@ -28,10 +28,10 @@ from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
+from forecaster.replay.account import Run
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.engine import NO_FLOOR, SimulatedWorkload, Simulation
 from forecaster.replay.realised import DecidedCount, outcome_of
-from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import measurements_of
 from forecaster.serving.options import Address, ServingOptions

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from forecaster.cycle.workload_facts import WorkloadFacts
     from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats
+    from forecaster.replay.account import RunResult
     from forecaster.replay.look_back import PastForecast
-    from forecaster.replay.runs import RunResult
     from forecaster.replay.what_if import WhatIf, WhatIfFacts
 
 PAST_DIGITS = 4

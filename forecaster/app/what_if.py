@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.workload_facts import KeptSeries, WorkloadFacts
-    from forecaster.replay.runs import RunResult
+    from forecaster.replay.account import RunResult
 
 
 NICE = 5

@@ -209,7 +209,7 @@ def _spoken(one: Estimate) -> str:
 
 
 def _targets(one: PolicyProposal) -> str:
-    from forecaster.replay.runs import with_targets_at
+    from forecaster.replay.account import with_targets_at
 
     after = with_targets_at(one.workload, one.chosen.target_share)
     pairs = zip(

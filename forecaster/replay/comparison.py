@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.account import Account
+    from forecaster.replay.account import Account, Track
     from forecaster.replay.assumptions import Prices
     from forecaster.replay.gated import GateSince
-    from forecaster.replay.runs import Track
     from forecaster.replay.setup import Setup
     from forecaster.replay.strategies import Strategy
 

@@ -16,13 +16,12 @@ from forecaster.horizontal.numbers import millis
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, target_columns, target_numbers
-from forecaster.replay.account import Account
+from forecaster.replay.account import Account, RunResult, Track
 from forecaster.replay.feedback import load_of
 from forecaster.replay.hpas import Hpas, Usage
 from forecaster.replay.inputs import INPUT_BLOCK, DecisionInputs, rows_of, terms_of_run
 from forecaster.replay.learned import LATEST, advised, median_of
 from forecaster.replay.pods import Draws, Pods
-from forecaster.replay.runs import RunResult, Track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Flags, Floats
     from forecaster.horizontal.terms import Terms
     from forecaster.hpa.behavior import Behavior
+    from forecaster.replay.account import Run
     from forecaster.replay.assumptions import Timing
     from forecaster.replay.feedback import Feedback, ReplayLoad
     from forecaster.replay.learned import Advisor
-    from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
     FloorRule = Callable[[int, Pods, Counts, ReplayLoad], Counts]

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
     from forecaster.horizontal.terms import Terms
+    from forecaster.replay.account import Run
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.pods import Pods
-    from forecaster.replay.runs import Run
     from forecaster.replay.traces import Measurements
 
 INPUT_BLOCK = 120

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY, EPOCH, HOUR, MINUTE
-from forecaster.replay.account import Account
+from forecaster.replay.account import Account, no_track
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.realised import DecidedCount, outcome_of
-from forecaster.replay.runs import no_track
 from forecaster.replay.strategies import DECIDED, HPA
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ import numpy as np
 
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.replay.account import Account
+from forecaster.replay.account import Account, Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import Point, compared_workloads, scope_of, with_setup_at
 from forecaster.replay.comparison import Comparison
 from forecaster.replay.engine import NO_FLOOR, replay_runs
-from forecaster.replay.runs import Run, RunResult
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import numpy as np
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import policy_numbers
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.replay.account import Run
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
-from forecaster.replay.runs import Run
 from forecaster.replay.setup import lead_time_of
 from forecaster.replay.sliders import LEAD_TIME, PolicyChange
 from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
+    from forecaster.replay.account import RunResult
     from forecaster.replay.compare import Forecasting, ReplayScope
     from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Traces
 
     Floats = NDArray[np.float64]

@@ -22,11 +22,11 @@ from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
+from forecaster.replay.account import Run, with_targets_at
 from forecaster.replay.assumptions import START_UP, Assumptions
 from forecaster.replay.engine import OvertakenError, replay_runs
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
-from forecaster.replay.runs import Run, with_targets_at
 from forecaster.replay.setup import Setup, setup_or_reason
 from forecaster.replay.sliders import GATE, LEAD_TIME, LEADS, NO_CHANGE, TARGET_SHARE, PolicyChange, beside, tried_names
 from forecaster.replay.strategies import at_share, with_horizontal
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
+    from forecaster.replay.account import RunResult
     from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.runs import RunResult
     from forecaster.replay.traces import Measurements, Traces
 
 WHAT_IF_LENGTH = timedelta(hours=3)

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from forecaster.horizontal.targets import PodTarget
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.proposals import MetricProposal, Tolerance
+    from forecaster.replay.account import Run
     from forecaster.replay.assumptions import StartUp
-    from forecaster.replay.runs import Run
     from forecaster.replay.setup import Setup
     from forecaster.replay.traces import Measurements
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models import Adaptive, LastValue, Panel, Prior, Ridge, SeasonalNaive, StepWindow
-from models.turns import TURN
+from models.adaptive import TURN
 from tests.support.panels import HOUR, MONDAY
 
 if TYPE_CHECKING:

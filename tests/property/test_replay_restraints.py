@@ -16,10 +16,10 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.replay.account import Run
 from forecaster.replay.assumptions import StartUp, Timing
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ReplayForecasts
-from forecaster.replay.runs import Run
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import Measurements, Traces, measurements_of
 from tests.oracles.run_of_one import worlds_of

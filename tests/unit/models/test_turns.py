@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from models import Adaptive, Panel
+from models.adaptive import NEW, TURN, turns_of
 from models.evaluate import coverage, pinball
-from models.turns import NEW, TURN, turns_of
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
 
 DAY = 288

@@ -12,9 +12,9 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.replay.account import Run, RunResult
 from forecaster.replay.engine import NO_FLOOR, Simulation, replay_runs
 from forecaster.replay.forecasts import ReplayForecasts
-from forecaster.replay.runs import Run, RunResult
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import Measurements, Traces, measurements_of
 from tests.support.builders import NOON, minutes

@@ -8,7 +8,7 @@ from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.replay.runs import with_targets_at
+from forecaster.replay.account import with_targets_at
 from forecaster.replay.setup import Setup, setup_of
 
 CPU = Target("cpu", TargetType.UTILIZATION, 0.7)
