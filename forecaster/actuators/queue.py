@@ -13,6 +13,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http import HTTPStatus
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from forecaster.actuators.limits import CycleLimits, Move, mass_fall
@@ -39,6 +40,8 @@ MAX_TROUBLE = 5
 """Writes in a row that the API server may fail to answer before it is left alone until the next cycle."""
 MAX_FAILED_AGAIN = 20
 """Writes that fail once more in a cycle after which the rest of those that failed before waits for the next one."""
+LONG_WAIT = timedelta(minutes=10)
+"""Time after which a namespace that waits for its turn is named."""
 RESUME_LASTS = timedelta(hours=1)
 """How long the word of a person lifts the brake: a fleet goes down over several cycles."""
 FIRST, RAISES, LOWERS = range(3)
@@ -124,6 +127,8 @@ class WriteQueue:
     """Refusals that last, by workload."""
     turns: WriteTurns = field(default_factory=WriteTurns)
     """Failed writes, which wait for their next turn."""
+    starving: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when changes of a namespace wait while those of others are tried."""
     braked_at: datetime | None = None
     """Since when the brake holds what would go down; None: it is off."""
 
@@ -149,17 +154,20 @@ class WriteQueue:
         found.failures += unread[:SHOWN]
         outcomes: Counter[tuple[str, str]] = Counter()
         done: Counter[tuple[str, str]] = Counter()
-        for write, error in self.carried_out(cluster, self._braked(writes, found), found):
+        tried, wanted = set[tuple[str, ...]](), self._braked(writes, found)
+        for write, error in self.carried_out(cluster, wanted, found):
+            tried.add(write.subject.key)
             outcome = self._outcome(error)
             outcomes[write.change, outcome] += 1
             done[outcome, _reason(error) or str(write.change)] += 1
             if error is not None:
                 found.failures.append(f"{write} not written: {error_text(error)}")
+        longest_wait = self._waited(wanted, tried, found)
         self._say(found.refused, unseen)
         codes = Counter(str(one.code) for one in found.refused)
         reasons = done + Counter({("refused", code): count for code, count in codes.items()})
         states, braked = Counter(ours) + codes, self.braked_at is not None
-        return Effected(self.fence.leading(), outcomes, states, tuple(found.failures), reasons, braked)
+        return Effected(self.fence.leading(), outcomes, states, tuple(found.failures), reasons, braked, longest_wait)
 
     def carried_out(self, cluster: WrittenCluster[W], writes: Sequence[W], found: Round) -> Iterator[Outcome[W]]:
         """Write in turns until all is written, time is over, or the API server does not answer."""
@@ -189,6 +197,19 @@ class WriteQueue:
             if troubles >= self.max_trouble or failed_again >= MAX_FAILED_AGAIN:
                 found.failures.extend(self._left([*queue, *late], leads=True))
                 return
+
+    def _waited(self, writes: Sequence[W], tried: Collection[tuple[str, ...]], found: Round) -> timedelta:
+        """Return how long a namespace has waited at most while others had their turn, and say which ones wait long."""
+        served = {namespace_of(write) for write in writes if write.subject.key in tried}
+        held = {one.subject.key for one in found.refused if one.code != RefusalReason.RATE_LIMIT}
+        waiting = {namespace_of(write) for write in writes if write.subject.key not in held} - served
+        if not served:  # nobody had a turn, so nobody is starved by others
+            waiting &= self.starving.keys() if self.fence.valid() and not self.acting.paused else set()
+        self.starving = {namespace: self.starving.get(namespace, found.now) for namespace in sorted(waiting)}
+        long = [(namespace, at) for namespace, at in self.starving.items() if found.now - at >= LONG_WAIT]
+        said = (f"{self.name}: changes in {name} wait since {at:%H:%M} UTC while others are tried" for name, at in long)
+        found.failures.extend(islice(said, SHOWN))
+        return max((found.now - at for at in self.starving.values()), default=timedelta())
 
     def _may_write(self, found: Round) -> bool:
         """Whether this replica may write in this cycle; a line where nothing is known of its Lease."""

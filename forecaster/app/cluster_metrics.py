@@ -160,6 +160,13 @@ class EffectMetrics:
             registry=registry,
         )
 
+        self._wait = Gauge(
+            "forecaster_actuator_longest_wait_seconds",
+            "Longest time for which nothing of a namespace was tried while changes of others were.",
+            ["actuator"],
+            registry=registry,
+        )
+
     def record(self, effected: Mapping[str, Effected]) -> None:
         """Count the writes of one more cycle."""
         self._leading.set(any(one.leading for one in effected.values()))
@@ -171,5 +178,6 @@ class EffectMetrics:
             for (change, outcome), count in one.writes.items():
                 self._writes[name].labels(change, outcome).inc(count)
             self._braked.labels(name).set(one.braked)
+            self._wait.labels(name).set(one.longest_wait.total_seconds())
             for (outcome, reason), count in one.reasons.items():
                 self._outcomes.labels(name, outcome, reason).inc(count)

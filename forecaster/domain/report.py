@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Effected(NamedTuple):
     """Outcomes by (outcome, reason): changes that were written, errors of those that failed, codes of refusals."""
     braked: bool = False
     """Whether what would go down waits for the word of a person."""
+    longest_wait: timedelta = timedelta()
+    """Longest time for which nothing of a namespace was tried, while changes of others were."""
 
 
 @dataclass(frozen=True, slots=True)

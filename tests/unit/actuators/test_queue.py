@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,3 +116,34 @@ def test_a_write_that_fails_takes_nothing_from_the_limits() -> None:
     found = queue.effected(cluster, writes, [], NOON, limits=limits)
     assert [one.autoscaler.namespace for one in cluster.written] == ["free"] * 5
     assert found.reasons[("failed", "403")] > 0
+
+
+def in_namespace(namespace: str, number: int) -> Write:
+    one = live_hpa(f"w{number}", replicas=2)
+    one = replace(one, namespace=namespace, target=one.target._replace(namespace=namespace))
+    return Write(one, Change.RAISE, 4, "asked for", WrittenFloor(2, NOON + timedelta(minutes=15)))
+
+
+def test_a_namespace_that_waits_while_another_takes_every_cycle_is_measured_and_named() -> None:
+    """Each cycle has time for one write, and the first namespace wants one each time."""
+    clock = count(0.0, 15.0)
+    greedy, waiting = [in_namespace("a", number) for number in range(40)], in_namespace("z", 0)
+    cluster = FakeAutoscalers.of(*(write.autoscaler for write in (*greedy, waiting)))
+    queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster), seconds=lambda: next(clock))
+
+    def cycle(minute: int, *writes: Write) -> Effected:
+        return queue.effected(cluster, writes, [], NOON + minute * MINUTE)
+
+    waits = {minute: cycle(minute, greedy[minute], waiting) for minute in (0, 5, 10, 31)}
+    assert [found.longest_wait // MINUTE for found in waits.values()] == [0, 5, 10, 31]
+    said = "floor: changes in z wait since 12:00 UTC while others are tried"
+    assert [said in found.failures for found in waits.values()] == [False, False, True, True]
+    assert {write.autoscaler.namespace for write in cluster.written} == {"a"}
+    served = cycle(32, waiting)
+    assert (served.longest_wait, cluster.written[-1].autoscaler.namespace) == (timedelta(), "z")
+
+
+def test_nobody_is_starved_where_nobody_is_written() -> None:
+    queue = WriteQueue("floor", Fence(), ActingSettings(paused=True), Log(FakeAutoscalers.of()))
+    found = queue.effected(FakeAutoscalers.of(), [in_namespace("z", 0)], [], NOON)
+    assert found.longest_wait == timedelta()
