@@ -22,8 +22,8 @@ from forecaster.actuators.floor.values import FloorOffer
 from forecaster.actuators.settings import FloorSettings
 from forecaster.app.effects import watched_autoscalers
 from forecaster.kube.client import decoder_of
+from forecaster.resources.neighbours import HPAS
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.live_objects import HPAS
 
 if TYPE_CHECKING:
     from forecaster.actuators.limits import Memory

@@ -19,14 +19,13 @@ from forecaster.app.demo import staged
 from forecaster.cycle.load_forecast import SPANS, demand_samples
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.vertical.admission.cluster import name_of
 from forecaster.vertical.nodes.joint_samples import sum_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.app.demo import Stage
-    from forecaster.vertical.nodes.forecast import DemandWindow
+    from forecaster.vertical.nodes.joint_samples import DemandWindow
 
 QUANTILE = 0.95
 JUDGED = 4
@@ -77,7 +76,7 @@ class Actual:
         stage.cycle.run(end)
         window = stage.cycle.history.window(CPU, FIVE_MINUTES)
         self.values = np.array(window.values, float)
-        self.row = {name_of(id_): i for i, id_ in enumerate(window.keys)}
+        self.row = {id_.path: i for i, id_ in enumerate(window.keys)}
         self.end = window.end
 
     def sum_of_peaks(self, window: DemandWindow) -> float:

@@ -29,8 +29,9 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.publish.overlay import GONE, OverlayReader, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.values import WorkloadOffer
+from forecaster.resources.neighbours import HPAS
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.live_objects import HPAS, PODS_PATH, REPLICA_SETS
+from forecaster.sources.live_objects import PODS_PATH, REPLICA_SETS
 from tests.support.control_plane.plane import ControlPlane
 from tests.support.control_plane.workloads import deployment as plain_deployment
 

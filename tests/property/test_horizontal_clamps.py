@@ -14,9 +14,9 @@ from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.state import RECOMMENDATIONS
+from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.limits import bound, stabilize_down
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.hpa.state import PastRecommendation
 from tests.property.hpa_strategies import NOW
 
 GAPS = st.lists(st.integers(1, 400), min_size=1, max_size=12)
