@@ -37,6 +37,8 @@ PAUSED_POLICY: Mapping[str, object] = MappingProxyType({"mode": "observe"})
 """What a paused workload has: recommendations only, nothing that anything reads or that is written."""
 VALUE_SHOWN = 40
 """Characters of a value that cannot be read."""
+FAULTS_TOLD = 5
+"""Faults of an object after which names that are unknown are compared with no known one: that takes a millisecond."""
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
@@ -84,15 +86,17 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 faults.append(
                     f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
                 )
-        elif not name.endswith(WRITTEN) and (
-            near := nearest(
-                name.removeprefix(ANNOTATION_PREFIX),
-                [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)],
-            )
-        ):
+        elif len(faults) < FAULTS_TOLD and not name.endswith(WRITTEN) and (near := nearest(_bare(name), KNOWN)):
             faults.append(f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}{near[0]}?")
     layer = Layer(f"annotations of {described}", policy) if policy else None
     return Annotated(layer, pause, tuple(faults))
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix(ANNOTATION_PREFIX)
+
+
+KNOWN = [*map(_bare, ANNOTATION_SETTINGS), _bare(PAUSED)]
 
 
 def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:

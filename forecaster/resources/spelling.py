@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 _WORD = re.compile(r"_([a-z0-9])")
@@ -18,6 +19,7 @@ def camel(name: str) -> str:
     return _WORD.sub(lambda found: found[1].upper(), name)
 
 
+@lru_cache(maxsize=1024)  # the API server drops other names than those of the schema
 def snake(name: str) -> str:
     """The setting of a name in an object.
 

@@ -7,6 +7,7 @@ so that a dry run has no side effects; what was done stands on the pod and in th
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 PATH = "/admit/pods"
+REST = 3.0
+"""Times the CPU of a review that its thread rests after it: whoever asks without end has a quarter of the process."""
 AMOUNTS = ("cpu", "memory")
 MAX_WAITING = 64
 """Reviews that wait at a time, each for a few milliseconds; one more is answered at once, without a size."""
@@ -85,7 +88,7 @@ class NewPodAdmission:
     def __init__(self, file: NewPodsFile, clock: Callable[[], datetime]) -> None:
         self._file, self._clock = file, clock
         self._worker = ThreadPoolExecutor(1, "new-pods")
-        self._waiting = 0
+        self._waiting, self._rests_until = 0, 0.0
         self.outcomes: Counter[str] = Counter()
         """Pods by what became of them; dry runs are left out."""
 
@@ -96,9 +99,16 @@ class NewPodAdmission:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_WAITING} pods wait already; made as it is")
         self._waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, self.answer, method, body)
+            return await asyncio.get_running_loop().run_in_executor(self._worker, self._answer, method, body)
         finally:
             self._waiting -= 1
+
+    def _answer(self, method: str, body: bytes) -> HttpReply:
+        time.sleep(max(0.0, self._rests_until - time.monotonic()))
+        began = time.thread_time()
+        reply = self.answer(method, body)
+        self._rests_until = time.monotonic() + REST * (time.thread_time() - began)
+        return reply
 
     def answer(self, method: str, body: bytes) -> HttpReply:
         """The answer to one review; what is no review is refused, which makes the pod as it is."""

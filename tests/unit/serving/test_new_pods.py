@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,3 +64,33 @@ def test_a_pod_with_more_containers_than_any_real_one_is_not_read(tmp_path: Path
     pod = web()
     pod["spec"]["containers"] += [{"name": f"c{number}", "image": "nginx"} for number in range(100)]
     assert admitting.made(pod) == pod
+
+
+async def flooded(admission: NewPodAdmission, count: int) -> float:
+    """Seconds until so many reviews are answered that were asked for at once."""
+    pod = web()
+    pod["spec"]["containers"] *= 90
+    began = time.perf_counter()
+    await asyncio.gather(*(admission.answered("POST", review(pod)) for _ in range(count)))
+    return time.perf_counter() - began
+
+
+def test_whoever_asks_without_end_has_a_share_of_the_process_and_the_metrics_the_rest() -> None:
+    """The thread of reviews rests after each for several times what it took, whatever else the machine does."""
+    file = SlowFile()
+    file.free.set()
+    admission = NewPodAdmission(cast("NewPodsFile", file), lambda: NOON)
+    used: list[float] = []
+    answer = admission.answer
+
+    def measured(method: str, body: bytes) -> HttpReply:
+        began = time.thread_time()
+        try:
+            return answer(method, body)
+        finally:
+            used.append(time.thread_time() - began)
+
+    admission.answer = measured  # type: ignore[method-assign]
+    took = asyncio.run(flooded(admission, 40))
+    assert len(used) == 40
+    assert took >= (1 + new_pods.REST) * sum(used[:-1])
