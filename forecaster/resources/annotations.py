@@ -42,9 +42,9 @@ FAULTS_TOLD = 5
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
-
 WRITTEN = ("-before", "-by", "-expires", "-until")
 """Endings of the annotations that our own writes leave."""
+KNOWN = [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)]
 READ = frozenset({*ANNOTATION_SETTINGS, PAUSED})
 """Annotations with a value that matters: those that our writes leave change often, and would fill the cache."""
 
@@ -77,6 +77,7 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
     policy: dict[str, object] = {}
     pause, faults = None, []
     for name, text in annotations:
+        bare = name.removeprefix(ANNOTATION_PREFIX)
         if name in ANNOTATION_SETTINGS:
             fault = _put(policy, ANNOTATION_SETTINGS[name], text)
             faults += [f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}: {fault}"] if fault else []
@@ -86,17 +87,10 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 faults.append(
                     f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
                 )
-        elif len(faults) < FAULTS_TOLD and not name.endswith(WRITTEN) and (near := nearest(_bare(name), KNOWN)):
+        elif len(faults) < FAULTS_TOLD and not name.endswith(WRITTEN) and (near := nearest(bare, KNOWN)):
             faults.append(f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}{near[0]}?")
     layer = Layer(f"annotations of {described}", policy) if policy else None
     return Annotated(layer, pause, tuple(faults))
-
-
-def _bare(name: str) -> str:
-    return name.removeprefix(ANNOTATION_PREFIX)
-
-
-KNOWN = [*map(_bare, ANNOTATION_SETTINGS), _bare(PAUSED)]
 
 
 def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
