@@ -11,6 +11,7 @@ import typer
 
 from forecaster.cli.options import (
     ConfigFile,
+    Demo,
     Donors,
     Instant,
     Namespace,
@@ -22,6 +23,7 @@ from forecaster.cli.options import (
     finished,
     narrowed,
     settings_of,
+    settings_on,
     workload_names,
 )
 from forecaster.cli.streams import tell
@@ -55,6 +57,7 @@ def why_not(
     namespace: Namespace = None,
     at: Instant = None,
     donors: Donors = False,
+    demo: Demo = False,
 ) -> None:
     """Say why a workload did not scale at an instant: demand, forecast, gate, clamps, bounds, mode, HPA; and what came.
 
@@ -66,19 +69,19 @@ def why_not(
     from forecaster.report.recommendations import failure_lines
     from forecaster.sources.factory import opened
 
-    settings = settings_of(config, prometheus, namespace)
-    with shown_progress("why-not") as shown:
-        cycle, outcome = cycle_run(settings, at, workload, shown, donors=donors)
-    ours = workloads_of(outcome, workload, settings)
-    for line in failure_lines(outcome):
-        tell(line)
-    if not ours:
-        raise typer.Exit(1)
-    with opened(narrowed(settings, workload)) as source:
-        for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
-            if target.id in ours:
-                policy = cycle.policies.of(one.id)
-                print_text(*why_lines(target, one, policy), *(f"  - {line}" for line in what_came(source, one)))
+    with settings_on(demo, config, prometheus, namespace, at) as (settings, now):
+        with shown_progress("why-not") as shown:
+            cycle, outcome = cycle_run(settings, now, workload, shown, donors=donors)
+        ours = workloads_of(outcome, workload, settings)
+        for line in failure_lines(outcome):
+            tell(line)
+        if not ours:
+            raise typer.Exit(1)
+        with opened(narrowed(settings, workload)) as source:
+            for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
+                if target.id in ours:
+                    policy = cycle.policies.of(one.id)
+                    print_text(*why_lines(target, one, policy), *(f"  - {line}" for line in what_came(source, one)))
     finished(shown)
 
 

@@ -10,12 +10,13 @@ import typer
 
 from forecaster.cli.options import (
     ConfigFile,
+    Demo,
     Donors,
     Instant,
     Namespace,
     PrometheusUrl,
     finished,
-    settings_of,
+    settings_on,
     workload_names,
 )
 from forecaster.cli.recommend import Objects, ServerVersion
@@ -60,6 +61,7 @@ def explain(
     objects: Objects = None,
     server_version: ServerVersion = None,
     donors: Donors = False,
+    demo: Demo = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")
     ] = None,
@@ -73,10 +75,9 @@ def explain(
     check_writable(html)
     paths = NewPaths() if html else None
     cluster = _cluster(objects, server_version)
-    settings = settings_of(config, prometheus, namespace)
-    changes = with_changes(settings.policies, changed, workload) if changed else None
-    with shown_progress("explain") as shown:
-        cycle, outcome = cycle_run(settings, at, workload, shown, paths, donors=donors)
+    with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("explain") as shown:
+        changes = with_changes(settings.policies, changed, workload) if changed else None
+        cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)
         ours = workloads_of(outcome, workload, settings)
         otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
         explanations = Explanations.of(cycle, outcome, cluster, settings, otherwise, changed or (), joint=joint)

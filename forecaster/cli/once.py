@@ -8,6 +8,7 @@ import typer
 
 from forecaster.cli.options import (
     ConfigFile,
+    Demo,
     Donors,
     Instant,
     Namespace,
@@ -20,6 +21,7 @@ from forecaster.cli.options import (
     narrowed,
     refuse_namespaces,
     settings_of,
+    settings_on,
     tell_idle_overrides,
 )
 from forecaster.cli.streams import tell
@@ -42,15 +44,15 @@ def once(
     output: OutputForm = Output.TABLE,
     at: Instant = None,
     donors: Donors = False,
+    demo: Demo = False,
 ) -> None:
     """Read the history of all workloads once, and print what each should have."""
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import print_outcome
 
-    settings = settings_of(config, prometheus, namespace)
-    with shown_progress("once") as shown:
-        outcome = cycle_run(settings, at, workload, shown, donors=donors)[1]
-    ours = workloads_of(outcome, workload, settings)
+    with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("once") as shown:
+        outcome = cycle_run(settings, now, workload, shown, donors=donors)[1]
+        ours = workloads_of(outcome, workload, settings)
     print_outcome(outcome, ours, output)
     if workload == "*" and not namespace and ours:
         tell_idle_overrides(settings.policies, outcome.inventory.ids)

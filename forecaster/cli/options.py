@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import timedelta
 from functools import wraps
@@ -18,7 +19,7 @@ from forecaster.report.formats import Output
 INTERRUPTED = 130
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from forecaster.config.settings import Settings
@@ -75,6 +76,26 @@ Kubeconfig = Annotated[
 ]
 Context = Annotated[str, typer.Option("--context", metavar="NAME", help="Of the kubeconfig; default: its current one.")]
 OutputForm = Annotated[Output, typer.Option("--output", "-o", help="How to print.")]
+
+
+@contextmanager
+def settings_on(
+    demo: bool,  # noqa: FBT001  the flag of a command line
+    config: Path | None,
+    prometheus: str | None,
+    namespace: str | None,
+    at: str | None,
+) -> Iterator[tuple[Settings, str | None]]:
+    """The settings and the instant; with `demo` those of the recorded load, whose endpoint is there for the block."""
+    if not demo:
+        yield settings_of(config, prometheus, namespace), at
+        return
+    from forecaster.app.demo import settings_for, staged
+
+    with staged() as stage:
+        stated = config is not None or namespace
+        settings = settings_of(config, stage.url, namespace) if stated else settings_for(stage.url)
+        yield settings, at or stage.begin.isoformat()
 
 
 def settings_of(config: Path | None, prometheus: str | None, namespace: str | None) -> Settings:

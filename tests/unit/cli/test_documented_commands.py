@@ -52,6 +52,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+DEMONSTRATED = ("once", "once shop/chekout", "explain shop/recommendations")
+"""Blocks that `--demo` prints without a Prometheus."""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("line", DEMONSTRATED)
+def test_a_reader_without_a_prometheus_sees_the_same(
+    line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of `--demo`; `--config` is that of the page, with the request rate of the recorded load."""
+    monkeypatch.setattr("sys.argv", ["forecaster", *line.split(), "--demo", "--config", "settings.yaml"])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr()
+    printed = [text.rstrip() for text in (shown.out + shown.err).splitlines()]
+    page = PAGE.read_text(encoding="utf-8").splitlines()
+    first = page.index(f"$ forecaster {line}") + 1
+    assert printed[:9] == page[first : first + len(printed[:9])]
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("line", BLOCK.findall(PAGE.read_text(encoding="utf-8")))
 def test_the_page_shows_what_the_command_prints(
