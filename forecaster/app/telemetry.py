@@ -50,6 +50,7 @@ def configure(*, level: str = "INFO", json: bool | None = None) -> None:
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("forecaster").setLevel(level.upper())
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # each retry; what fails in the end is a line of the cycle's
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

@@ -206,7 +206,8 @@ class ForecastGates:
         for place, id_ in enumerate(found):
             if moved[place]:
                 gate, earlier = after.gate(place), before.gate(place)
-                done.moved.append(f"{id_}: {earlier.state} to {gate.state}, {gate.why}")
+                to = f"to {gate.state}" if gate.state is not earlier.state else f"now by {gate.forecaster}"
+                done.moved.append(f"{id_}: {earlier.state} {to}, {gate.why}")
 
     def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: Renewed, now: datetime) -> None:
         for id_ in ids:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Resources
 
+    Pair = tuple[float | None, float | None]
+
 
 UNKNOWN_AMOUNT = "–"
 WHOLE_CORES = 10
@@ -103,6 +105,24 @@ def cpu_of(resources: Resources) -> str:
 def memory_of(resources: Resources) -> str:
     """Memory request/limit of one pod."""
     return _pair(resources.memory_request, resources.memory_limit, memory)
+
+
+def pods_change(before: Resources, after: Resources) -> str:
+    """CPU and memory of one pod before and after, all as request/limit where any request differs from its limit.
+
+    >>> from forecaster.domain.workload import Resources
+    >>> pods_change(Resources(1.0, 1.0, 2 * 2**30, 8 * 2**30), Resources(1.0, 1.0, 2**32, 2**32))
+    'cpu 1000m → 1000m, memory 2Gi/8Gi → 4Gi/4Gi'
+    """
+    cpu = _change((before.cpu_request, before.cpu_limit), (after.cpu_request, after.cpu_limit), cores)
+    of_memory = (before.memory_request, before.memory_limit), (after.memory_request, after.memory_limit)
+    return f"cpu {cpu}, memory {_change(*of_memory, memory)}"
+
+
+def _change(before: Pair, after: Pair, spoken: Callable[[float], str]) -> str:
+    pairs = [tuple(UNKNOWN_AMOUNT if value is None else spoken(value) for value in one) for one in (before, after)]
+    one_each = all(request == limit for request, limit in pairs)
+    return " → ".join(request if one_each else f"{request}/{limit}" for request, limit in pairs)
 
 
 def _pair(request: float | None, limit: float | None, spoken: Callable[[float], str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import alike, amount, duration_text, pod
+from forecaster.domain.amounts import alike, amount, duration_text, pod, pods_change
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _containers(one: Recommendation) -> Iterator[str]:
         return
     sizes = one.resources.containers
     for size in sizes if len(sizes) > 1 else ():
-        yield f"     {size.name}: {pod(size.now)} → {pod(size.recommended)}"
+        yield f"     {size.name}: {pods_change(size.now, size.recommended)}"
     for target in one.resources.targets:
         yield f"     with it, the HPA's target for {target.metric}: {target.value * 100:.0f} %"
 
@@ -88,5 +88,5 @@ def _count(one: Recommendation) -> str:
 
 def _size(one: Recommendation) -> str:
     if isinstance(one.resources, Resize):
-        return f"{pod(one.resources.resources)}: {one.resources.message}"
+        return f"{pods_change(one.resources_now, one.resources.resources)}: {one.resources.message}"
     return f"unchanged ({one.resources.reason}): {one.resources.message}"

@@ -6,6 +6,7 @@ python -m tests.browser.pictures http://127.0.0.1:8080/ docs/pictures
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from io import BytesIO
@@ -21,12 +22,12 @@ from forecaster.cycle.node_document import document
 from forecaster.cycle.node_forecast import node_forecast
 from forecaster.vertical.admission.cluster import Cluster
 from tests.browser.conftest import NAMES, QUIET, opened
+from tests.browser.made_of import MADE_OF, WIDTHS, drawn_by
 from tests.support.cluster_rules import node, resident
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WIDTHS = {"": 1440, "-tablet": 900, "-phone": 390}
 COLOURS = 200
 FIRST_MS = 30_000
 TALL = 1100
@@ -89,6 +90,7 @@ def main(address: str, folder: Path) -> None:
                         page.wait_for_timeout(800)  # a picture of a page that stands still
                         _keep(page.screenshot(), file)
         chromium.close()
+    (folder / MADE_OF).write_text(json.dumps(drawn_by(), indent=1) + "\n", encoding="utf-8")
 
 
 def _keep(picture: bytes, file: Path) -> None:

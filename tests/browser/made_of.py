@@ -1,0 +1,18 @@
+"""What draws the pages of the dashboard, by digest: pictures of them carry it, and are compared with the program.
+
+Pixels differ from machine to machine with fonts and the play of the demo; the files that draw do not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+STATIC = Path(__file__).parents[2] / "forecaster" / "serving" / "static"
+MADE_OF = "made-of.json"
+WIDTHS = {"": 1440, "-tablet": 900, "-phone": 390}
+
+
+def drawn_by() -> dict[str, str]:
+    """Digests of the scripts, the style sheet and the page, by name."""
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in sorted(STATIC.iterdir())}
