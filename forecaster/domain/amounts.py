@@ -112,7 +112,7 @@ def pods_change(before: Resources, after: Resources) -> str:
 
     >>> from forecaster.domain.workload import Resources
     >>> pods_change(Resources(1.0, 1.0, 2 * 2**30, 8 * 2**30), Resources(1.0, 1.0, 2**32, 2**32))
-    'cpu 1000m → 1000m, memory 2Gi/8Gi → 4Gi/4Gi'
+    'cpu 1000m, memory 2Gi/8Gi → 4Gi/4Gi'
     """
     cpu = _change((before.cpu_request, before.cpu_limit), (after.cpu_request, after.cpu_limit), cores)
     of_memory = (before.memory_request, before.memory_limit), (after.memory_request, after.memory_limit)
@@ -122,7 +122,8 @@ def pods_change(before: Resources, after: Resources) -> str:
 def _change(before: Pair, after: Pair, spoken: Callable[[float], str]) -> str:
     pairs = [tuple(UNKNOWN_AMOUNT if value is None else spoken(value) for value in one) for one in (before, after)]
     one_each = all(request == limit for request, limit in pairs)
-    return " → ".join(request if one_each else f"{request}/{limit}" for request, limit in pairs)
+    texts = [request if one_each else f"{request}/{limit}" for request, limit in pairs]
+    return " → ".join(dict.fromkeys(texts))
 
 
 def _pair(request: float | None, limit: float | None, spoken: Callable[[float], str]) -> str:
