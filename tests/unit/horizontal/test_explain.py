@@ -100,7 +100,7 @@ def test_several_containers_are_told_one_by_one() -> None:
     lines = explanation(decided(outlooks(cpu=2.0), of=workload(autoscaler=None), sizing=(web, proxy)))
     assert lines[-2:] == [
         "     web: cpu 1000m/2000m, memory 1Gi/1Gi → 512Mi/–",
-        "     proxy: cpu 1000m/2000m, memory 1Gi → cpu 1000m/2000m, memory 512Mi/–",
+        "     proxy: cpu 1000m/2000m, memory 1Gi/1Gi → 512Mi/–",
     ]
 
 
