@@ -295,10 +295,6 @@ def asked(within: float = 0.0) -> bool:
     return bool(select.select([0], [], [], within)[0])
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def what_if_facts(told: WorkloadFacts) -> WhatIfFacts:
     """Return the facts in the form that a replay reads."""
     signals = Signals(tuple(Signal(name, **_tupled(properties)) for name, properties in told.signals))
@@ -342,3 +338,7 @@ def _put(into: NDArray[np.float64], points: NDArray[np.float64], last: int) -> N
     points = points[max(-first, 0) :]
     there = into[max(first, 0) : last + 1]
     np.copyto(there, points, where=~np.isnan(points))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -64,3 +64,15 @@ def test_what_everybody_installs_is_imported(name: str) -> None:
 def test_what_is_imported_is_declared(name: str) -> None:
     at_run_time = {name for names in project().values() for name in names}
     assert name in at_run_time, f"{imported()[name]} imports it"
+
+
+def test_a_program_begins_below_everything_that_it_calls() -> None:
+    """`if __name__ == "__main__"` is the last statement: what stands below it does not exist yet when it runs."""
+    bodies = {file: ast.parse(file.read_text(encoding="utf-8")).body for file in (ROOT / "forecaster").rglob("*.py")}
+    begins = {file: [place for place, one in enumerate(body) if is_main(one)] for file, body in bodies.items()}
+    assert sum(map(bool, begins.values())) >= 3
+    assert [file.name for file, places in begins.items() if places and places != [len(bodies[file]) - 1]] == []
+
+
+def is_main(one: ast.stmt) -> bool:
+    return isinstance(one, ast.If) and "__name__" in ast.unparse(one.test)
