@@ -218,7 +218,7 @@ def diff(
     Signals and queries are those of the first file; both decide on what was read once.
     """
     from forecaster.cli.once import cycle_run, workloads_of
-    from forecaster.report.decided import print_differences
+    from forecaster.report.decided import numbers_of, print_differences
     from forecaster.report.progress import shown_progress
 
     settings, second = (settings_of(one, prometheus, namespace) for one in (config, other))
@@ -230,7 +230,7 @@ def diff(
     pairs = [
         (one, two)
         for one, two in zip(outcome.recommendations, otherwise, strict=True)
-        if one.id in ours and (one.replicas, one.resources) != (two.replicas, two.resources)
+        if one.id in ours and numbers_of(one) != numbers_of(two)
     ]
     print_differences(pairs, len(ours), output)
     finished(shown)

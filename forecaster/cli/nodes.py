@@ -49,10 +49,6 @@ def nodes(
     at: Instant = None,
 ) -> None:
     """Requests and usage of every node pool over the coming day, nodes needed and when, headroom, memory pressure."""
-    from forecaster.cli.look import look, look_at_demo
-    from forecaster.report.nodes import print_nodes
-    from forecaster.report.progress import shown_progress
-
     if output is NodesOutput.HEADROOM and not image:
         raise typer.BadParameter(
             "name what headroom pods run: `kubectl get nodes -o jsonpath='{..status.images}'` lists the pause image "
@@ -64,6 +60,10 @@ def nodes(
             "the recorded load has no nodes; give a cluster's with --objects: `kubectl get nodes,pods -A -o json`",
             param_hint="--demo",
         )
+    from forecaster.cli.look import look, look_at_demo
+    from forecaster.report.nodes import print_nodes
+    from forecaster.report.progress import shown_progress
+
     settings = settings_of(config, prometheus, namespace)
     if serve is not None:
         _serve(serve, settings, quantile, warm_minutes, objects, server_version)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.domain.decision import Hold, Resize
 from forecaster.publish.views import verdict_of
 from forecaster.report.printed import Printable, PrintedColumn, change, flat, print_as, print_table, print_text
 
@@ -118,6 +119,12 @@ def print_differences(pairs: Sequence[Pair], looked_at: int, output: Output) -> 
     )
 
 
+def numbers_of(one: Recommendation) -> tuple[object, ...]:
+    """Count and sizes that were decided; other words about the same numbers are no other decision."""
+    resized = one.resources.resources if isinstance(one.resources, Resize) else one.resources_now
+    return isinstance(one.replicas, Hold), one.wanted_replicas, resized
+
+
 def difference_view(one: Recommendation, two: Recommendation) -> DifferenceView:
     """The decision of the first policy beside that of the second."""
     return DifferenceView(
@@ -127,7 +134,7 @@ def difference_view(one: Recommendation, two: Recommendation) -> DifferenceView:
         replicas_to=two.wanted_replicas,
         reason_from=str(one.replicas.reason),
         reason_to=str(two.replicas.reason),
-        resources_differ=one.resources != two.resources,
+        resources_differ=numbers_of(one)[-1] != numbers_of(two)[-1],
     )
 
 
