@@ -43,6 +43,8 @@ REPLAYED_AT_ONCE = 50
 """Workloads of one replay: some tenths of a second, after which the time is looked at."""
 DIGITS = 6
 """Digits of a number that is shown; sums have seven."""
+LATEST = timedelta(hours=6)
+"""Time after which decisions that were not replayed are left out of the comparison."""
 SHOWN_EVERY = timedelta(minutes=5)
 """Time between two sums over the fleet."""
 START_UP_STEP = timedelta(seconds=30)
@@ -94,6 +96,7 @@ class LiveBenefit:
             if id_ not in self.pasts:
                 self.pasts[id_] = LivePast(counts[0][0], counts[0][0])
         self._take_over(present, policies)
+        self._leave_out(now)
         due = sorted(
             (id_ for id_ in self._decided if now - self.pasts[id_].until >= HOUR), key=lambda id_: self.pasts[id_].until
         )
@@ -118,6 +121,12 @@ class LiveBenefit:
             if past.subject is None and past.numbers:
                 setup = setup_of(present[id_], policies.of(id_).horizontal)
                 past.subject = (present[id_], setup) if isinstance(setup, Setup) else None
+
+    def _leave_out(self, now: datetime) -> None:
+        """Leave out hours that no cycle had the time to replay: decisions are not kept without end."""
+        for id_, counts in self._decided.items():
+            if now - self.pasts[id_].until > LATEST:
+                self.pasts[id_].until, self._decided[id_] = now, _in_force(counts, now)
 
     def _assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
         from forecaster.replay.assumptions import Assumptions, Prices  # noqa: PLC0415  as above

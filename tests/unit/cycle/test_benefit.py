@@ -1,0 +1,38 @@
+"""The live comparison: what no cycle had the time to replay is left out, and not kept without end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from forecaster.config.settings import Settings
+from forecaster.cycle.benefit import LATEST, LiveBenefit
+from forecaster.domain.window import MINUTE
+from tests.support.builders import after, workload
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.cycle.steps import TimeShare
+    from forecaster.ports import Histories
+    from forecaster.publish.publisher import OfferedCycle
+
+WEB = workload("web")
+NO_TIME = cast("TimeShare", lambda: False)
+NO_HISTORY = cast("Histories", None)
+"""Fails a story in which anything is replayed."""
+
+
+def decided(at: datetime, count: int) -> OfferedCycle:
+    columns = SimpleNamespace(recommended=np.array([count]))
+    return cast("OfferedCycle", SimpleNamespace(at=at, ids=(WEB.id,), decided=columns))
+
+
+def test_hours_that_no_cycle_had_time_for_are_left_out() -> None:
+    benefit, late = LiveBenefit(), LATEST // MINUTE + 1
+    for minute in range(late + 1):
+        benefit.receive(decided(after(minute), minute % 7 + 1))
+    benefit.renew([WEB], NO_HISTORY, Settings().policies, after(late), NO_TIME)
+    assert benefit.pasts[WEB.id].until == after(late)
