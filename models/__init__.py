@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .seasonal_naive import LastValue, SeasonalNaive
     from .theta import Theta
 
-LATE = {
+IMPORTED_LATE = {
     "Boosting": "regressions",
     "Eventful": "eventful",
     "HourOfWeek": "hour_of_week",
@@ -65,9 +65,9 @@ LATE = {
 
 def __getattr__(name: str) -> Any:
     """Import a model that is named for the first time."""
-    if name not in LATE:
+    if name not in IMPORTED_LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{LATE[name]}", __package__), name)
+    return getattr(import_module(f".{IMPORTED_LATE[name]}", __package__), name)
 
 
 def _made(name: str, *given: Any, **settings: Any) -> Model:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 OBSERVED_EVERY = timedelta(minutes=5)
 """Time between two writes of the observed state; a kill loses no more. 15 ms of CPU at 10,000 rows."""
 DIVIDED = "divided"
-"""Mark in the state directory of a fleet in shards. Without it nobody asks the database what shards have learned."""
+"""Mark in the state directory of a fleet in shards. Without it the database is not asked what shards have learned."""
 SIZES_BETWEEN = 2
 """The ledger has changes of sizes, too: so many rows are read for each change of the count. At a start with 10,000
 workloads sixteen rows each take a second and a half."""

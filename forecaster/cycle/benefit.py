@@ -41,9 +41,9 @@ Count = tuple[datetime, int]
 """A count that was decided, and when."""
 REPLAYED_AT_ONCE = 50
 """Workloads of one replay: some tenths of a second, after which the time is looked at."""
-DIGITS = 6
+SHOWN_DIGITS = 6
 """Digits of a number that is shown; sums have seven."""
-LATEST = timedelta(hours=6)
+REPLAY_LATEST = timedelta(hours=6)
 """Time after which decisions that were not replayed are left out of the comparison."""
 SHOWN_EVERY = timedelta(minutes=5)
 """Time between two sums over the fleet."""
@@ -125,7 +125,7 @@ class LiveBenefit:
     def _leave_out(self, now: datetime) -> None:
         """Leave out hours that no cycle had the time to replay: decisions are not kept without end."""
         for id_, counts in self._decided.items():
-            if now - self.pasts[id_].until > LATEST:
+            if now - self.pasts[id_].until > REPLAY_LATEST:
                 self.pasts[id_].until, self._decided[id_] = now, _in_force(counts, now)
 
     def _assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
@@ -138,14 +138,14 @@ class LiveBenefit:
         )
 
     def _view(self, now: datetime) -> SeenBenefit:
-        from forecaster.replay.live import PERIODS, live_comparison  # noqa: PLC0415  as above
+        from forecaster.replay.live import COMPARED_PERIODS, live_comparison  # noqa: PLC0415  as above
 
         def view(ids: Sequence[WorkloadId], unknown: str) -> BenefitView:
             pasts, assumed = [self.pasts[id_] for id_ in ids], self._assumed()
             known = min((one.since for one in pasts), default=now), max((one.until for one in pasts), default=now)
             periods = {
                 name: _period(found, period, known)
-                for name, period in PERIODS.items()
+                for name, period in COMPARED_PERIODS.items()
                 if (found := live_comparison(pasts, period, now, assumed))
             }
             return BenefitView(periods, "" if periods else unknown)
@@ -166,13 +166,13 @@ class LiveBenefit:
 
     def restore(self, kept: bytes) -> None:
         """Take over what `kept` gave; decisions from the stop until the first new one are not compared."""
-        from forecaster.replay.live import FIELDS, RUNS, LivePast  # noqa: PLC0415  as above
+        from forecaster.replay.live import RUNS, SUMMED, LivePast  # noqa: PLC0415  as above
 
         for one in msgspec.msgpack.decode(kept, type=list[KeptPast]):
             sums = np.frombuffer(one.sums, np.float32).copy()
-            if sums.size != len(one.numbers) * len(RUNS) * len(FIELDS):
+            if sums.size != len(one.numbers) * len(RUNS) * len(SUMMED):
                 raise msgspec.ValidationError(f"sums of {one.id} are of another version")
-            shaped = sums.reshape(-1, len(RUNS), len(FIELDS))
+            shaped = sums.reshape(-1, len(RUNS), len(SUMMED))
             self.pasts[one.id] = LivePast(one.since, one.until, one.numbers, shaped)
 
 
@@ -226,7 +226,7 @@ def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetim
 
 def _four(one: Account, whole: Comparison) -> FourNumbers:
     def rounded(value: float | None) -> float | None:
-        return None if value is None else float(f"{value:.{DIGITS}g}")
+        return None if value is None else float(f"{value:.{SHOWN_DIGITS}g}")
 
     numbers = one.missing_share, one.short_minutes, one.pod_hours, one.money if whole.prices else None
     return FourNumbers(*map(rounded, numbers))  # type: ignore[arg-type]  # of what is known

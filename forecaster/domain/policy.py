@@ -29,14 +29,14 @@ QUANTILES = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 Mode: TypeAlias = Literal["observe", "publish", "floor", "scale"]
 
 
-NAME_MAX = 253
+OBJECT_NAME_MAX = 253
 """Longest name that Kubernetes has."""
 
 
 class PodAmount(Section):
     """What one pod should carry of a signal where no HPA states it."""
 
-    signal: str = Field(max_length=NAME_MAX, description="Name of the signal: one of `signals`.")
+    signal: str = Field(max_length=OBJECT_NAME_MAX, description="Name of the signal: one of `signals`.")
     amount: Annotated[Amount, Field(gt=0, le=MAX_AMOUNT)] = Field(
         description="Amount for each pod, in the unit of the signal."
     )
@@ -182,12 +182,12 @@ class HorizontalPolicy(Section):
     )
     requests_metric: str | None = Field(
         None,
-        max_length=NAME_MAX,
+        max_length=OBJECT_NAME_MAX,
         description="Name of the HPA's Pods or External metric that is this workload's request rate, if it has one.",
     )
     demand_signal: str = Field(
         "cpu",
-        max_length=NAME_MAX,
+        max_length=OBJECT_NAME_MAX,
         description="Which demand the HPA's `forecaster_demand` target means; its selector says the same.",
     )
     tolerance: Annotated[float, Decides(clamp="desired replicas", step=0.01, most=0.5)] = Field(

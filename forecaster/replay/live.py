@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from forecaster.replay.setup import Setup
     from forecaster.replay.traces import Traces
 
-PERIODS = {"day": DAY, "week": 7 * DAY}
+COMPARED_PERIODS = {"day": DAY, "week": 7 * DAY}
 WARM_UP = 2 * HOUR
 """Time that is replayed before what counts, so that pods, HPA and stabilization are as they were then."""
 SUM_LENGTH = timedelta(hours=6)
 LIVE_SHARES = (1.25, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """Targets at which the HPA alone is replayed, as shares of its owner's: from lean to twice the pods."""
-FIELDS = ("pod_hours", "measured", "short", "demand", "missing")
+SUMMED = ("pod_hours", "measured", "short", "demand", "missing")
 """Fields of an account that are summed; times in hours."""
 
 
@@ -54,7 +54,7 @@ class LivePast:
     """Instant up to which they were."""
     numbers: list[int] = field(default_factory=list)
     """Number of each six hours since 1970 of which there is a sum."""
-    sums: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, len(RUNS), len(FIELDS)), np.float32))
+    sums: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, len(RUNS), len(SUMMED)), np.float32))
     """[six hours, run, field]"""
     subject: tuple[Workload, Setup] | None = None
     """The workload as it was replayed last; None where nothing says yet whether it can be replayed."""
@@ -65,10 +65,12 @@ class LivePast:
         """Add one replayed hour, and drop what is older than a week."""
         self.subject, number = (found.workload, found.setup), _number(until)
         if number not in self.numbers:
-            self.sums = np.concatenate([self.sums, np.zeros((1, len(RUNS), len(FIELDS)), np.float32)])
+            self.sums = np.concatenate([self.sums, np.zeros((1, len(RUNS), len(SUMMED)), np.float32)])
             self.numbers.append(number)
         self.sums[self.numbers.index(number)] += [_numbers(found.curves[name].points[share]) for name, share in RUNS]
-        kept = [place for place, one in enumerate(self.numbers) if one > number - PERIODS["week"] // SUM_LENGTH]
+        kept = [
+            place for place, one in enumerate(self.numbers) if one > number - COMPARED_PERIODS["week"] // SUM_LENGTH
+        ]
         self.numbers, self.sums = [self.numbers[place] for place in kept], self.sums[kept]
 
     def comparison(self, period: timedelta, now: datetime, assumed: Assumptions) -> WorkloadComparison | None:

@@ -47,7 +47,7 @@ WHAT_IF_LENGTH = timedelta(hours=3)
 FORECAST_INTERVAL = 5
 """Minutes from one forecast to the next, as history has them beyond its latest hours."""
 MOST_KEPT = 1000
-"""Replayed changes in memory, of 5 kB each; a reader who stands still has some 300 beside the present one."""
+"""Replayed changes in memory, of 5 kB each; a reader that stands still has some 300 beside the present one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

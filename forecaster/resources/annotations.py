@@ -44,7 +44,7 @@ VALUE_MAX, NAMES_MAX = 64, 32
 
 WRITTEN = ("-before", "-by", "-expires", "-until")
 """Endings of the annotations that our own writes leave."""
-KNOWN = [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)]
+KNOWN_ANNOTATIONS = [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)]
 READ = frozenset({*ANNOTATION_SETTINGS, PAUSED})
 """Annotations with a value that matters: those that our writes leave change often, and would fill the cache."""
 
@@ -87,7 +87,7 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 faults.append(
                     f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
                 )
-        elif len(faults) < FAULTS_TOLD and not name.endswith(WRITTEN) and (near := nearest(bare, KNOWN)):
+        elif len(faults) < FAULTS_TOLD and not name.endswith(WRITTEN) and (near := nearest(bare, KNOWN_ANNOTATIONS)):
             faults.append(f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}{near[0]}?")
     layer = Layer(f"annotations of {described}", policy) if policy else None
     return Annotated(layer, pause, tuple(faults))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 PATH = "/admit/pods"
-REST = 3.0
+REST_SHARE = 3.0
 """Times the CPU of a review that its thread rests after it: whoever asks without end has a quarter of the process."""
 AMOUNTS = ("cpu", "memory")
 MAX_WAITING = 64
@@ -107,7 +107,7 @@ class NewPodAdmission:
         time.sleep(max(0.0, self._rests_until - time.monotonic()))
         began = time.thread_time()
         reply = self.answer(method, body)
-        self._rests_until = time.monotonic() + REST * (time.thread_time() - began)
+        self._rests_until = time.monotonic() + REST_SHARE * (time.thread_time() - began)
         return reply
 
     def answer(self, method: str, body: bytes) -> HttpReply:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD, TAIL = b'{"signature":"', b'",'
-DIGITS = 64
+SIGNATURE_DIGITS = 64
 MIN_KEY_BYTES = 32
 MAX_BYTES = 1 << 28
 """Bytes that state may take uncompressed, before its signature is known: 10,000 workloads have 4 MB."""
@@ -61,7 +61,7 @@ class StateKeys:
         Raises:
             StoreError: none of our keys signed this content as the state of `what`.
         """
-        place = len(HEAD) + DIGITS
+        place = len(HEAD) + SIGNATURE_DIGITS
         bare = b"{" + content[place + len(TAIL) :]
         signature = content[len(HEAD) : place] if is_signed(content) else b""
         if not any(hmac.compare_digest(signature, _signature(key, bare, what, beside)) for key in self.keys):

@@ -26,7 +26,7 @@ KEY, CHECKPOINT = "key", "checkpoint"
 """Entries of the Secret."""
 MAX_CHECKPOINT = 700 * 1024
 """Bytes of a compressed checkpoint: a Secret has at most 1 MiB."""
-FORMAT = 1
+CHECKPOINT_FORMAT = 1
 """Form of the checkpoint around the observations, which state their own version."""
 GZIP = zlib.MAX_WBITS | 16
 
@@ -161,8 +161,8 @@ class Checkpoint:
             found = msgspec.json.decode(self.keys.verified(inflated(content), CHECKPOINT), type=PersistedCheckpoint)
         except (zlib.error, msgspec.MsgspecError) as error:
             raise StoreError(f"it is damaged ({error})") from error
-        if found.format != FORMAT:
-            raise StoreError(f"it has the format {found.format}, and not {FORMAT}")
+        if found.format != CHECKPOINT_FORMAT:
+            raise StoreError(f"it has the format {found.format}, and not {CHECKPOINT_FORMAT}")
         if found.cluster and self.cluster and found.cluster != self.cluster:
             raise StoreError(f"its cluster's kube-system has the UID {found.cluster}, and here it has {self.cluster}")
         self._at = found.at
@@ -170,6 +170,6 @@ class Checkpoint:
 
     def _packed(self, observed: bytes) -> bytes:
         at = max(self.state.decided_at, self._at)
-        told = PersistedCheckpoint(FORMAT, at, self.cluster, msgspec.Raw(observed))
+        told = PersistedCheckpoint(CHECKPOINT_FORMAT, at, self.cluster, msgspec.Raw(observed))
         stream = zlib.compressobj(wbits=GZIP)
         return stream.compress(self.keys.signed(msgspec.json.encode(told), CHECKPOINT)) + stream.flush()

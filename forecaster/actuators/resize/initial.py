@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 WHY_MAX = 1000
 MAX_CONTAINERS = 100
-"""Containers of a pod beyond which it is not read: all who may create pods, also as a dry run, state them."""
+"""Containers of a pod beyond which it is not read: whatever may create pods states them, also by a dry run."""
 TEMPLATE_HASHES = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
 """Pod label whose value ends the name of a ReplicaSet → kind of the object that made this ReplicaSet."""
 

@@ -244,7 +244,7 @@ def undone(one: LiveScale, why: str) -> ScaleWrite | None:
 
 
 def released(one: LiveScale, *, at_once: bool) -> ScaleWrite | str | None:
-    """The undo that a person commands, who alone knows what the load needs: a lower count only `at_once`."""
+    """The undo that a person commands, knowing what the load needs: a lower count only `at_once`."""
     found = undone(one, "released by command")
     if found is None or at_once or found.replicas >= one.replicas:
         return found

@@ -21,5 +21,5 @@ export function benefit(host, { periods, unknown }, currency = "") {
     element("p", { class: "lead" }, `Decisions from ${instant(Date.parse(longest.since))} to ${instant(Date.parse(longest.until))} UTC, replayed hour by hour as floors of the HPA. Better and worse are at the same pod-hours.`));
 }
 
-/** The colour of the sentence: that of the larger part of the workloads. */
-const kind = ({ better = 0, worse = 0 }) => worse > better ? "worse" : better > worse ? "better" : "same";
+/** The colour of the sentence: that of success only where no workload was worse. */
+const kind = ({ better = 0, worse = 0 }) => worse > better ? "worse" : better && !worse ? "better" : "same";

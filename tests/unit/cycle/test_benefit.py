@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from forecaster.config.settings import Settings
-from forecaster.cycle.benefit import LATEST, LiveBenefit
+from forecaster.cycle.benefit import REPLAY_LATEST, LiveBenefit
 from forecaster.domain.window import MINUTE
 from tests.support.builders import after, workload
 
@@ -31,7 +31,7 @@ def decided(at: datetime, count: int) -> OfferedCycle:
 
 
 def test_hours_that_no_cycle_had_time_for_are_left_out() -> None:
-    benefit, late = LiveBenefit(), LATEST // MINUTE + 1
+    benefit, late = LiveBenefit(), REPLAY_LATEST // MINUTE + 1
     for minute in range(late + 1):
         benefit.receive(decided(after(minute), minute % 7 + 1))
     benefit.renew([WEB], NO_HISTORY, Settings().policies, after(late), NO_TIME)
