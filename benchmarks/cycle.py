@@ -42,6 +42,7 @@ from benchmarks.serving import running
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
 from forecaster.cycle import fleet as rows_of_fleet
+from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.gates import JUDGING_INTERVAL, ROUND, SOONEST
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.horizontal.standing import Gates
@@ -163,8 +164,11 @@ def build(settings: Settings, source: Source, parts: ExitStack, directory: Path)
         signals=settings.signal_table,
         window=history.window,
     )
-    publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures})
+    benefit = LiveBenefit()
+    table.benefit = lambda: benefit.seen
+    publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures, "benefit": benefit})
     cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
+    cycle.benefit = benefit
     cycle.seconds, cycle.watch = time.process_time, PeakWatch()
     return cycle, history
 
