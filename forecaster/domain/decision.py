@@ -29,6 +29,9 @@ class ForecastState(StrEnum):
 FORECAST_STATES = tuple(ForecastState)
 
 
+NO_FORECAST = "there is no forecast"
+
+
 def forecast_state(shut: str, *, foreseen: bool) -> tuple[ForecastState, str]:
     """Return the state of a forecast and why; `shut` is what keeps it from acting, empty where nothing does.
 
@@ -38,7 +41,7 @@ def forecast_state(shut: str, *, foreseen: bool) -> tuple[ForecastState, str]:
     if shut:
         state, _, why = shut.partition(": ")
         return ForecastState(state), why
-    return (ForecastState.ACTING, "") if foreseen else (ForecastState.LEARNING, "there is no forecast")
+    return (ForecastState.ACTING, "") if foreseen else (ForecastState.LEARNING, NO_FORECAST)
 
 
 class Reason(StrEnum):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, astuple
 
 from forecaster.domain.decision import (
+    NO_FORECAST,
     Clamp,
     ForecastState,
     Hold,
@@ -53,7 +54,9 @@ def recommendation_of(view: RecommendationView) -> Recommendation:
 
 
 def _shut(view: ForecastStateView | None) -> str:
-    return "" if view is None or view.state == ForecastState.ACTING else f"{view.state}: {view.why}"
+    if view is None or view.state == ForecastState.ACTING or view.why == NO_FORECAST:
+        return ""
+    return f"{view.state}: {view.why}"
 
 
 def _lead_time_of(view: LeadTimeView | None) -> LeadTime | None:

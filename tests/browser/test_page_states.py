@@ -89,7 +89,7 @@ def test_a_page_tells_what_is_known_and_no_more(browser: Any, shown: tuple[str, 
             part = path.removeprefix("#/").split("/")[0] or "fleet"
             page.screenshot(path=Path(folder) / f"{name}-{part}-{look}.png")
         assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
-        assert state.says in page.inner_text("body")
+        page.wait_for_function("said => document.body.innerText.includes(said)", arg=state.says)
         if state.unknown:
             widgets = page.locator("dd, td, .row .risk, .row .cost, .row .load small, .said").all_inner_texts()
             claims = [line for text in widgets for line in text.split("\n") if INVENTED.search(line.strip())]

@@ -195,7 +195,8 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
             served = read(table.path)
             for row, entry in enumerate(served.entries):
                 assert entry.name == decided.ids[row].name
-                record = msgspec.json.encode(recommendation_view(decided[row]))
+                mode = fleet.policies.of(decided.ids[row]).mode
+                record = msgspec.json.encode(msgspec.structs.replace(recommendation_view(decided[row]), mode=mode))
                 assert bytes(served.record(entry)).decode() == record.decode()
 
 

@@ -78,7 +78,7 @@ class TestHistory:
 
 @pytest.mark.parametrize(
     "policy",
-    [{"recommender": "vpa"}, {"cpu_limit": "none"}, {"memory_limit": "peak"}, {"memory_limit": "none"}],
+    [{"cpu_limit": "none"}, {"memory_limit": "peak"}, {"memory_limit": "none"}],
     ids=str,
 )
 def test_policies_that_contradict_each_other_are_refused(policy: dict[str, str]) -> None:
