@@ -9,9 +9,8 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +28,7 @@ from forecaster.app.compose import (
 )
 from forecaster.app.facts import tell_facts
 from forecaster.app.node_pools import NodesText, node_pools
+from forecaster.app.outlets import AnnouncedTable, offer_table, pictures, price_list, remote_writers, unheard
 from forecaster.app.reload import SettingsReload
 from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
 from forecaster.app.service import Service
@@ -44,10 +44,7 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.objects import Namespace
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
-from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
-from forecaster.publish.table import PriceList, pictures_path
-from forecaster.publish.table_file import TableFile
 from forecaster.publish.vpas import SeenVpas
 from forecaster.serving.options import Address
 from forecaster.sources.prometheus import PrometheusSource
@@ -62,6 +59,7 @@ if TYPE_CHECKING:
     from forecaster.app.child import ServingProcess
     from forecaster.app.compose import ServiceFacts
     from forecaster.app.live_facts import LiveFacts
+    from forecaster.app.outlets import TableNews
     from forecaster.app.reload import SettingsFiles
     from forecaster.app.restored import KeptState
     from forecaster.app.sharding.cycle import ShardedCycle
@@ -69,13 +67,10 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.policies import Policies
-    from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
     from forecaster.ports import Ledger, Publisher, Source
-    from forecaster.publish.decision_history import DecisionHistory
-    from forecaster.publish.publisher import OfferedCycle, OfferReceiver
-    from forecaster.publish.settings import PriceSettings
+    from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
     from forecaster.store.settings import StateSettings
@@ -189,40 +184,6 @@ class Program(NamedTuple):
 
     def _start_answering(self, serving: ServingProcess | None) -> None:
         start_answering(self.settings, self.directory, self.log, self.parts, serving)
-
-
-class TableNews(Protocol):
-    """Hears of each table whether it could be written."""
-
-    def __call__(self, *, written: bool) -> None:
-        """One more table was written, or could not be."""
-
-
-def unheard(*, written: bool) -> None:
-    """Ignore the table, where no process serves it."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnnouncedTable:
-    """The table, with word of each one that is or is not written: one that is not there cannot tell so itself."""
-
-    table: TableFile
-    log: telemetry.Log
-    written: TableNews
-
-    def receive(self, cycle: OfferedCycle) -> None:
-        """Write the table.
-
-        Raises:
-            StoreError: it cannot be written; the serving process and the log know of it.
-        """
-        try:
-            self.table.receive(cycle)
-        except StoreError as error:
-            self.log.error("table_not_written", at=cycle.at, error=str(error))  # noqa: TRY400  a sentence says it
-            self.written(written=False)
-            raise
-        self.written(written=True)
 
 
 def build_service(
@@ -446,66 +407,6 @@ def watch(
     statuses, of_policies = writers.statuses, writers.policy_statuses
     if statuses and of_policies:
         metrics.watch_statuses(lambda: statuses.sender.outcomes + of_policies.sender.outcomes)
-
-
-def offer_table(
-    settings: Settings,
-    directory: Path,
-    past: DecisionHistory,
-    metrics: Metrics,
-    paths: Paths,
-    live: LiveFacts | None,
-    last_report: Callable[[], CycleReport | None],
-    health: HealthBook | None = None,
-) -> TableFile:
-    """The table that the serving process reads, with what it tells beside the offers."""
-    return TableFile(
-        table_path(directory),
-        interval=settings.cycle.interval,
-        version=__version__,
-        gauges=settings.serving.workload_metrics,
-        history=past,
-        paths=lambda: paths.kept,
-        metrics=metrics.text,
-        last_report=last_report,
-        signals=settings.signal_table,
-        live=lambda at: live.source.live_kinds(at) if live else (),
-        prices=price_list(settings.prices),
-        health=health or HealthBook(settings_in_force(settings.model_dump(mode="json"), {})),
-    )
-
-
-def price_list(given: PriceSettings) -> PriceList | None:
-    """The prices as the table has them; None where none are stated."""
-    if given.core_hour is None or given.gib_hour is None:
-        return None
-    return PriceList(given.core_hour, given.gib_hour, given.currency)
-
-
-def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:
-    """What the dashboard draws, where there is one; it comes after everything that a reader of numbers waits for."""
-    if not (settings.serving.enabled and settings.serving.dashboard):
-        return {}
-    file = PictureFile(
-        pictures_path(table),
-        interval=settings.cycle.interval,
-        version=__version__,
-        signals=settings.signal_table,
-        window=history.window,
-        paths=lambda: paths.kept,
-    )
-    return {"pictures": file}
-
-
-def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferReceiver]:
-    """Return the remote writer of the settings, if there is one; `parts` closes it."""
-    if not settings.remote_write.url:
-        return {}
-    from forecaster.publish.remote_write import RemoteWriter  # noqa: PLC0415  only where an address is stated
-
-    writer = RemoteWriter(settings.remote_write)
-    parts.callback(writer.close)
-    return {"remote-write": writer}
 
 
 def state_directory(settings: StateSettings) -> Path:

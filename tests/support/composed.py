@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app import telemetry
-from forecaster.app.serve import build_service, state_directory, table_path, unheard
+from forecaster.app.outlets import unheard
+from forecaster.app.serve import build_service, state_directory, table_path
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import DAY, MINUTE
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.app.serve import TableNews
+    from forecaster.app.outlets import TableNews
     from forecaster.app.service import Service
     from forecaster.domain.workload import Workload
     from forecaster.publish.reader import PublishedTable

@@ -1,0 +1,124 @@
+"""What hears every cycle: the published table, the pictures of the dashboard, a remote write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from forecaster import __version__
+from forecaster.app.answering import table_path
+from forecaster.errors import StoreError
+from forecaster.publish.health import HealthBook, settings_in_force
+from forecaster.publish.pictures import PictureFile
+from forecaster.publish.table import PriceList, pictures_path
+from forecaster.publish.table_file import TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from forecaster.app import telemetry
+    from forecaster.app.live_facts import LiveFacts
+    from forecaster.app.telemetry import Metrics
+    from forecaster.config.settings import Settings
+    from forecaster.domain.report import CycleReport
+    from forecaster.forecasting.peaks import Paths
+    from forecaster.publish.decision_history import DecisionHistory
+    from forecaster.publish.publisher import OfferedCycle, OfferReceiver
+    from forecaster.publish.settings import PriceSettings
+    from forecaster.store.history import HistoryStore
+
+
+class TableNews(Protocol):
+    """Hears of each table whether it could be written."""
+
+    def __call__(self, *, written: bool) -> None:
+        """One more table was written, or could not be."""
+
+
+def unheard(*, written: bool) -> None:
+    """Ignore the table, where no process serves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedTable:
+    """The table, with word of each one that is or is not written: one that is not there cannot tell so itself."""
+
+    table: TableFile
+    log: telemetry.Log
+    written: TableNews
+
+    def receive(self, cycle: OfferedCycle) -> None:
+        """Write the table.
+
+        Raises:
+            StoreError: it cannot be written; the serving process and the log know of it.
+        """
+        try:
+            self.table.receive(cycle)
+        except StoreError as error:
+            self.log.error("table_not_written", at=cycle.at, error=str(error))  # noqa: TRY400  a sentence says it
+            self.written(written=False)
+            raise
+        self.written(written=True)
+
+
+def offer_table(
+    settings: Settings,
+    directory: Path,
+    past: DecisionHistory,
+    metrics: Metrics,
+    paths: Paths,
+    live: LiveFacts | None,
+    last_report: Callable[[], CycleReport | None],
+    health: HealthBook | None = None,
+) -> TableFile:
+    """The table that the serving process reads, with what it tells beside the offers."""
+    return TableFile(
+        table_path(directory),
+        interval=settings.cycle.interval,
+        version=__version__,
+        gauges=settings.serving.workload_metrics,
+        history=past,
+        paths=lambda: paths.kept,
+        metrics=metrics.text,
+        last_report=last_report,
+        signals=settings.signal_table,
+        live=lambda at: live.source.live_kinds(at) if live else (),
+        prices=price_list(settings.prices),
+        health=health or HealthBook(settings_in_force(settings.model_dump(mode="json"), {})),
+    )
+
+
+def price_list(given: PriceSettings) -> PriceList | None:
+    """The prices as the table has them; None where none are stated."""
+    if given.core_hour is None or given.gib_hour is None:
+        return None
+    return PriceList(given.core_hour, given.gib_hour, given.currency)
+
+
+def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:
+    """What the dashboard draws, where there is one; it comes after everything that a reader of numbers waits for."""
+    if not (settings.serving.enabled and settings.serving.dashboard):
+        return {}
+    file = PictureFile(
+        pictures_path(table),
+        interval=settings.cycle.interval,
+        version=__version__,
+        signals=settings.signal_table,
+        window=history.window,
+        paths=lambda: paths.kept,
+    )
+    return {"pictures": file}
+
+
+def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferReceiver]:
+    """Return the remote writer of the settings, if there is one; `parts` closes it."""
+    if not settings.remote_write.url:
+        return {}
+    from forecaster.publish.remote_write import RemoteWriter  # noqa: PLC0415  only where an address is stated
+
+    writer = RemoteWriter(settings.remote_write)
+    parts.callback(writer.close)
+    return {"remote-write": writer}
