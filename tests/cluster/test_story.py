@@ -268,13 +268,15 @@ def test_counts_and_sizes_are_installed_with_helm_and_gone_without_a_trace(story
 
 
 def observed(story: Story) -> None:
-    """Recommendations for every workload, and nothing but reading of theirs."""
+    """Recommendations for every workload, and nothing but reading of theirs: what is written is our own state."""
     story.minutes(2)
     assert story.service
     assert story.service.report
     assert story.service.report.verdicts.total() == 2 * PAIRS + 2 * WITHOUT_HPA
     asked = [one for one in story.plane.audited("forecaster") if one["verb"] not in READING]
-    assert {one["objectRef"]["resource"] for one in asked} <= {"leases", "tokenreviews", "subjectaccessreviews"}
+    named = {(one["objectRef"]["resource"], one["objectRef"].get("name", "")) for one in asked}
+    assert {resource for resource, _ in named} <= {"leases", "secrets", "tokenreviews", "subjectaccessreviews"}
+    assert {name for resource, name in named if resource == "secrets"} <= {"forecaster-state"}
 
 
 def published(story: Story) -> None:
@@ -329,13 +331,14 @@ def resized(story: Story, own: dict[str, Document]) -> None:
 
 
 def assert_left_alone(story: Story, ours: set[str]) -> None:
-    """Nothing but these was written, and of these nothing of a workload with an HPA."""
+    """Nothing but these and our own state was written, and of these nothing of a workload with an HPA."""
     assert story.installed
     written = defaultdict(set)
     for one in story.plane.audited("forecaster"):
         since = datetime.fromisoformat(one["requestReceivedTimestamp"]) >= story.installed
         if since and one["verb"] not in READING and one["responseStatus"]["code"] < 300:
             written[one["objectRef"]["resource"]].add(one["objectRef"].get("name", ""))
+    assert written.pop("secrets", set()) <= {"forecaster-state"}
     assert written.keys() - {"events", "leases", "tokenreviews", "subjectaccessreviews"} <= ours
     names = [name for resource in ours for name in written[resource]]
     assert {arm_of(name) for name in names} <= {"scale", "sized"}
