@@ -24,7 +24,9 @@ from forecaster.kube.lease import REQUEST_SECONDS
 from tests.cluster.test_faults_of_counts_and_sizes import COUNTS, SIZE, SIZES, Mode
 from tests.support.bad_objects import BAD, SLOW
 from tests.support.control_plane.acting import ActingReplica, apply_components
+from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import NAMESPACE
+from tests.support.control_plane.plane import ControlPlane
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
 from tests.support.faulty_api_server import FaultyApiServer
 from tests.support.recommendations import recommendation, signal_view
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from forecaster.actuators.release import Released
     from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Document
-    from tests.support.control_plane.plane import ControlPlane
     from tests.support.http_server import Asked
 
 FLOORS = Mode(
@@ -61,12 +62,15 @@ KINDS = {"floor": "HorizontalPodAutoscaler", "scale": "Deployment", "resize": "P
 
 
 @pytest.fixture(scope="module")
-def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
-    """The control plane with `deploy/base` and all components that write."""
-    apply_components(control_plane, tmp_path_factory.mktemp("bad"), "floor", "scale", "vertical")
-    for resource in ("horizontalpodautoscalers.autoscaling", "deployments.apps", "pods"):
-        control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
-    return control_plane
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A cluster of its own with all components that write: what is bad here is in no other test's way."""
+    if absent := why_not(*CORE):
+        pytest.skip(absent)
+    with ControlPlane(tmp_path_factory.mktemp("bad-objects"), services="127.130") as running:
+        apply_components(running, tmp_path_factory.mktemp("bad"), "floor", "scale", "vertical")
+        for resource in ("horizontalpodautoscalers.autoscaling", "deployments.apps", "pods"):
+            running.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
+        yield running
 
 
 @dataclass

@@ -21,6 +21,8 @@ from deploy.generate.chart import CHART
 from forecaster.app.serve import table_path
 from forecaster.publish.reader import TableReader
 from tests.support.cluster_week import fill_week
+from tests.support.control_plane.binaries import CORE, why_not
+from tests.support.control_plane.plane import ControlPlane
 from tests.support.packaging import helm, tool
 from tests.support.ports import free_ports
 from tests.support.prometheus import RealPrometheus, find_binaries
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.control_plane.plane import ControlPlane
 
 NAMESPACE = "guarded"
 PASSWORD = "of-a-secret"
@@ -56,6 +57,15 @@ class GuardedPrometheus(RealPrometheus):
 
 
 @pytest.fixture
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A cluster of its own: objects of other installations would be in the way of this one."""
+    if absent := why_not(*CORE):
+        pytest.skip(absent)
+    with ControlPlane(tmp_path_factory.mktemp("guarded"), services="127.132") as running:
+        yield running
+
+
+@pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[RealPrometheus]:
     tool("helm")
     if not (binaries := find_binaries()):
@@ -69,27 +79,27 @@ def guarded(tmp_path: Path) -> Iterator[RealPrometheus]:
 
 
 def test_five_lines_of_values_and_a_secret_end_in_recommendations(
-    control_plane: ControlPlane, guarded: RealPrometheus, tmp_path: Path
+    plane: ControlPlane, guarded: RealPrometheus, tmp_path: Path
 ) -> None:
-    control_plane.kubectl("create", "namespace", NAMESPACE)
+    plane.kubectl("create", "namespace", NAMESPACE)
     login = f"--from-literal=password={PASSWORD}"
-    control_plane.kubectl("create", "secret", "generic", "prometheus-login", login, f"--namespace={NAMESPACE}")
-    where = (f"--kubeconfig={control_plane.kubeconfig}", f"--namespace={NAMESPACE}")
+    plane.kubectl("create", "secret", "generic", "prometheus-login", login, f"--namespace={NAMESPACE}")
+    where = (f"--kubeconfig={plane.kubeconfig}", f"--namespace={NAMESPACE}")
     said = helm("install", "forecaster", str(CHART), *where, "-f-", given=yaml.safe_load(FIVE_LINES % guarded.url))
     assert said.returncode == 0, said.stderr
     assert httpx.get(f"{guarded.url}/api/v1/query?query=up").status_code == httpx.codes.UNAUTHORIZED
 
     runs = f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-certificates"
-    certificates = control_plane.api.get(runs)["spec"]["jobTemplate"]
+    certificates = plane.api.get(runs)["spec"]["jobTemplate"]
     made = subprocess.run(
-        [*command_of(certificates), f"--kubeconfig={control_plane.account('forecaster-certificates', NAMESPACE)}"],
+        [*command_of(certificates), f"--kubeconfig={plane.account('forecaster-certificates', NAMESPACE)}"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert made.returncode == 0, made.stderr
-    deployment = control_plane.api.read("Deployment", "forecaster", NAMESPACE)
-    with in_place_of_the_pod(deployment, control_plane, tmp_path / "root") as state:
+    deployment = plane.api.read("Deployment", "forecaster", NAMESPACE)
+    with in_place_of_the_pod(deployment, plane, tmp_path / "root") as state:
         reader = TableReader(table_path(state))
         reader.refresh()
         assert reader.table

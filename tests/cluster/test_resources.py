@@ -268,7 +268,7 @@ def test_kubectl_shows_what_is_recommended_and_why(plane: ControlPlane, leader: 
     leader.cycle(web.namespace)
     wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), what="the status")
     head, row = plane.kubectl("get", AUTOSCALERS, f"--namespace={web.namespace}").splitlines()
-    assert head.split() == ["NAME", "TARGET", "MODE", "CURRENT", "RECOMMENDED", "PEAK", "GATE", "REASON", "AGE"]
+    assert head.split() == ["NAME", "TARGET", "MODE", "CURRENT", "RECOMMENDED", "PEAK", "FORECAST", "REASON", "AGE"]
     assert row.split()[:-1] == ["web", "web", "publish", "1", "5", "cpu", "1800m", "acting", "forecast"]
     described = plane.kubectl("describe", AUTOSCALERS, "web", f"--namespace={web.namespace}")
     assert "The forecast may raise the count." in described
