@@ -93,4 +93,4 @@ def test_whoever_asks_without_end_has_a_share_of_the_process_and_the_metrics_the
     admission.answer = measured  # type: ignore[method-assign]
     took = asyncio.run(flooded(admission, 40))
     assert len(used) == 40
-    assert took >= (1 + new_pods.REST) * sum(used[:-1])
+    assert took >= (1 + new_pods.REST_SHARE) * sum(used[:-1])
