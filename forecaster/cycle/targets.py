@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
 
 COLLAPSE_PATIENCE = timedelta(minutes=15)
-"""Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, an owner that
-deletes a namespace sees its last answers a quarter of an hour longer."""
+"""Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, and a
+deleted namespace shows its last answers a quarter of an hour longer."""
 EMPTY_PATIENCE = timedelta(days=1)
 """Time for which they are held while nothing at all is listed, or the source says that its list is partial,
 however long it lasts, and a clock that is hours ahead makes every answer empty. As long as what is learned of a
