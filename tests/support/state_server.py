@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import ssl
 from typing import TYPE_CHECKING
 
 from forecaster.kube.connections import RawRequest
 from tests.support.api_objects import deployment, page
-from tests.support.control_plane.authority import Authority, kubeconfig
 from tests.support.fake_api_server import FakeApiServer
-from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.http_server import Asked, Reply
+from tests.support.tls_server import KubeconfigServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,17 +19,11 @@ SECRET = "/api/v1/namespaces/forecaster/secrets/forecaster-state"
 KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
 
 
-class StateServer(Running):
+class StateServer(KubeconfigServer):
     """Answers from a `FakeApiServer` in memory; a watch ends at once, without events."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        authority = Authority(folder, "ca")
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        identity = authority.issue("api-server", "localhost", "127.0.0.1")
-        tls.load_cert_chain(identity.certificate, identity.key)
-        super().__init__(answering(self._respond), tls, lazy=True)
-        self.kubeconfig = kubeconfig(folder / "config", self.url, authority, authority.issue("us", common_name="us"))
+        super().__init__(folder, self._respond)
         self.api = FakeApiServer()
         self.api.add(SECRET, {})
         self.api.objects[KUBE_SYSTEM] = {"metadata": {"name": "kube-system", "uid": "uid-of-here"}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import ssl
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +14,8 @@ from forecaster.domain.window import MINUTE
 from tests.support.api_objects import Document, deployment, external, hpa, page, refusal
 from tests.support.builders import NOON, workload
 from tests.support.composed import composed, published, recorded_cluster, tick
-from tests.support.control_plane.authority import Authority, kubeconfig
-from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.http_server import Asked, Reply
+from tests.support.tls_server import KubeconfigServer
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -24,17 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class LiveServer(Running):
+class LiveServer(KubeconfigServer):
     """Lists `objects` by plural; a watch ends at once, without events. `refuses` gives 403 for these plurals."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        authority = Authority(folder, "ca")
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        identity = authority.issue("api-server", "localhost", "127.0.0.1")
-        tls.load_cert_chain(identity.certificate, identity.key)
-        super().__init__(answering(self._respond), tls, lazy=True)
-        self.kubeconfig = kubeconfig(folder / "config", self.url, authority, authority.issue("us", common_name="us"))
+        super().__init__(folder, self._respond)
         self.objects: Mapping[str, list[Document]] = {}
         self.refuses: set[str] = set()
 
