@@ -17,6 +17,7 @@ import numpy as np
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it
+from forecaster.errors import unexpected
 from forecaster.publish.benefit import NO_BENEFIT, BenefitView, FourNumbers, PeriodBenefit, SeenBenefit
 from forecaster.publish.offer import NO_COUNT
 
@@ -88,7 +89,7 @@ class LiveBenefit:
         self, workloads: Sequence[Workload], history: Histories, policies: Policies, now: datetime, time: TimeShare
     ) -> None:
         """Replay those that are due, the longest ago first, and sum up."""
-        from forecaster.replay.live import LivePast, add_replayed  # noqa: PLC0415  no start waits for the replay
+        from forecaster.replay.live import LivePast  # noqa: PLC0415  no start waits for the replay
 
         present = {one.id: one for one in workloads}
         self._decided = {id_: some for id_, some in self._decided.items() if id_ in present}
@@ -101,8 +102,7 @@ class LiveBenefit:
             (id_ for id_ in self._decided if now - self.pasts[id_].until >= HOUR), key=lambda id_: self.pasts[id_].until
         )
         for some in _alike(due, self.pasts):
-            traces = traces_of(history, [present[id_] for id_ in some], now)
-            add_replayed(self.pasts, traces, self._decided, policies, self._assumed(some))
+            self._replay([present[id_] for id_ in some], history, policies, now)
             for id_ in some:
                 self._decided[id_] = _in_force(self._decided[id_], now)
                 self._texts.pop(id_, None)
@@ -110,6 +110,21 @@ class LiveBenefit:
                 break
         if self._shown is None or not timedelta() <= now - self._shown < SHOWN_EVERY:
             self._shown, self.seen = now, self._view(now)
+
+    def _replay(self, some: Sequence[Workload], history: Histories, policies: Policies, now: datetime) -> None:
+        """Replay all at once; when that fails one by one, so that one workload is left out and the others are not."""
+        from forecaster.replay.live import add_replayed  # noqa: PLC0415  as above
+
+        try:
+            traces, assumed = traces_of(history, some, now), self._assumed([one.id for one in some])
+            add_replayed(self.pasts, traces, self._decided, policies, assumed)
+        except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
+            if len(some) > 1:
+                for one in some:
+                    self._replay([one], history, policies, now)
+            else:
+                past = self.pasts[some[0].id]
+                past.until, past.left_out = now, unexpected(error)
 
     def _take_over(self, present: Mapping[WorkloadId, Workload], policies: Policies) -> None:
         """Drop workloads that are gone, and take up those that an earlier process has replayed."""

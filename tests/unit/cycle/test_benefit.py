@@ -36,3 +36,12 @@ def test_hours_that_no_cycle_had_time_for_are_left_out() -> None:
         benefit.receive(decided(after(minute), minute % 7 + 1))
     benefit.renew([WEB], NO_HISTORY, Settings().policies, after(late), NO_TIME)
     assert benefit.pasts[WEB.id].until == after(late)
+
+
+def test_a_workload_that_cannot_be_replayed_is_left_out_and_says_why() -> None:
+    benefit, late = LiveBenefit(), 61
+    benefit.receive(decided(after(0), 3))
+    benefit.renew([WEB], NO_HISTORY, Settings().policies, after(late), NO_TIME)
+    assert benefit.pasts[WEB.id].until == after(late)
+    assert "AttributeError" in benefit.pasts[WEB.id].left_out
+    assert b"not known: " in benefit.seen.of(WEB.id)
