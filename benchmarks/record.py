@@ -25,10 +25,15 @@ def record(topic: str, title: str, command: str, text: str) -> Path:
 
 def provenance(command: str) -> str:
     """When, on which commit and machine, with which command."""
+    return f"{measured()}\n\n    {command}"
+
+
+def measured() -> str:
+    """A sentence that says when, on which commit and on which machine."""
     commit = said_by_git("describe", "--always")
     changed = "-dirty" if said_by_git("status", "--porcelain", "--untracked-files=no") else ""
     machine = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}"
-    return f"Measured on {datetime.now(UTC):%Y-%m-%d}, commit {commit}{changed}, {machine}.\n\n    {command}"
+    return f"Measured on {datetime.now(UTC):%Y-%m-%d}, commit {commit}{changed}, {machine}."
 
 
 def said_by_git(*arguments: str) -> str:

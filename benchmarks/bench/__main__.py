@@ -3,7 +3,7 @@
 ./dev bench                  everything, about half an hour on two cores
 ./dev bench --quick          the same tables on a few series, two minutes
 ./dev bench accuracy sizes   some of the tables
-./dev bench --write          also write a dated file of benchmarks/results/
+./dev bench --write          also write a dated file of benchmarks/results/, and docs/month.md with its pictures
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import argparse
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.bench.accuracy import MODELS, TASKS, accuracy, accuracy_table
 from benchmarks.bench.decisions import START_UPS, decision_tables
+from benchmarks.bench.month import line_of, month_replays, month_table, months, write_page
 from benchmarks.bench.peaks import peak_table
 from benchmarks.bench.sizes import size_tables
 from benchmarks.bench.tables import Table
@@ -30,30 +31,48 @@ QUICK_SERIES = 10
 QUICK_MODELS = ("seasonal-naive-day", "last-value", "ridge", "adaptive")
 
 
-def accuracy_part(*, quick: bool) -> Iterator[Table]:
+class Run(NamedTuple):
+    """How the bench was called."""
+
+    quick: bool = False
+    write: bool = False
+
+
+def accuracy_part(run: Run) -> Iterator[Table]:
     """Forecasts by horizon, and of the coming peak."""
-    for task in TASKS[:2] if quick else TASKS:
-        rows = accuracy(task, QUICK_MODELS if quick else MODELS, QUICK_SERIES if quick else None)
+    for task in TASKS[:2] if run.quick else TASKS:
+        rows = accuracy(task, QUICK_MODELS if run.quick else MODELS, QUICK_SERIES if run.quick else None)
         yield accuracy_table(rows, task)
-    yield peak_table(QUICK_SERIES // 2 if quick else None)
+    yield peak_table(QUICK_SERIES // 2 if run.quick else None)
 
 
-def decisions_part(*, quick: bool) -> Iterator[Table]:
+def decisions_part(run: Run) -> Iterator[Table]:
     """Scaling decisions by start-up time."""
-    for start_up in START_UPS[:1] if quick else START_UPS:
-        yield from decision_tables(start_up, QUICK_SERIES // 2 if quick else None)
+    for start_up in START_UPS[:1] if run.quick else START_UPS:
+        yield from decision_tables(start_up, QUICK_SERIES // 2 if run.quick else None)
 
 
-def sizes_part(*, quick: bool) -> Iterator[Table]:
+def sizes_part(run: Run) -> Iterator[Table]:
     """Requests and limits beside the VPA and KRR."""
-    yield from size_tables(quick=quick)
+    yield from size_tables(quick=run.quick)
 
 
-def demo_part(*, quick: bool) -> Iterator[Table]:  # noqa: ARG001  the demo has one length
+def demo_part(run: Run) -> Iterator[Table]:  # noqa: ARG001  the demo has one length
     """What `./dev demo` ends with."""
     command = [sys.executable, "-m", "forecaster", "demo", "-o", "json"]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     yield demo_table(json.loads(answer)["outcome"])
+
+
+def month_part(run: Run) -> Iterator[Table]:
+    """A month of real services, on the page of that name when it is written; `--quick` leaves it out."""
+    if run.quick:
+        return
+    played = months(month_replays())
+    lines = [line_of(month) for month in played]
+    if run.write:
+        write_page(played, lines)
+    yield month_table(lines)
 
 
 def demo_table(outcome: Mapping[str, Any]) -> Table:
@@ -72,11 +91,12 @@ def demo_table(outcome: Mapping[str, Any]) -> Table:
     return table
 
 
-PARTS: Mapping[str, Callable[..., Iterator[Table]]] = {
+PARTS: Mapping[str, Callable[[Run], Iterator[Table]]] = {
     "accuracy": accuracy_part,
     "decisions": decisions_part,
     "sizes": sizes_part,
     "demo": demo_part,
+    "month": month_part,
 }
 
 
@@ -87,13 +107,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="a few series, two minutes")
-    parser.add_argument("--write", action="store_true", help="write a dated file of benchmarks/results/")
+    parser.add_argument(
+        "--write", action="store_true", help="write a dated file of benchmarks/results/, and docs/month.md"
+    )
     given = parser.parse_args(arguments)
     if unknown := sorted(set(given.parts) - set(PARTS)):
         parser.error(f"there is no part {', '.join(unknown)}; choose from {', '.join(PARTS)}")
     tables = []
     for part in given.parts or PARTS:
-        for table in PARTS[part](quick=given.quick):
+        for table in PARTS[part](Run(given.quick, given.write)):
             print(f"{table}\n", flush=True)
             tables.append(str(table))
     if given.write:

@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 def our_accounts(replays: Sequence[Replay], start_up: int) -> dict[str, Account]:
     """What our decisions came to on each series, one setting for each target of the sweep."""
+    counts = our_counts(replays, start_up)
+    return {replay.name: account(replay, counts[replay.name]) for replay in replays}
+
+
+def our_counts(replays: Sequence[Replay], start_up: int) -> dict[str, Counts]:
+    """Pods that we ask for on each series, one setting for each target of the sweep."""
     by_length: dict[int, list[Replay]] = {}
     for replay in replays:
         by_length.setdefault(len(replay.demand), []).append(replay)
-    accounts: dict[str, Account] = {}
+    counts: dict[str, Counts] = {}
     for group in by_length.values():
-        played = [Played(replay, start_up) for replay in group]
-        asked = np.split(replayed(played, start_up), len(played))
-        accounts |= {
-            replay.name: account(replay, counts_of_asked(rows, start_up))
-            for replay, rows in zip(group, asked, strict=True)
-        }
-    return accounts
+        asked = np.split(replayed([Played(replay, start_up) for replay in group], start_up), len(group))
+        counts |= {replay.name: counts_of_asked(rows, start_up) for replay, rows in zip(group, asked, strict=True)}
+    return counts
 
 
 def counts_of_asked(asked: Floats, start_up: int) -> Counts:
