@@ -63,7 +63,18 @@ Instant = Annotated[
     str | None,
     typer.Option("--at", metavar="TIME", help="Instant of the pass (RFC 3339); default: the newest sample, else now."),
 ]
-ScaleToZero = Annotated[bool, typer.Option("--scale-to-zero", help="The gate HPAScaleToZero is on.")]
+ServerVersion = Annotated[
+    str,
+    typer.Option("--server-version", metavar="1.37", help="Version of Kubernetes, as its controller does and says."),
+]
+ScaleToZero = Annotated[
+    bool | None,
+    typer.Option(
+        "--scale-to-zero/--no-scale-to-zero",
+        help="The gate HPAScaleToZero; default: as the version has it, on from 1.37.",
+    ),
+]
+LATEST = "1.37"
 
 
 EXPLAIN_EPILOG = """\b
@@ -98,17 +109,18 @@ def explain(
     other: Others = None,
     vertical: Vertical = None,
     at: Instant = None,
-    scale_to_zero: ScaleToZero = False,
+    server_version: ServerVersion = LATEST,
+    scale_to_zero: ScaleToZero = None,
 ) -> None:
     """Say what an HPA aims at, what it will do at the next sync and why, and what to beware of.
 
     A ScaledObject is explained as the HPA that KEDA makes of it. Without pods or replicas only the aims are said, and
     what to beware of.
     """
-    from forecaster.cli.hpa_inputs import controller_with, look, specs_of, streamed
+    from forecaster.cli.hpa_inputs import controller_of, look, specs_of, streamed
     from forecaster.report.printed import print_text
 
-    controller = controller_with(scale_to_zero=scale_to_zero)
+    controller = controller_of(server_version, scale_to_zero=scale_to_zero)
     found = streamed([*(manifests or []), *([hpa] if hpa else [])], controller)
     beside, said = specs_of(other or [], controller), []
     for one in found:
@@ -133,7 +145,8 @@ def simulate(
     usage: Usage = None,
     request: Requests = None,
     at: Instant = None,
-    scale_to_zero: ScaleToZero = False,
+    server_version: ServerVersion = LATEST,
+    scale_to_zero: ScaleToZero = None,
     passes: Annotated[int, typer.Option(min=1, max=10_000, help="How many passes, one sync period apart.")] = 1,
     output: Annotated[SimulateOutput, typer.Option("--output", "-o", help="How to print.")] = SimulateOutput.TABLE,
 ) -> None:
@@ -142,10 +155,10 @@ def simulate(
     The first pass is exact. Later ones hold the total load constant and spread it evenly over pods that are ready at
     once.
     """
-    from forecaster.cli.hpa_inputs import controller_with, look, specs_of
+    from forecaster.cli.hpa_inputs import controller_of, look, specs_of
     from forecaster.hpa.reconcile import carry_on
 
-    controller = controller_with(scale_to_zero=scale_to_zero)
+    controller = controller_of(server_version, scale_to_zero=scale_to_zero)
     (spec,) = specs_of([hpa], controller)
     seen, now = look(spec, pods, metrics, replicas, usage or [], request or [], at)
     print_passes(carry_on(spec, seen, now, passes, controller), output)

@@ -15,6 +15,7 @@ from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, p
 from forecaster.hpa.manifest import KIND, RefusedManifest, read_manifest
 from forecaster.hpa.observation import POD_LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
 from forecaster.hpa.spec import Controller, FeatureGates
+from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +28,20 @@ class InputError(ForecasterError):
     """A file or an option cannot be used; the text names it, the value and the remedy."""
 
 
-def controller_with(*, scale_to_zero: bool) -> Controller:
-    """The shipped controller, with the one gate that changes what a manifest may say."""
-    return Controller(gates=FeatureGates(scale_to_zero=scale_to_zero))
+def controller_of(version: str, *, scale_to_zero: bool | None = None) -> Controller:
+    """The controller of a version of Kubernetes with its gates at their defaults, but for one where it is stated.
+
+    Raises:
+        InputError: there is no version in the text.
+    """
+    try:
+        minor = Server.parse(version).minor
+    except ValueError as error:
+        raise InputError(f"--server-version {error}") from None
+    gates = FeatureGates.of(minor)
+    return Controller(
+        gates=gates if scale_to_zero is None else replace(gates, scale_to_zero=scale_to_zero), minor=minor
+    )
 
 
 @dataclass(frozen=True, slots=True)

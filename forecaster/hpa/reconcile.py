@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     from forecaster.hpa.pods import HpaPod
 
+LAST_MULTIPLE = 36
+"""Last minor version of Kubernetes that says "multiple HPAs"; the next one names more than one of them."""
+
 
 def reconcile(
     spec: HpaSpec, observation: Observation, state: HpaState, now: datetime, controller: Controller = SHIPPED
@@ -175,7 +178,8 @@ def _matched_pods(given: PassInput) -> Sequence[HpaPod] | HpaEvent:
     pods = [pod for pod in given.observation.pods if selector.matches(pod.labels)]
     others = given.observation.other_selectors
     if others and any(_claimed(pod, others) for pod in pods):
-        return HpaEvent("AmbiguousSelector", f"pods by selector {text} are controlled by multiple HPAs")
+        several = "multiple HPAs" if given.controller.minor <= LAST_MULTIPLE else "more than one HPA"
+        return HpaEvent("AmbiguousSelector", f"pods by selector {text} are controlled by {several}")
     return pods
 
 

@@ -74,6 +74,10 @@ class HpaSpec:
         object.__setattr__(self, "has_outside_metric", any(m.source in OUTSIDE_SOURCES for m in self.metrics))
 
 
+HAS_POD_LEVEL, HAS_TOLERANCE, SCALES_TO_ZERO = 34, 35, 37
+"""Minor versions of Kubernetes from which on a gate is on by default."""
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
     """Gates of Kubernetes 1.36 at their defaults."""
@@ -81,6 +85,15 @@ class FeatureGates:
     scale_to_zero: bool = False
     configurable_tolerance: bool = True
     pod_level_resources: bool = True
+
+    @classmethod
+    def of(cls, minor: int) -> FeatureGates:
+        """The defaults of Kubernetes 1.`minor`."""
+        return cls(
+            scale_to_zero=minor >= SCALES_TO_ZERO,
+            configurable_tolerance=minor >= HAS_TOLERANCE,
+            pod_level_resources=minor >= HAS_POD_LEVEL,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +107,8 @@ class Controller:
     sync_period: timedelta = timedelta(seconds=15)
     growth: Growth = DOUBLING
     gates: FeatureGates = FeatureGates()
+    minor: int = 36
+    """Of the version of Kubernetes, whose words are used."""
 
 
 SHIPPED = Controller()

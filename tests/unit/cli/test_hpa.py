@@ -98,13 +98,15 @@ def test_explain_without_samples_says_so(hpa: Path, tmp_path: Path) -> None:
 
 
 def test_simulate_prints_a_line_a_pass(hpa: Path) -> None:
-    result = run("simulate", "--hpa", hpa, "--replicas", 1, "--usage", "cpu=5.2", "--passes", 3, "--at", STAMP)
+    words = ("simulate", "--hpa", hpa, "--replicas", 1, "--usage", "cpu=5.2", "--passes", 3, "--at", STAMP)
+    result = run(*words, "--server-version", "1.36")
     assert result.output.splitlines() == [
         "PASS  REPLICAS  RECOMMENDED  STABILIZED  DESIRED  CONDITIONS",
         "   1         1           11          11        5  SucceededRescale ValidMetricFound ScaleUpLimit",
         "   2         5           11          11       10  SucceededRescale ValidMetricFound ScaleUpLimit",
         "   3        10           10          10       10  ReadyForNewScale ValidMetricFound DesiredWithinRange",
     ]
+    assert run(*words).output.splitlines()[-1].endswith("ValidMetricFound DesiredWithinRange NotScaledToZero")
 
 
 def test_simulate_fits_a_terminal(hpa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,23 +127,31 @@ def test_simulate_prints_documents_too(hpa: Path, tmp_path: Path) -> None:
     assert first["conditions"][2]["reason"] == "ScaleUpLimit"
     assert (second["at"], second["replicas"]) == ("2026-01-01T00:00:15Z", 8)
     assert yaml.safe_load(run(*words, "-o", "yaml").output)["passes"][0]["desired"] == 8
-    assert run(*words, "-o", "csv").output.splitlines()[1].endswith("ScaleUpLimit")
+    assert run(*words, "-o", "csv").output.splitlines()[1].endswith("ScaleUpLimit NotScaledToZero")
 
 
 def test_a_pass_that_stops_early_shows_dashes(hpa: Path) -> None:
-    result = run("simulate", "--hpa", hpa, "--replicas", 30, "--usage", "cpu=5.2")
+    result = run("simulate", "--hpa", hpa, "--replicas", 30, "--usage", "cpu=5.2", "--server-version", "1.36")
     assert result.output.splitlines()[1] == "   1        30            -           -       20  SucceededRescale"
 
 
-def test_the_gate_lets_minimum_zero_pass(tmp_path: Path) -> None:
+def test_a_minimum_of_zero_is_taken_from_kubernetes_1_37_on_or_where_the_gate_is_on(tmp_path: Path) -> None:
     queue = """
   - type: External
     external: {metric: {name: queue}, target: {type: AverageValue, averageValue: "30"}}
 """
     text = HPA.replace("minReplicas: 1", "minReplicas: 0").replace("\n  behavior", f"{queue}  behavior")
     zero = write(tmp_path / "zero.yaml", text)
-    assert isinstance(run("explain", "--hpa", zero, "--replicas", 1).exception, InputError)
-    assert run("explain", "--hpa", zero, "--replicas", 1, "--scale-to-zero").exit_code == 0
+    explain = ("explain", "--hpa", zero, "--replicas", 1)
+    assert run(*explain).exit_code == 0
+    assert isinstance(run(*explain, "--server-version", "1.36").exception, InputError)
+    assert run(*explain, "--server-version", "1.36", "--scale-to-zero").exit_code == 0
+    assert isinstance(run(*explain, "--no-scale-to-zero").exception, InputError)
+
+
+def test_a_version_that_is_none_is_refused_by_its_option(hpa: Path) -> None:
+    told = str(run("explain", "--hpa", hpa, "--server-version", "latest").exception)
+    assert told == "--server-version 'latest': a server version is written like 1.36 or v1.36.3"
 
 
 @pytest.mark.parametrize(

@@ -329,6 +329,8 @@ def test_messages_name_what_happened() -> None:
     claimed = look(3, queue_of(1), other_selectors=(selector_of_labels({"app": "shop"}),))
     ambiguous = reconcile(hpa(), claimed, STORED, NOW)
     assert ambiguous.desired.events[0].message == "pods by selector app=shop are controlled by multiple HPAs"
+    newer = reconcile(hpa(), claimed, STORED, NOW, Controller(minor=37))
+    assert newer.desired.events[0].message == "pods by selector app=shop are controlled by more than one HPA"
     bad = HpaSpec(CrossVersionObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))
     assert told(reconcile(bad, look(3, queue_of(1)), STORED, NOW), "AbleToScale").endswith("string: a/b/c")
 

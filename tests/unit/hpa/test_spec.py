@@ -23,6 +23,12 @@ def test_without_the_gate_or_behavior_the_flag_rules() -> None:
     assert tolerance_of(OWN, off) == tolerance_of(None, SHIPPED) == Tolerance(0.1, 0.1)
 
 
+def test_gates_are_those_of_the_version() -> None:
+    assert FeatureGates.of(36) == SHIPPED.gates
+    assert FeatureGates.of(37) == replace(SHIPPED.gates, scale_to_zero=True)
+    assert FeatureGates.of(34) == replace(SHIPPED.gates, configurable_tolerance=False)
+
+
 def test_nothing_given_is_the_default() -> None:
     assert fill(None, SCALE_UP) is SCALE_UP
     assert fill(GivenRules(), SCALE_DOWN) == SCALE_DOWN
