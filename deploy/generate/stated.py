@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 NAME_LABEL = "app.kubernetes.io/name"
 NAMESPACE = "{{ $.Release.Namespace }}"
+OF_THE_BASE, OWN_GROUP = "v1beta1.external.metrics.k8s.io", "v1beta1.metrics.forecaster.dev"
+"""Names of APIServices."""
 OF_PODS = ("affinity", "priorityClassName", "topologySpreadConstraints")
 """Fields of a pod that components state, and values instead of them."""
 
@@ -104,6 +106,21 @@ def account_meta(base: Any, space: str, lines: list[str]) -> list[str]:
     return [*lines, *guarded("with $.Values.serviceAccount.annotations", f"{space}  ", [annotations])]
 
 
+def registered(base: Any, space: str, lines: list[str]) -> list[str]:
+    """An APIService: our own group collides with nobody's, the others are there where a value says so."""
+    own = isinstance(base, dict) and base["metadata"]["name"] == OWN_GROUP
+    return lines if own else where("$.Values.apiService.create")(base, space, lines)
+
+
+def injected(base: Any, space: str, lines: list[str]) -> list[str]:
+    """The authority by cert-manager, of an APIService that a component adds: kustomize does it to that of the base."""
+    if not isinstance(base, dict) or base.get("name") == OF_THE_BASE:
+        return lines
+    source = f'{NAMESPACE}/{{{{ include "forecaster.fullname" $ }}}}'
+    annotation = [f"{space}  annotations:", f"{space}    cert-manager.io/inject-ca-from: {source}"]
+    return [*lines, *guarded("if $.Values.components.certManager", f"{space}  ", annotation)]
+
+
 def job_name(base: Any, _: str, lines: list[str]) -> list[str]:
     """The name of a Job, another one for each revision: a Job cannot be changed, and runs after each upgrade."""
     return [f"{line}-{{{{ $.Release.Revision }}}}" for line in lines] if base == "FULLNAME-certificates" else lines
@@ -163,7 +180,8 @@ STATED: dict[tuple[str, str], Place] = {
     ("*", "spec"): pod("hostNetwork"),
     ("*", "volumeMounts"): behind("volumeMounts"),
     ("*", "volumes"): behind("volumes"),
-    ("APIService", "APIService"): where("$.Values.apiService.create"),
+    ("APIService", "APIService"): registered,
+    ("APIService", "metadata"): injected,
     ("ConfigMap", "data"): more_settings,
     ("CronJob FULLNAME-report", "spec"): pod("hostNetwork", "affinity"),
     **{("Deployment", field): where(f"not $.Values.{field}") for field in OF_PODS},

@@ -20,7 +20,11 @@ NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
 STATE = "forecaster-state"
 """Secret with what a new pod needs of the one before it."""
-OWNED_API_SERVICES = ("v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
+OWNED_API_SERVICES = (
+    "v1beta1.external.metrics.k8s.io",
+    "v1beta2.custom.metrics.k8s.io",
+    "v1beta1.metrics.forecaster.dev",
+)
 WEBHOOK = "forecaster-initial"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

@@ -55,7 +55,9 @@ CUSTOM = ApiGroup(
     "v1beta2",
     tuple(ApiResource(f"{what}/{name}", "MetricValueList") for what in OBJECTS for name in METRICS),
 )
-GROUPS = (EXTERNAL, CUSTOM)
+OWN = EXTERNAL._replace(name="metrics.forecaster.dev")
+"""The external metrics in a group of our own, which no other adapter registers (docs/integrate.md)."""
+GROUPS = (EXTERNAL, CUSTOM, OWN)
 
 
 class Discovery:

@@ -1,4 +1,7 @@
-"""Requests under /apis and /openapi: external and custom metrics, from the path to the reply."""
+"""Requests under /apis and /openapi: from the path to the reply.
+
+External metrics are in external.metrics.k8s.io and in a group of our own, custom metrics in custom.metrics.k8s.io.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import msgspec
 from forecaster.publish.values import KNOWN, METRICS
 from forecaster.serving.access_control import watches
 from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
-from forecaster.serving.discovery import Discovery
+from forecaster.serving.discovery import EXTERNAL, OWN, Discovery
 from forecaster.serving.reply import HttpReply, custom, external, failure, print_table, success
 
 if TYPE_CHECKING:
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from forecaster.publish.values import AskedAt, OfferedValue
 
 
-EXTERNAL_PATH = "/apis/external.metrics.k8s.io/v1beta1/namespaces/"
+EXTERNAL_PATHS = {f"/apis/{one.group_version}/namespaces/": one.group_version for one in (EXTERNAL, OWN)}
+"""Group and version of external metrics, by what their paths begin with."""
 CUSTOM_PATH = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/"
 KIND_OF_RESOURCE = {"deployments.apps": "Deployment", "statefulsets.apps": "StatefulSet"}
 """Resources whose objects have values."""
@@ -30,10 +34,12 @@ SUBRESOURCES = frozenset({"status", "finalize"})
 
 
 class ExternalValue(NamedTuple):
-    """A value call of the external group."""
+    """A value call of an external group."""
 
     namespace: str
     metric: str
+    version: str
+    """Group and version that were asked, and answer."""
 
 
 class ObjectValue(NamedTuple):
@@ -47,17 +53,17 @@ class ObjectValue(NamedTuple):
 
 def value_call(path: str) -> ExternalValue | ObjectValue | None:
     """The value that a path asks for."""
-    if path.startswith(EXTERNAL_PATH):
-        return _external_call(path[len(EXTERNAL_PATH) :].split("/"))
+    for start, version in EXTERNAL_PATHS.items():
+        if path.startswith(start):
+            return _external_call(path[len(start) :].split("/"), version)
     if path.startswith(CUSTOM_PATH):
         return _object_call(path[len(CUSTOM_PATH) :].split("/"))
     return None
 
 
-def _external_call(parts: list[str]) -> ExternalValue | None:
-    if len(parts) != len(ExternalValue._fields) or not all(parts) or parts[1] in SUBRESOURCES:
-        return None
-    return ExternalValue(*parts)
+def _external_call(parts: list[str], version: str) -> ExternalValue | None:
+    called = ExternalValue._make((*parts, version)) if len(parts) + 1 == len(ExternalValue._fields) else None
+    return called if called and all(parts) and called.metric not in SUBRESOURCES else None
 
 
 def _object_call(parts: list[str]) -> ObjectValue | None:
@@ -170,7 +176,7 @@ class MetricsApi:
             return failure(*found)
         if request.wants_table:
             return HttpReply(HTTPStatus.OK, msgspec.json.encode(print_table(found, moment.now)))
-        reply = success(external(found) if isinstance(call, ExternalValue) else custom(found))
+        reply = success(external(found, call.version) if isinstance(call, ExternalValue) else custom(found))
         self._repeated.keep(request, reply, found.value)
         return reply
 

@@ -84,7 +84,6 @@ def quantity(value: float) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-EXTERNAL_VERSION = "external.metrics.k8s.io/v1beta1"
 CUSTOM_VERSION = "custom.metrics.k8s.io/v1beta2"
 GROUP_OF_KIND = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1"}
 
@@ -99,11 +98,11 @@ class ExternalMetricValue(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExternalMetricValueList(msgspec.Struct, frozen=True, rename="camel"):
-    """external.metrics.k8s.io/v1beta1; the HPA adds its items up."""
+    """external.metrics.k8s.io/v1beta1, or our own group; the HPA adds its items up."""
 
     items: tuple[ExternalMetricValue, ...]
+    api_version: str
     kind: str = "ExternalMetricValueList"
-    api_version: str = EXTERNAL_VERSION
     metadata: dict[str, str] = {}
 
 
@@ -140,11 +139,11 @@ class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
     metadata: dict[str, str] = {}
 
 
-def external(found: WorkloadValue) -> ExternalMetricValueList:
-    """A list of the one value."""
+def external(found: WorkloadValue, version: str) -> ExternalMetricValueList:
+    """Return a list of the one value, in the group and version that were asked."""
     value = found.value
     item = ExternalMetricValue(value.metric, found.labels(), instant(value.at), quantity(value.value))
-    return ExternalMetricValueList((item,))
+    return ExternalMetricValueList((item,), version)
 
 
 def custom(found: WorkloadValue) -> MetricValueList:

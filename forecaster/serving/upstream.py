@@ -17,7 +17,7 @@ import msgspec
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.publish.values import METRICS
-from forecaster.serving.discovery import CUSTOM, EXTERNAL, ApiGroup, ApiResource, Discovery
+from forecaster.serving.discovery import EXTERNAL, GROUPS, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
 from forecaster.serving.reply import HttpReply, failure
 
@@ -62,7 +62,9 @@ class UpstreamAdapter:
     def has(self, request: ApiRequest) -> bool:
         """Whether the upstream adapter answers this: a value of the external group with a name that is not ours."""
         call = value_call(request.path) if request.method == "GET" else None
-        return isinstance(call, ExternalValue) and call.metric not in METRICS
+        if not isinstance(call, ExternalValue) or call.version != EXTERNAL.group_version:
+            return False
+        return call.metric not in METRICS
 
     async def answer(self, request: ApiRequest) -> HttpReply:
         """What the adapter says, its refusals included."""
@@ -101,7 +103,7 @@ class UpstreamAdapter:
         found = _resources(answer)
         if found and found != self._known:
             self._known = found
-            self._learned(Discovery((_with(EXTERNAL, found), CUSTOM)))
+            self._learned(Discovery([_with(one, found) if one is EXTERNAL else one for one in GROUPS]))
 
     async def keep_looking(self) -> None:
         """Learn again every `UPSTREAM_LOOK_SECONDS`."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.serving.options import UpstreamOptions
-from tests.support.cluster_serving import GROUP, ClusterServing, autoscaler, known, unknown
+from tests.support.cluster_serving import GROUP, OWN_GROUP, ClusterServing, autoscaler, known, unknown
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.workloads import deployment, replicas
 from tests.support.http_server import Asked, Reply, Running, answering
@@ -26,7 +26,7 @@ BASE = f"/apis/{GROUP}/v1beta1"
 
 
 class OldAdapter(Running):
-    """Serves one metric, `queue`, to whoever shows the right token."""
+    """Serves one metric, `queue`, to the API server and to whoever shows the right token."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder, "old-ca")
@@ -34,7 +34,7 @@ class OldAdapter(Running):
         self.token.write_text("from-forecaster")
         self.values = ("7",)
         self.asked: list[str] = []
-        identity = self.authority.issue("old", "localhost")
+        identity = self.authority.issue("old", "localhost", "aggregated-external.default.svc")
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(identity.certificate, identity.key)
         super().__init__(answering(self._respond), tls, lazy=True)
@@ -47,7 +47,8 @@ class OldAdapter(Running):
 
     def _respond(self, asked: Asked) -> Reply:
         self.asked.append(asked.path)
-        if asked.headers.get("Authorization") != "Bearer from-forecaster":
+        proxied = "X-Remote-User" in asked.headers
+        if not proxied and asked.headers.get("Authorization") != "Bearer from-forecaster":
             return Reply(401, b"{}")
         return Reply(body=json.dumps(self.answer(asked.path)).encode())
 
@@ -169,3 +170,36 @@ def test_a_group_of_another_service_is_noticed_and_left_alone(serving: ClusterSe
     line = f'forecaster_serving_group_owner{{group="{name}",owner="other"}} 1.0'
     wait_until(lambda: line in serving.metrics(), what="the other owner")
     assert serving.plane.api.read("APIService", name)["spec"] == before
+
+
+def test_our_own_group_answers_while_another_adapter_owns_the_external_metrics(
+    serving: ClusterServing, old: OldAdapter, namespace: str
+) -> None:
+    plane = serving.plane
+    serving.publish(known(namespace, "web", 1.5, 2))
+    value = f"/v1beta1/namespaces/{namespace}/forecaster_demand?labelSelector=workload%3Dweb%2Csignal%3Dcpu"
+    before = plane.api.get(f"/apis/{GROUP}{value}")
+    serving.register(group=OWN_GROUP)
+    with serving.disturbed():
+        plane.aggregate(int(old.url.rsplit(":", 1)[1]), old.authority.bundle)
+        wait_until(
+            lambda: plane.api.ask("GET", f"/apis/{GROUP}{value}").text.count("queue") == 1, what="the other adapter"
+        )
+        found = json.loads(plane.kubectl("get", "--raw", f"/apis/{OWN_GROUP}{value}"))
+        assert found == {**before, "apiVersion": f"{OWN_GROUP}/v1beta1"}
+        assert found["items"][0]["value"] == "1500m"
+        printed = plane.kubectl(
+            "get", f"forecaster_demand.{OWN_GROUP}", "-n", namespace, "-l", "workload=web,signal=cpu"
+        )
+        assert printed.splitlines()[1].split()[:4] == ["forecaster_demand", "Deployment/web", "cpu", "1500m"]
+        may_and_may_not(serving, namespace, f"/apis/{OWN_GROUP}{value}")
+        plane.api.delete("APIService", f"v1beta1.{OWN_GROUP}")
+        serving.register()
+
+
+def may_and_may_not(serving: ClusterServing, namespace: str, path: str) -> None:
+    """The account of the HPA controller may read a value, that of another pod may not."""
+    plane = serving.plane
+    for account, place, status in (("horizontal-pod-autoscaler", "kube-system", 200), ("default", namespace, 403)):
+        with closing(plane.client(token=plane.token(account, place))) as client:
+            assert client.ask("GET", path).status_code == status

@@ -27,7 +27,7 @@ DIGEST = f"sha256:{'ab' * 32}"
 WITH_PASSWORD = {"username": "the-reader", "existingSecret": "the-login", "caConfigMap": {"name": "the-ca"}}
 STATED: Mapping[str, tuple[Any, str]] = {
     "affinity": ({"nodeAffinity": {"the-affinity": 1}}, "the-affinity"),
-    "apiService.create": (True, "kind: APIService"),
+    "apiService.create": (True, "name: v1beta1.external.metrics.k8s.io"),
     "claim.size": ("77Gi", "77Gi"),
     "claim.storageClassName": ("the-class", "storageClassName: the-class"),
     "commonLabels": ({"the-team": "platform"}, "the-team: platform"),
@@ -155,10 +155,18 @@ class TestReleases:
     def test_two_side_by_side_share_no_object(self) -> None:
         """But for the metrics APIs, of which a cluster has one, and definitions, which the second leaves out."""
         of_clusters = {"apiService": {"create": False}, "crds": {"install": False}, "namespace": {"create": False}}
-        chosen = [name for name in ALL if name != "custom-metrics"]
+        chosen = [name for name in ALL if name not in {"custom-metrics", "own-metrics"}]
         green, blue = (released(*chosen, release=name, **of_clusters).keys() for name in ("green", "blue"))
         assert len(green) == len(blue) > 50
         assert green.isdisjoint(blue)
+
+    def test_our_own_metrics_group_needs_no_other_and_cert_manager_trusts_it(self) -> None:
+        """Only external.metrics.k8s.io and custom.metrics.k8s.io wait for `apiService.create`."""
+        made = released("own-metrics", "cert-manager", apiService={"create": False}, release="green")
+        (found,) = [one for one in made.values() if one["kind"] == "APIService"]
+        assert found["metadata"]["name"] == "v1beta1.metrics.forecaster.dev"
+        (source,) = found["metadata"]["annotations"].values()
+        assert source.endswith("/green-forecaster")
 
     def test_nothing_refers_to_an_object_of_another_release(self) -> None:
         made = released(*ALL, release="green", release_in="scaling", tests={"enabled": True})

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
 
-GROUP = "external.metrics.k8s.io"
+GROUP, OWN_GROUP = "external.metrics.k8s.io", "metrics.forecaster.dev"
 HPA_CONTROLLER = {"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler", "namespace": "kube-system"}
-NAMES = ("aggregated-external.default.svc", "aggregated-custom.default.svc", "localhost", "127.0.0.1")
+NAMES = (*(f"aggregated-{one}.default.svc" for one in ("external", "custom", "metrics")), "localhost", "127.0.0.1")
 PER_REPLICA = 0.5
 """Cores that one replica should carry."""
 INTERVAL_SECONDS = 1.0
@@ -212,7 +212,7 @@ def rights() -> list[Document]:
     """What the serving process and the HPA controller may."""
     me = {"kind": "User", "name": "forecaster", "apiGroup": "rbac.authorization.k8s.io"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
-    reading = {"apiGroups": [GROUP, "custom.metrics.k8s.io"], "resources": ["*"], "verbs": ["get", "list"]}
+    reading = {"apiGroups": [GROUP, "custom.metrics.k8s.io", OWN_GROUP], "resources": ["*"], "verbs": ["get", "list"]}
     looking = {"apiGroups": ["apiregistration.k8s.io"], "resources": ["apiservices"], "verbs": ["get"]}
     kinds = "rbac.authorization.k8s.io/v1"
     return [

@@ -42,7 +42,11 @@ def test_a_group_names_its_one_version() -> None:
 
 def test_the_plain_list_of_groups() -> None:
     groups = document("/apis")["groups"]
-    assert [group["name"] for group in groups] == ["external.metrics.k8s.io", "custom.metrics.k8s.io"]
+    assert [group["name"] for group in groups] == [
+        "external.metrics.k8s.io",
+        "custom.metrics.k8s.io",
+        "metrics.forecaster.dev",
+    ]
 
 
 @pytest.mark.parametrize("accept", [AGGREGATED, f"{AGGREGATED},application/json;q=0.8"])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forecaster.serving.reply import HttpReply
 
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+OWN = "/apis/metrics.forecaster.dev/v1beta1"
 CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 SHOP = f"{EXTERNAL}/namespaces/shop"
 LATER = AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)
@@ -48,6 +49,17 @@ def quoted(text: str) -> str:
 
 def body(reply: HttpReply) -> Any:
     return msgspec.json.decode(reply.body)
+
+
+@pytest.mark.parametrize("metric", ["forecaster_demand", "forecaster_replicas", "queue"])
+def test_our_own_group_says_the_same(api: MetricsApi, metric: str) -> None:
+    own = f"{OWN}/namespaces/shop/{metric}"
+    replies = [ask(api, path, "workload=api,signal=cpu") for path in (f"{SHOP}/{metric}", own)]
+    first, second = map(body, replies)
+    versions = [one.pop("apiVersion") for one in (first, second)]
+    assert (replies[0].status, first) == (replies[1].status, second)
+    if replies[1].status == 200:
+        assert versions == ["external.metrics.k8s.io/v1beta1", "metrics.forecaster.dev/v1beta1"]
 
 
 def test_a_value_is_a_list_of_one_item_in_the_types_of_the_api(api: MetricsApi) -> None:

@@ -51,6 +51,7 @@ def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Cl
         (ApiRequest("GET", f"{SHOP}/a/b"), False),
         (ApiRequest("POST", f"{SHOP}/s0-queue"), False),
         (ApiRequest("GET", "/apis/external.metrics.k8s.io/v1beta1"), False),
+        (ApiRequest("GET", "/apis/metrics.forecaster.dev/v1beta1/namespaces/shop/s0-queue"), False),
         (ApiRequest("GET", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/web/x"), False),
     ],
 )
@@ -111,6 +112,9 @@ def test_discovery_lists_both() -> None:
     assert reply is not None
     names = [one["name"] for one in json.loads(reply.body)["resources"]]
     assert names == ["s0-queue", "forecaster_floor", "forecaster_replicas", "forecaster_demand"]
+    own = found.answer("/apis/metrics.forecaster.dev/v1beta1")
+    assert own is not None
+    assert "s0-queue" not in own.body.decode()
 
 
 @pytest.mark.parametrize(
