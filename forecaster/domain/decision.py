@@ -63,7 +63,7 @@ class Reason(StrEnum):
     NO_PODS = "no-pods"
     """Pods were asked for and none is ready: there is nothing to divide the demand by."""
     NO_REPLICAS = "no-replicas"
-    """Scaled to zero: only its owner wakes it up."""
+    """Scaled to zero, and no forecast that may wake it asks for pods."""
     SHORT_HISTORY = "short-history"
     SCALED_BY_SIZE = "scaled-by-size"
     """An HPA acts on utilization of this request; changing the request would move the point at which it acts."""

@@ -104,6 +104,9 @@ def refusals(inputs: Inputs, seen: Checked, desired: Desired) -> Codes:
     asleep, podless = seen.current == 0, seen.ready < 1
     if seen.rules.wakes and seen.policy.may_wake is not None:
         asleep, podless = asleep & ~seen.policy.may_wake, podless & ~seen.policy.may_wake
+    if seen.rules.woken:
+        woken = asleep & (desired.forecast > 0)
+        asleep, podless = asleep & ~woken, podless & ~woken
     if not seen.rules.kinds:
         reason, podless = np.full_like(reason, NO_TARGET), np.zeros_like(podless)
     weightier = (

@@ -49,6 +49,8 @@ class Rules(NamedTuple):
     """Quantile levels of a forecast."""
     keeps_size: bool = False
     """Whether nothing says how small the workloads may be: no HPA, and no minimum in their policy."""
+    woken: bool = False
+    """Whether an HPA with minReplicas 0 scales the workloads to zero: a forecast brings the first pod back there."""
 
     @property
     def wakes(self) -> bool:

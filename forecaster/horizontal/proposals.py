@@ -157,14 +157,23 @@ def proposals_of(seen: Checked, served: Counts) -> Proposals:
     counted = (seen.ready > 0) & (seen.current > 0)
     found = Proposals([], [], [])
     for target in range(len(seen.rules.kinds)):
-        known, foreseen = seen.known[target] & counted, seen.foreseen[target] & counted
+        known, awake = seen.known[target] & counted, counted | _woken(seen, target)
         reactive = np.where(known, _by_hpa(seen, target, seen.measured[target], pods), UNKNOWN)
         if seen.rules.sizing == "newsvendor":
-            reactive = _newsvendor(seen, target, found, pods=pods, reactive=reactive, counted=counted, served=served)
+            reactive = _newsvendor(
+                seen, target, found, pods=pods, reactive=reactive, counted=counted, awake=awake, served=served
+            )
         else:
+            foreseen = seen.foreseen[target] & awake
             found.forecast.append(np.where(foreseen, _by_hpa(seen, target, seen.peak[target], pods), UNKNOWN))
         found.reactive.append(reactive)
     return found
+
+
+def _woken(seen: Checked, target: int) -> Flags | bool:
+    """Return the rows [row] at zero whose HPA may wake them by this target, whose demand is measured without pods."""
+    kind = seen.rules.kinds[target]
+    return (seen.current == 0) if seen.rules.woken and kind.survives_zero and kind.of_all_pods else False
 
 
 def _by_hpa(seen: Checked, target: int, demand: Floats, pods: ReadyPods) -> Counts:
@@ -174,7 +183,15 @@ def _by_hpa(seen: Checked, target: int, demand: Floats, pods: ReadyPods) -> Coun
 
 
 def _newsvendor(
-    seen: Checked, target: int, found: Proposals, *, pods: ReadyPods, reactive: Counts, counted: Flags, served: Counts
+    seen: Checked,
+    target: int,
+    found: Proposals,
+    *,
+    pods: ReadyPods,
+    reactive: Counts,
+    counted: Flags,
+    awake: Flags,
+    served: Counts,
 ) -> Counts:
     """Adds what one target asks for by newsvendor sizing to `found`, and returns what it asks for now.
 
@@ -184,7 +201,7 @@ def _newsvendor(
     waking = seen.policy.may_wake if seen.rules.wakes else None
     sized = seen.distributed[target] & (counted if waking is None else counted | waking)
     add, keep = _sized(seen, target, served, sized)
-    peaked = seen.foreseen[target] & counted & ~sized
+    peaked = seen.foreseen[target] & awake & ~sized
     by_peak = _by_hpa(seen, target, seen.peak[target], pods) if peaked.any() else UNKNOWN
     found.forecast.append(np.where(sized, add, np.where(peaked, by_peak, UNKNOWN)))
     found.keep.append(np.where(sized, keep, UNKNOWN))

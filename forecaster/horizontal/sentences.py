@@ -55,7 +55,8 @@ def verdict(numbers: RowNumbers, words: RowWords) -> Scale | Hold:
         return Hold(reason, _hold(numbers, words))
     notes = (view.note for view in _views(numbers, words) if view.note)
     said = scale_sentence(reason, numbers.forecast, numbers.reactive, words.shut, notes)
-    return Scale(numbers.replicas, reason, said)
+    woken = "; it wakes the workload, which is at zero" if numbers.current == 0 and reason is Reason.FORECAST else ""
+    return Scale(numbers.replicas, reason, said + woken)
 
 
 def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, notes: Iterable[str]) -> str:

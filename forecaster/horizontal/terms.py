@@ -62,6 +62,8 @@ def terms_of(
         levels=levels,
         keeps_size=workload.autoscaler is None and policy.min_replicas is None,
     )
+    if not (rules.wakes and policy.min_replicas == 0):
+        rules = rules._replace(woken=_sleeps_by_its_hpa(workload, policy))
     lowest, highest = bounds_of(workload, policy)
     if not rules.comes_back:
         lowest = max(lowest, 1)
@@ -79,6 +81,12 @@ def bounds_of(workload: Workload, policy: HorizontalPolicy) -> tuple[int, int]:
     lowest = own if policy.min_replicas is None else policy.min_replicas
     highest = policy.max_replicas or (hpa.max_replicas if hpa else MAX_INT32)
     return min(lowest, highest), highest
+
+
+def _sleeps_by_its_hpa(workload: Workload, policy: HorizontalPolicy) -> bool:
+    """Whether the HPA may scale the workload to zero, and no policy says otherwise."""
+    hpa = workload.autoscaler
+    return hpa is not None and hpa.min_replicas == 0 and not policy.min_replicas
 
 
 def _numbers(

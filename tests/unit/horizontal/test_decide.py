@@ -27,6 +27,7 @@ from tests.support.builders import (
 )
 from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
 
+RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
 BOTH = workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF))
 
 
@@ -144,6 +145,26 @@ class TestHold:
 
     def test_at_zero_replicas(self) -> None:
         assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0))) is Reason.NO_REPLICAS
+
+    def test_at_zero_by_its_own_hpa_until_a_forecast_asks_for_pods(self) -> None:
+        """The HPA has minReplicas 0 and counts requests, which are measured without pods: fifty a pod."""
+        asleep = workload(replicas=0, autoscaler=hpa(RATE, lowest=0))
+        by_rate = policy(requests_metric="http_requests")
+        woken = decided(outlooks(requests=0.0, requests_ahead=120.0), of=asleep, under=by_rate)
+        assert scaled(woken) == (3, Reason.FORECAST)
+        assert woken.replicas.message.endswith("; it wakes the workload, which is at zero")
+        quiet = decided(outlooks(requests=0.0, requests_ahead=0.0), of=asleep, under=by_rate)
+        assert held(quiet) is Reason.NO_REPLICAS
+
+    @pytest.mark.parametrize("lowest", [1, 2])
+    def test_at_zero_by_a_person_whatever_a_forecast_asks(self, lowest: int) -> None:
+        asleep = workload(replicas=0, autoscaler=hpa(RATE, lowest=lowest))
+        seen = outlooks(requests=0.0, requests_ahead=120.0)
+        assert held(decided(seen, of=asleep, under=policy(requests_metric="http_requests"))) is Reason.NO_REPLICAS
+
+    def test_at_zero_by_its_own_hpa_while_only_pods_show_the_load(self) -> None:
+        asleep = workload(replicas=0, autoscaler=hpa(CPU_HALF, lowest=0))
+        assert held(decided(outlooks(cpu=0.0, cpu_ahead=3.0), of=asleep)) is Reason.NO_REPLICAS
 
     def test_at_zero_replicas_while_the_last_pods_leave(self) -> None:
         assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0, ready=2))) is Reason.NO_REPLICAS
