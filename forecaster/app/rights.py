@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from forecaster.app.compose import asked_client
 from forecaster.domain.report import Check
 from forecaster.errors import ForecasterError
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source, is_pod
 from forecaster.kube.rights import SERVICE, missing, rights_of
+from forecaster.resources.fallbacks import triggered_by, without_fallback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +41,22 @@ def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
     for mode, on in (enabled | {"initial": sized.initial}).items():
         if on:
             yield mode, settings.acting.kubeconfig
+
+
+def fallback_checks(settings: Settings) -> list[Check]:
+    """Whether KEDA has a fallback for each ScaledObject that reads us; nothing where they may not be listed."""
+    client, service = asked_client(settings), (settings.serving.secure.service or SERVICE).rpartition("/")[2]
+    if client is None:
+        return []
+    try:
+        with closing(client.configured()) as asked:
+            found = triggered_by(asked, service)
+    except ForecasterError:
+        return []
+    if faults := without_fallback(found, service):
+        remedy = "state `fallback`, and a trigger of type external-push, metrics-api or prometheus: docs/integrate.md"
+        return [Check("fallbacks of KEDA", ok=False, detail="; ".join(faults), remedy=remedy)]
+    return [Check("fallbacks of KEDA", ok=True, detail=f"each of {len(found)} ScaledObjects has one")] if found else []
 
 
 def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:

@@ -34,7 +34,7 @@ def doctor(
     """Try address, authentication, queries, sample age, history length, clock, rights and store; say what is wrong."""
     from forecaster.app.clock import current
     from forecaster.app.live_facts import live_checks
-    from forecaster.app.rights import rights_checks
+    from forecaster.app.rights import fallback_checks, rights_checks
     from forecaster.report.progress import shown_progress
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
@@ -45,6 +45,7 @@ def doctor(
         "Prometheus": partial(probe, *source),
         "live facts": partial(live_checks, settings),
         "rights": partial(rights_checks, settings),
+        "fallbacks": partial(fallback_checks, settings),
         "state": partial(probe_state, settings.state.directory),
         "overrides": partial(_overrides, settings, whole=not namespace),
     }

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from starlette.applications import Starlette
 
+from forecaster.app.rights import fallback_checks
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
 from forecaster.publish.reader import TableReader
@@ -76,6 +77,18 @@ class TestManifests:
     @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
     def test_an_api_server_takes_each(self, with_keda: ControlPlane, manifest: object) -> None:
         with_keda.kubectl("apply", "--dry-run=server", "--validate=strict", "-f-", given=yaml.safe_dump(manifest))
+
+    def test_the_doctor_finds_the_fallbacks_of_the_page_and_misses_one_that_is_taken_away(
+        self, with_keda: ControlPlane
+    ) -> None:
+        settings = parse({"kubernetes": {"kubeconfig": str(with_keda.kubeconfig)}}, "test")
+        assert fallback_checks(settings) == []
+        for one in (each for each in MANIFESTS if each["kind"] == "ScaledObject"):
+            with_keda.api.create(one, "shop")
+        assert [check.detail for check in fallback_checks(settings)] == ["each of 3 ScaledObjects has one"]
+        with_keda.api.merge("ScaledObject", "web-by-prometheus", {"spec": {"fallback": None}}, "shop")
+        (told,) = fallback_checks(settings)
+        assert (told.ok, told.detail) == (False, "ScaledObject shop/web-by-prometheus states no fallback")
 
     def test_the_example_files_are_those_of_the_page(self) -> None:
         page = next(each for each in MANIFESTS if each["kind"] == "ScaledObject")

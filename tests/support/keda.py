@@ -82,7 +82,9 @@ class ScalerProcess:
             return probe.connect_ex((host, int(port))) == 0
 
 
-def keda_client(address: str, call: str, *arguments: str, tls: tuple[Authority, KeyPair] | None = None) -> list[Any]:
+def keda_client(
+    address: str, call: str, *arguments: str, tls: tuple[Authority, KeyPair] | None = None, seconds: int = 60
+) -> list[Any]:
     """The answers that KEDA's generated Go client gets; an error is one dictionary with the key `error`."""
     program = find("keda-client")
     if program is None:
@@ -91,6 +93,6 @@ def keda_client(address: str, call: str, *arguments: str, tls: tuple[Authority, 
     if tls:
         authority, client = tls
         options += ["-ca", str(authority.certificate), "-certificate", str(client.certificate), "-key", str(client.key)]
-    command = [str(program), *options, "-seconds", "60", call, "shop", "web", *arguments]
+    command = [str(program), *options, "-seconds", str(seconds), call, "shop", "web", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -53,6 +53,7 @@ class ScalerService:
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             "IsActive": grpc.unary_unary_rpc_method_handler(self.is_active, _reference, _bytes),
             "StreamIsActive": grpc.unary_stream_rpc_method_handler(self.stream_is_active, _reference, _bytes),
+            "StreamMetricSpec": grpc.unary_stream_rpc_method_handler(self.stream_metric_spec, _reference, _bytes),
             "GetMetricSpec": grpc.unary_unary_rpc_method_handler(self.get_metric_spec, _reference, _bytes),
             "GetMetrics": grpc.unary_unary_rpc_method_handler(self.get_metrics, _reference_within, _bytes),
         }
@@ -64,6 +65,14 @@ class ScalerService:
         target = trigger.asked.target
         spec = wire.MetricSpec(metricName=trigger.metric_name, targetSize=_whole(target), targetSizeFloat=target)
         return wire.GetMetricSpecResponse(metricSpecs=[spec])
+
+    async def stream_metric_spec(self, asked: Reference, context: Context) -> AsyncIterator[wire.GetMetricSpecResponse]:
+        """The target, once: no trigger changes within a stream.
+
+        KEDA (from 2.21) keeps it, and so counts failures towards `fallback` while this process is away.
+        """
+        yield await self.get_metric_spec(asked, context)
+        await asyncio.Event().wait()
 
     async def get_metrics(self, asked: Reference, context: Context) -> wire.GetMetricsResponse:
         """The number."""

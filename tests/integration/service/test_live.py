@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.app.live_facts import live_checks
+from forecaster.app.rights import fallback_checks
 from forecaster.cli.explain import explain
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
@@ -21,6 +22,8 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from forecaster.config.settings import Settings
 
 
 class LiveServer(KubeconfigServer):
@@ -124,6 +127,51 @@ def test_the_doctor_names_what_may_not_be_listed(server: LiveServer) -> None:
     assert told["pods"] == (False, "GET /api/v1/pods?limit=500: 403 pods is forbidden")
     (off,) = live_checks(parse({"kubernetes": {"live": "off"}}, "test"))
     assert off.ok
+
+
+def triggered(name: str, *triggers: tuple[str, str, str], fallback: bool = True) -> Document:
+    """A ScaledObject as KEDA's definition has it."""
+    given = [{"type": kind, "metadata": {key: value}} for kind, key, value in triggers]
+    guard = {"fallback": {"failureThreshold": 3, "replicas": 6}} if fallback else {}
+    return {"metadata": {"namespace": "shop", "name": name}, "spec": {"triggers": given, **guard}}
+
+
+PUSHED = ("external-push", "scalerAddress", "forecaster.forecaster.svc:9090")
+PULLED = ("external", "scalerAddress", "forecaster.forecaster.svc:9090")
+BY_JSON = ("metrics-api", "url", "https://forecaster.forecaster.svc/api/v1/x/metrics/forecaster_demand/forecast")
+BY_QUERY = ("prometheus", "query", 'max(forecaster_demand{workload="web"})')
+
+
+class TestFallbacksOfKeda:
+    @pytest.fixture
+    def settings(self, server: LiveServer) -> Settings:
+        return parse({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}, "test")
+
+    @pytest.mark.parametrize("trigger", [PUSHED, BY_JSON, BY_QUERY], ids=["gRPC", "JSON", "query"])
+    def test_the_doctor_names_a_scaled_object_of_ours_without_one(
+        self, server: LiveServer, settings: Settings, trigger: tuple[str, str, str]
+    ) -> None:
+        server.objects = {"scaledobjects": [triggered("web", trigger, fallback=False), triggered("other", trigger)]}
+        (told,) = fallback_checks(settings)
+        assert (told.ok, told.detail) == (False, "ScaledObject shop/web states no fallback")
+        assert "external-push" in told.remedy
+
+    def test_a_pulled_scaler_fails_without_being_counted(self, server: LiveServer, settings: Settings) -> None:
+        server.objects = {"scaledobjects": [triggered("web", PULLED)]}
+        (told,) = fallback_checks(settings)
+        assert told.detail.endswith("its fallback does not count failures of a trigger of type external")
+
+    def test_those_of_others_are_none_of_ours(self, server: LiveServer, settings: Settings) -> None:
+        server.objects = {"scaledobjects": [triggered("queue", ("kafka", "topic", "orders"), fallback=False)]}
+        assert fallback_checks(settings) == []
+
+    def test_all_guarded_is_said(self, server: LiveServer, settings: Settings) -> None:
+        server.objects = {"scaledobjects": [triggered("web", PUSHED), triggered("api", BY_QUERY)]}
+        assert [one.detail for one in fallback_checks(settings)] == ["each of 2 ScaledObjects has one"]
+
+    def test_a_list_that_is_refused_says_nothing(self, server: LiveServer, settings: Settings) -> None:
+        server.refuses = {"scaledobjects"}
+        assert fallback_checks(settings) == []
 
 
 def test_explain_says_which_source_told_what(

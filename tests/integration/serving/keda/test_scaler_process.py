@@ -85,9 +85,12 @@ class TestAsKedaAsks:
         value = {"metricName": "forecaster-replicas", "metricValue": 5, "metricValueFloat": 5}
         assert keda_client(scaler.address, "GetMetrics", "metric=replicas") == [value]
 
-    def test_a_stream_of_targets_is_unimplemented_which_keda_takes_for_ask_again(self, scaler: ScalerProcess) -> None:
-        (said,) = keda_client(scaler.address, "StreamMetricSpec", *CPU_TRIGGER)
-        assert said["error"] == "Unimplemented"
+    def test_a_stream_of_targets_says_the_target_at_once_and_stays_open(self, scaler: ScalerProcess) -> None:
+        """KEDA keeps it: only of a target that it knows it counts failures towards `fallback`."""
+        (target,) = keda_client(scaler.address, "GetMetricSpec", *CPU_TRIGGER)
+        assert keda_client(scaler.address, "StreamMetricSpec", *CPU_TRIGGER, seconds=2) == [target]
+        (refused,) = keda_client(scaler.address, "StreamMetricSpec", "signal=cpu")
+        assert refused["error"] == "InvalidArgument"
 
     def test_the_push_stream_says_the_state_at_once_and_each_change(self, table: Path) -> None:
         publish(table, waiting_for_load(), at=datetime.now(UTC), mode="publish")

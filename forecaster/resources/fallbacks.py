@@ -1,0 +1,86 @@
+"""ScaledObjects that read our numbers and would be left without a fallback while nothing here answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
+from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
+from forecaster.kube.objects import AnnotatedMeta, Wire
+from forecaster.resources.neighbours import SCALED_OBJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.kube.client import ApiClient
+
+METRICS = (DEMAND_METRIC, FLOOR, REPLICAS)
+GRPC = "external"
+"""Type of a trigger whose target KEDA asks of the scaler before each value: while it is away, no value fails."""
+
+
+class KedaTrigger(Wire, frozen=True):
+    """One trigger of a ScaledObject."""
+
+    type: str = ""
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def reads(self, service: str) -> bool:
+        """Whether it reads our numbers; `service` is the name of our Service."""
+        told = self.metadata
+        match self.type:
+            case "external" | "external-push":
+                return service in told.get("scalerAddress", "")
+            case "metrics-api":
+                return any(f"/metrics/{name}/" in told.get("url", "") for name in METRICS)
+            case "prometheus":
+                return any(name in told.get("query", "") for name in METRICS)
+            case _:
+                return False
+
+
+class Fallback(Wire, frozen=True):
+    """Replicas while triggers fail; KEDA's definition holds its fields."""
+
+
+class TriggersSpec(Wire, frozen=True):
+    """Specification of a ScaledObject, as far as it is needed."""
+
+    triggers: tuple[KedaTrigger, ...] = ()
+    fallback: Fallback | None = None
+
+
+class TriggeredObject(Wire, frozen=True):
+    """A ScaledObject with its triggers."""
+
+    metadata: AnnotatedMeta
+    spec: TriggersSpec = TriggersSpec()
+
+
+class TriggeredPage(Wire, frozen=True):
+    """A page of ScaledObjects."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[TriggeredObject, ...] = ()
+
+
+def triggered_by(client: ApiClient, service: str) -> list[TriggeredObject]:
+    """Return the ScaledObjects of the cluster that read our numbers. Raises ApiError."""
+    found = listed(client, SCALED_OBJECTS, TriggeredPage, limit=PAGE_ITEMS)
+    return [one for one in found if any(each.reads(service) for each in one.spec.triggers)]
+
+
+def without_fallback(found: Sequence[TriggeredObject], service: str) -> list[str]:
+    """Say of each ScaledObject that reads our numbers what leaves it without a fallback; nothing where it has one."""
+    return [why for one in found if (why := _unguarded(one, service))]
+
+
+def _unguarded(one: TriggeredObject, service: str) -> str:
+    name = f"ScaledObject {one.metadata.namespace}/{one.metadata.name}"
+    if one.spec.fallback is None:
+        return f"{name} states no fallback"
+    if any(each.type == GRPC and each.reads(service) for each in one.spec.triggers):
+        return f"{name}: its fallback does not count failures of a trigger of type {GRPC}"
+    return ""
