@@ -28,7 +28,10 @@ def nodes(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
     namespace: Namespace = None,
-    output: Annotated[NodesOutput, typer.Option("--output", "-o", help="How to print.")] = NodesOutput.TABLE,
+    output: Annotated[
+        NodesOutput,
+        typer.Option("--output", "-o", metavar="FORMAT", help=f"How to print: {', '.join(NodesOutput)}."),
+    ] = NodesOutput.TABLE,
     quantile: Annotated[
         float, typer.Option("--quantile", min=0.5, max=0.99, help="Quantile of each pool's sum to be ready for.")
     ] = 0.95,

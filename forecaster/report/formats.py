@@ -72,6 +72,8 @@ class NodesOutput(StrEnum):
     """Names of the pools."""
     HEADROOM = "headroom"
     """Manifests of headroom pods."""
+    CAPACITY_BUFFER = "capacitybuffer"
+    """A PodTemplate and a CapacityBuffer for each pool."""
     WATCHER = "watcher"
     """The JSON of load-watcher, for load-aware schedulers."""
     METRICS = "metrics"

@@ -14,7 +14,7 @@ from forecaster.domain.amounts import counted
 from forecaster.replay.assumptions import GIB
 from forecaster.report.formats import NodesOutput, Output
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
-from forecaster.vertical.nodes.headroom import manifests
+from forecaster.vertical.nodes.headroom import buffers, manifests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,8 @@ def print_nodes(ahead: NodeForecast, output: NodesOutput, image: str = "") -> No
     match output:
         case NodesOutput.HEADROOM:
             yaml.safe_dump_all(headroom_manifests(ahead, image), sys.stdout, sort_keys=False)
+        case NodesOutput.CAPACITY_BUFFER:
+            yaml.safe_dump_all(capacity_buffers(ahead), sys.stdout, sort_keys=False)
         case NodesOutput.WATCHER:
             sys.stdout.write(json.dumps(ahead.watcher, indent=2) + "\n")
         case NodesOutput.METRICS:
@@ -46,6 +48,12 @@ def _printable(ahead: NodeForecast) -> Printable:
         rows=lambda: [{"pool": pool.pool.name, **flat_window(each)} for pool in ahead.pools for each in pool.windows],
         ids=lambda: (one.pool.name for one in ahead.pools),
     )
+
+
+def capacity_buffers(ahead: NodeForecast) -> list[dict[str, Any]]:
+    """A PodTemplate and a CapacityBuffer for each pool; a pool that needs none has a buffer of no replicas."""
+    pools = {one.pool.name: one.pool for one in ahead.pools}
+    return [each for wanted in ahead.headroom for each in buffers(wanted, pools[wanted.pool])]
 
 
 def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:

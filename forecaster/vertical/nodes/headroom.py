@@ -76,8 +76,7 @@ def _rounded(value: float, unit: float) -> float:
 
 def manifests(placeholders: Headroom, pool: Pool, image: str, namespace: str = "forecaster") -> list[dict[str, Any]]:
     """The priority class and the Deployment of one pool; apply them, and scale the Deployment as it is renewed."""
-    name = f"{HEADROOM}-{_label(placeholders.pool)}"
-    labels = {"app.kubernetes.io/name": HEADROOM, "forecaster/pool": _label(placeholders.pool)}
+    name, labels = _name_and_labels(placeholders)
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -102,14 +101,47 @@ def manifests(placeholders: Headroom, pool: Pool, image: str, namespace: str = "
     ]
 
 
+BUFFER_VERSION = "autoscaling.x-k8s.io/v1beta1"
+NOTHING_RUNS = "headroom"
+"""Image of a buffer's template: an autoscaler counts its pods and starts none, but a template has to name one."""
+
+
+def buffers(placeholders: Headroom, pool: Pool, namespace: str = "forecaster") -> list[dict[str, Any]]:
+    """The PodTemplate and the CapacityBuffer of one pool, for an autoscaler that keeps spare capacity by itself."""
+    name, labels = _name_and_labels(placeholders)
+
+    def described() -> dict[str, Any]:
+        return {"name": name, "namespace": namespace, "labels": dict(labels)}
+
+    pod = {"metadata": {"labels": labels}, "spec": _shape(placeholders, pool, NOTHING_RUNS)}
+    spec = {"podTemplateRef": {"name": name}, "replicas": placeholders.replicas}
+    return [
+        {"apiVersion": "v1", "kind": "PodTemplate", "metadata": described(), "template": pod},
+        {"apiVersion": BUFFER_VERSION, "kind": "CapacityBuffer", "metadata": described(), "spec": spec},
+    ]
+
+
+def _name_and_labels(placeholders: Headroom) -> tuple[str, dict[str, str]]:
+    label = _label(placeholders.pool)
+    return f"{HEADROOM}-{label}", {"app.kubernetes.io/name": HEADROOM, "forecaster/pool": label}
+
+
 def _pod(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
-    cpu, memory = round(placeholders.cpu * MILLI), round(placeholders.memory) * MILLI
-    resources = {"requests": {"cpu": text_of(cpu, "cpu"), "memory": text_of(memory, "memory")}}
-    taints = [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]
+    """Specification of a pod that runs, and that every other pod displaces."""
     return {
         "priorityClassName": PRIORITY_CLASS,
         "terminationGracePeriodSeconds": 0,
         "automountServiceAccountToken": False,
+        **_shape(placeholders, pool, image),
+    }
+
+
+def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
+    """Requests of a placeholder, and the nodes that it fits on."""
+    cpu, memory = round(placeholders.cpu * MILLI), round(placeholders.memory) * MILLI
+    resources = {"requests": {"cpu": text_of(cpu, "cpu"), "memory": text_of(memory, "memory")}}
+    taints = [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]
+    return {
         **({"nodeSelector": {pool.label: pool.name}} if pool.label else {}),
         **(
             {

@@ -292,6 +292,15 @@ def test_the_manifest_of_headroom_pods(said: Callable[[NodesOutput], str]) -> No
     assert kinds == ["PriorityClass", "Deployment"]
 
 
+def test_the_buffers_of_an_autoscaler_that_keeps_capacity_by_itself(said: Callable[[NodesOutput], str]) -> None:
+    text = said(NodesOutput.CAPACITY_BUFFER)
+    template, buffer = yaml.safe_load_all(text)
+    assert "*id" not in text
+    assert (template["kind"], buffer["kind"]) == ("PodTemplate", "CapacityBuffer")
+    assert buffer["spec"]["podTemplateRef"] == {"name": template["metadata"]["name"]}
+    assert buffer["spec"]["replicas"] >= 0
+
+
 def test_what_a_load_aware_scheduler_reads(said: Callable[[NodesOutput], str]) -> None:
     assert set(json.loads(said(NodesOutput.WATCHER))["data"]["NodeMetricsMap"]) == {"n0", "n1", "n2"}
 

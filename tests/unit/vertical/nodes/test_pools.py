@@ -8,7 +8,7 @@ import pytest
 
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
-from forecaster.vertical.nodes.headroom import headroom, manifests, pressures
+from forecaster.vertical.nodes.headroom import buffers, headroom, manifests, pressures
 from forecaster.vertical.nodes.joint_samples import DemandWindow, past_ranks, samples
 from forecaster.vertical.nodes.load_watcher import watcher_metrics
 from forecaster.vertical.nodes.pools import Member, Pool, homes_of, pack, pools_of
@@ -137,6 +137,16 @@ class TestHeadroom:
         assert template["nodeSelector"] == {"karpenter.sh/nodepool": "Spot_1"}
         assert template["tolerations"] == [{"key": "spot", "operator": "Equal", "value": "", "effect": "NoSchedule"}]
         assert template["containers"][0]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+
+    def test_a_buffer_has_the_size_and_the_pool_of_the_placeholders_and_no_priority(self) -> None:
+        tainted = node("a", labels={"karpenter.sh/nodepool": "Spot_1"}, taint="spot")
+        found = ahead(window((WEB, 2.0, 2.0)), pool=pool(tainted), members=[member()])
+        template, buffer = buffers(headroom(found, NOON), found.pool)
+        pod = template["template"]["spec"]
+        assert buffer["spec"] == {"podTemplateRef": {"name": "forecaster-headroom-spot-1"}, "replicas": 4}
+        assert pod["containers"][0]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+        assert pod["nodeSelector"] == {"karpenter.sh/nodepool": "Spot_1"}
+        assert "priorityClassName" not in pod
 
 
 class TestPressure:

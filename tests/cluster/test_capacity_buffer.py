@@ -1,0 +1,91 @@
+"""Buffers of node pools on a real API server with the kind CapacityBuffer, by the fields that its project publishes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from forecaster.vertical.admission.cluster import HEADROOM
+from forecaster.vertical.cluster_rules.node import Node
+from forecaster.vertical.cluster_rules.placement import Taint
+from forecaster.vertical.cluster_rules.resource_list import parsed
+from forecaster.vertical.nodes.headroom import Headroom, buffers
+from forecaster.vertical.nodes.pools import pools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.control_plane.plane import ControlPlane
+
+GROUP, PLURAL = "autoscaling.x-k8s.io", "capacitybuffers"
+
+
+def text(least: int = 0) -> dict[str, Any]:
+    return {"type": "string", "minLength": least}
+
+
+def part(required: tuple[str, ...] = (), **fields: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, **({"required": list(required)} if required else {})}
+
+
+def definition() -> dict[str, Any]:
+    """Specification of a CapacityBuffer, v1beta1: its fields, their types, and both rules across fields."""
+    count = {"type": "integer", "format": "int32", "minimum": 0}
+    spec = part(
+        podTemplateRef=part(("name",), name=text(1)),
+        scalableRef=part(("kind", "name"), apiGroup=text(), kind=text(1), name=text(1)),
+        replicas=count,
+        percentage=count,
+        limits={"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}},
+        provisioningStrategy={**text(), "default": "buffer.x-k8s.io/active-capacity"},
+    )
+    one_shape = "!(has(self.podTemplateRef) && has(self.scalableRef))"
+    bounded = "!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)"
+    spec["x-kubernetes-validations"] = [{"rule": one_shape}, {"rule": bounded}]
+    schema = part(("spec",), apiVersion=text(), kind=text(), metadata={"type": "object"}, spec=spec)
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "CapacityBuffer", "listKind": "CapacityBufferList", "plural": PLURAL, "singular": "capacitybuffer"}
+    approved = {"api-approved.kubernetes.io": "unapproved, a test"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{PLURAL}.{GROUP}", "annotations": approved},
+        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+@pytest.fixture(scope="module")
+def with_buffers(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    folder: Path = tmp_path_factory.mktemp("buffers")
+    (folder / "definition.yaml").write_text(yaml.safe_dump(definition()), encoding="utf-8")
+    control_plane.install(folder)
+    yield control_plane
+    control_plane.uninstall(folder)
+
+
+@pytest.mark.parametrize("replicas", [3, 0])
+def test_the_template_and_the_buffer_of_a_pool_are_taken_as_they_are(
+    with_buffers: ControlPlane, namespace: str, replicas: int
+) -> None:
+    tainted = Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": "Spot"}, (Taint("spot"),))
+    (pool,) = pools_of([tainted])
+    given = buffers(Headroom(pool.name, replicas, 0.5, 2.0**30, None, ""), pool, namespace)
+    with_buffers.kubectl("apply", "--server-side", "--validate=strict", "-f-", given=yaml.safe_dump_all(given))
+    name = f"{HEADROOM}-spot"
+    path = f"/apis/{GROUP}/v1beta1/namespaces/{namespace}/{PLURAL}/{name}"
+    found = with_buffers.api.get(path)["spec"]
+    assert (found["podTemplateRef"]["name"], found["replicas"]) == (name, replicas)
+    template = with_buffers.api.get(f"/api/v1/namespaces/{namespace}/podtemplates/{name}")["template"]["spec"]
+    assert template["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
+    assert template["nodeSelector"] == {"karpenter.sh/nodepool": "Spot"}
+
+
+def test_a_buffer_without_a_count_would_be_refused(with_buffers: ControlPlane, namespace: str) -> None:
+    """The rules of the definition are in force, so that the test above can fail."""
+    endless = {"podTemplateRef": {"name": "x"}}
+    document = {"apiVersion": f"{GROUP}/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": "x"}, "spec": endless}
+    answer = with_buffers.api.ask("POST", f"/apis/{GROUP}/v1beta1/namespaces/{namespace}/{PLURAL}", document)
+    assert answer.status_code == 422
