@@ -312,7 +312,8 @@ def test_metrics_have_the_pool_as_label(said: Callable[[NodesOutput], str]) -> N
 
 
 def test_count_and_size_together_from_the_command_to_json() -> None:
-    text = run("recommend", "--demo", "--joint", "--no-compare", "-o", "json", "--price-pod-start", "0.01").output
+    words = ("recommend", "--demo", "--joint", "--no-compare", "-o", "json", "--price-pod-start", "0.01")
+    text = run(*words, "--at", "2026-11-24T12:00:00Z").output
     by_name = {one["name"]: one["joint"] for one in json.loads(text)["recommendations"]}
     search = by_name["search"]
     assert search["plan"] is not None, by_name
