@@ -33,10 +33,11 @@ from tests.support.recommendations import recommendation, signal_view
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from forecaster.domain.report import Effected
+    from forecaster.kube.config import ClientConfig
     from tests.support.control_plane.api import Api, Document
     from tests.support.control_plane.plane import ControlPlane
 
@@ -265,6 +266,34 @@ def test_a_leader_that_dies_within_a_restoring_loses_no_value(plane: ControlPlan
     assert plane.api.read(HPA, "web", web)["metadata"]["labels"] == {LABEL: "restored"}
     assert leader.cycle(web, 5).writes["forget", "written"] == 1
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None}}}, web)
+    assert told(plane.api, web) == before
+    assert "forecaster" not in managers(plane.api, web)
+
+
+class Hasty(ApiClient):
+    """A client between whose writes the HPA's status changes, as its controller does at once from 1.37 on."""
+
+    def __init__(self, source: Callable[[], ClientConfig], change: Callable[[], object]) -> None:
+        super().__init__(source)
+        self.change = change
+
+    def apply(self, path: str, fields: Any, kind: Any) -> Any:
+        answer = super().apply(path, fields, kind)
+        self.change()
+        return answer
+
+
+def test_a_status_between_our_writes_leaves_no_mark_behind(plane: ControlPlane, leader: Replica, web: str) -> None:
+    before = told(plane.api, web)
+    leader.cycle(web, 5)
+    source = client_config_source(plane.account("forecaster", NAMESPACE))
+    hasty = Hasty(
+        source, lambda: plane.api.merge(HPA, "web", {"metadata": {"annotations": {"beside/us": str(time.time())}}}, web)
+    )
+    leader.actuator.autoscalers = Autoscalers(hasty.configured())
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
+    assert leader.cycle(web, 5).writes["restore", "written"] == 1
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None, "beside/us": None}}}, web)
     assert told(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
 

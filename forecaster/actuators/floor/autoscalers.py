@@ -18,13 +18,14 @@ from forecaster.actuators.marks import (
     event_of,
     instant_of,
     instant_text,
+    patiently,
     unmarked,
 )
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.kube.client import decoder_of, suppress_conflict
+from forecaster.kube.client import decoder_of
 from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import HorizontalPodAutoscaler, Wire
 
@@ -127,17 +128,22 @@ class Autoscalers:
             return
         target = f"{path_of(write.autoscaler)}?fieldManager={MANAGER}&force=true{self._dry_run}"
         raw = self._client.apply(target, applied(write), RawObject)
-        if write.change == Change.RESTORE and not self._dry_run:
-            with suppress_conflict():  # the value is back; marks that are left are seen at the next look
-                self._give_back(write.autoscaler, raw)
-        if write.change == Change.ROLL_BACK and not self._dry_run:
-            with suppress_conflict():  # the value is back; a claim that is left goes with the marks
-                self._disclaim(write.autoscaler, raw)
+        if write.change in AFTERWARDS and not self._dry_run:
+            self._leave(write, raw)
 
     def record(self, write: Write, at: datetime) -> None:
         """The Event of a change, beside its HPA. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
             create_event(self._client, floor_event(write, at))
+
+    def _leave(self, write: Write, raw: RawObject) -> None:
+        """Leave the value to its owner, after a restore without our marks.
+
+        The HPA controller answers a changed minReplicas with a new status, from Kubernetes 1.37 on at once: then the
+        version that our write made is no longer there, and the HPA is read again.
+        """
+        one, leave, made = write.autoscaler, AFTERWARDS[write.change], iter([raw])
+        patiently(lambda: leave(self, one, next(made, None) or self._client.get(path_of(one), RawObject)))
 
     def _forget(self, one: LiveAutoscaler) -> None:
         self._give_back(one, self._client.get(path_of(one), RawObject), version=one.version)
@@ -151,6 +157,10 @@ class Autoscalers:
     def _disclaim(self, one: LiveAutoscaler, raw: RawObject) -> None:
         """Leave the value to its owner, and our marks as they are."""
         self._client.patch(f"{path_of(one)}?fieldManager={MANAGER}", disclaimed(raw), RawObject)
+
+
+AFTERWARDS = {Change.RESTORE: Autoscalers._give_back, Change.ROLL_BACK: Autoscalers._disclaim}  # noqa: SLF001  its own
+"""What follows the write of a change that ends a floor."""
 
 
 def applied(write: Write) -> Applied:
