@@ -30,7 +30,11 @@ def nodes(
     namespace: Namespace = None,
     output: Annotated[
         NodesOutput,
-        typer.Option("--output", "-o", metavar="FORMAT", help=f"How to print: {', '.join(NodesOutput)}."),
+        typer.Option(
+            *("--output", "-o"),
+            metavar="<table|wide|json|yaml|csv|name|FOR>",
+            help="How to print; FOR is headroom, capacitybuffer, watcher or metrics.",
+        ),
     ] = NodesOutput.TABLE,
     quantile: Annotated[
         float, typer.Option("--quantile", min=0.5, max=0.99, help="Quantile of each pool's sum to be ready for.")
