@@ -8,8 +8,11 @@ import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason, Scale
+from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.values import AskedAt
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
+from tests.support.builders import hpa, outlooks, policy, workload
+from tests.support.horizontal import decided
 from tests.support.published import table_of
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
 
@@ -60,6 +63,22 @@ def test_our_own_group_says_the_same(api: MetricsApi, metric: str) -> None:
     assert (replies[0].status, first) == (replies[1].status, second)
     if replies[1].status == 200:
         assert versions == ["external.metrics.k8s.io/v1beta1", "metrics.forecaster.dev/v1beta1"]
+
+
+def test_an_hpa_that_sleeps_by_itself_reads_the_load_that_comes(tmp_path: Path) -> None:
+    """Not the count of zero that it has: its own metric wakes it."""
+    asleep = workload(replicas=0, autoscaler=hpa(Target("http_requests", TargetType.AVERAGE_VALUE, 50.0), lowest=0))
+    seen = outlooks(requests=0.0, requests_ahead=120.0)
+    row = decided(seen, of=asleep, under=policy(requests_metric="http_requests"))
+    table = table_of(tmp_path / "asleep", row)
+    api = MetricsApi(lambda: (table, AskedAt(row.at + timedelta(seconds=20), row.at, fresh=True)))
+    values = {
+        name: body(ask(api, f"{SHOP}/{name}", "workload=web,kind=Deployment"))["items"][0]["value"]
+        for name in ("forecaster_floor", "forecaster_replicas")
+    }
+    assert values == {"forecaster_floor": "3", "forecaster_replicas": "3"}
+    demand = body(ask(api, f"{SHOP}/forecaster_demand", "workload=web,signal=requests"))
+    assert demand["items"][0]["value"] == "120"
 
 
 def test_a_value_is_a_list_of_one_item_in_the_types_of_the_api(api: MetricsApi) -> None:
