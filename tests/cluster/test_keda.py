@@ -160,6 +160,53 @@ def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane,
         wait_until(lambda: wanted(api, namespace) == 40, what="the HPA of the JSON")
 
 
+EVERY_MINUTE_TWO = {
+    "type": "cron",
+    "metadata": {"timezone": "UTC", "start": "0 0 * * *", "end": "59 23 * * *", "desiredReplicas": "2"},
+}
+"""A second trigger, which does not depend on us: it asks for two replicas."""
+
+
+class TestWhileOurScalerIsAway:
+    """Beside a second trigger; what docs/integrate.md says of each way to read us."""
+
+    @pytest.mark.parametrize(("threshold", "falls_back"), [(0, True), (3, False)])
+    def test_a_pushed_scaler_falls_back_at_the_first_failure_or_never(
+        self, keda: ControlPlane, client: KeyPair, table: Path, namespace: str, threshold: int, *, falls_back: bool
+    ) -> None:
+        """KEDA drops what it knows of a scaler at an uncounted failure, and then has nothing to count."""
+        api = keda.api
+        forecast(table, namespace, 300.0)
+        with own_scaler(keda, table) as scaler:
+            authentication, scaled = example(scaler, namespace)
+            scaled["spec"]["triggers"].append(EVERY_MINUTE_TWO)
+            scaled["spec"]["fallback"]["failureThreshold"] = threshold
+            api.create(secret(keda, client), namespace)
+            api.create(deployment("web", 1), namespace)
+            apply(keda, [authentication, scaled])
+            wait_until(lambda: wanted(api, namespace) == 3, what="300 requests a second by 100")
+        if falls_back:
+            wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
+            wait_until(lambda: wanted(api, namespace) == 6, what="the replicas of the fallback")
+            return
+        before = forgotten(keda)
+        wait_until(lambda: forgotten(keda) > before + 5, what="tries of KEDA without a target")
+        assert not is_true(api, namespace, "Fallback")
+        assert wanted(api, namespace) == 3
+
+
+def own_scaler(keda: ControlPlane, table: Path) -> ScalerProcess:
+    """A scaler that a test may end."""
+    server = keda.authority.issue("own-scaler", "localhost")
+    options = ["--certificate", server.certificate, "--key", server.key, "--client-ca", keda.authority.certificate]
+    return ScalerProcess(table, *map(str, options), "--client-name", "keda-operator")
+
+
+def forgotten(keda: ControlPlane) -> int:
+    """How often KEDA has found no target to count by."""
+    return keda.programs.log("keda-operator").read_text().count("got empty metric spec")
+
+
 def moved(document: Document, namespace: str, address: str) -> Document:
     """A manifest of the page in another namespace, at another address, about the signal that this table has."""
     text = yaml.safe_dump(document, width=1000).replace("namespace: shop", f"namespace: {namespace}")
