@@ -85,6 +85,7 @@ class Columns(NamedTuple):
             quantiles=[peaks],
             acting=self.acting,
             event_floor=np.zeros(rows, np.int64),
+            lost=np.zeros(rows),
             frozen=np.zeros(rows, np.bool_),
             unreadable=np.zeros(rows, np.bool_),
         )

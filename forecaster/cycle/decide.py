@@ -10,6 +10,7 @@ import numpy as np
 from forecaster.cycle.fleet_decisions import Context, FleetDecisions
 from forecaster.cycle.forecasts import ForecastRequest, columns_of
 from forecaster.cycle.observed import Observed
+from forecaster.cycle.pod_spread import pod_spread
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import EventColumns, calendar_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.forecasts import Columns, Forecasts
+    from forecaster.cycle.pod_spread import PodSpread
     from forecaster.cycle.rows import RowGroup, Rows
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.signal import Signal
@@ -56,16 +58,16 @@ class Decider:
         names = Names()
         columns = self._columns(rows, forecasts, gates, now, names)
         at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
-        places = self._places(rows, now)
+        spread, places = pod_spread(rows), self._places(rows, now)
         self.before = self.observed.state
         decided = []
         for group in rows.standing.groups:
-            inputs = inputs_of(group, rows, columns, calendar, acting)
+            inputs = inputs_of(group, rows, columns, calendar, spread, acting)
             taken = self.observed.state.take(places[group.positions])
             found, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)
             decided.append((group.positions, found))
-        context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, names, self.sizes)
+        context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, spread, names, self.sizes)
         return FleetDecisions(now, decided, context)
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
@@ -103,6 +105,7 @@ def inputs_of(
     rows: Rows,
     columns: Mapping[Signal, Columns],
     calendar: EventColumns,
+    spread: PodSpread,
     acting: NDArray[np.bool_],
 ) -> Inputs:
     """What one group is decided from."""
@@ -126,6 +129,7 @@ def inputs_of(
         quantiles=[one.quantiles[:, at] for one in mine],
         acting=acting[at],
         event_floor=calendar.floors[at],
+        lost=spread.shares[at],
         frozen=calendar.frozen[at],
         unreadable=rows.standing.unreadable[at],
     )

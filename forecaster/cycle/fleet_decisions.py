@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.forecasts import Columns, Forecasts
+    from forecaster.cycle.pod_spread import PodSpread
     from forecaster.cycle.rows import Rows
     from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.signal import Signal
@@ -51,6 +52,7 @@ class Context:
     lead_time: Callable[[WorkloadId], LeadTime]
     columns: Mapping[Signal, Columns]
     events: EventColumns
+    spread: PodSpread
     names: Names
     """Texts of the cycle, each once."""
     sizes: SizeCache
@@ -93,9 +95,10 @@ class FleetDecisions(DecidedRows):
         return sum(int(np.count_nonzero(some)) for some in held_below)
 
     def failures(self) -> list[str]:
-        """One sentence for each workload about which nothing could be computed."""
+        """One sentence for each workload about which nothing could be computed, or whose spare pods are not known."""
         failed = np.flatnonzero(self.reason == FAILED).tolist()
-        return [f"{self.ids[row]}: {self[row].replicas.message}" for row in failed]
+        impossible = [f"{self.ids[row]}: {self[row].replicas.message}" for row in failed]
+        return [*impossible, *self._context.spread.faults]
 
 
 def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Context) -> DecidedColumns:

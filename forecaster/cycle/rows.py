@@ -149,6 +149,11 @@ class StandingRows:
         return [position for position, row in enumerate(self.rows) if row.policy.horizontal.gate]
 
     @cached_property
+    def surviving(self) -> list[int]:
+        """Return the rows that are to survive the loss of a node or a zone."""
+        return [position for position, row in enumerate(self.rows) if row.policy.horizontal.survive != "none"]
+
+    @cached_property
     def with_events(self) -> bool:
         """Whether any policy knows events."""
         return any(row.policy.horizontal.events for row in self.rows)

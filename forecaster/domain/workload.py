@@ -96,6 +96,17 @@ class NamedContainer:
     resources: Resources
 
 
+class Spread(NamedTuple):
+    """The share of a workload's ready pods on the node, and in the zone, with the most of them; None is not known."""
+
+    node: float | None = None
+    zone: float | None = None
+
+
+NO_SPREAD = Spread()
+"""The spread of pods of which it is not known where they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """One scalable object at one instant."""
@@ -108,6 +119,7 @@ class Workload:
     autoscaler: Autoscaler | None = None
     containers: tuple[NamedContainer, ...] = ()
     """Containers that its HPA names (ContainerResource), as far as they state anything."""
+    spread: Spread = NO_SPREAD
 
     def measured_container(self, resource: str) -> str:
         """Return the one container that the HPA reads for this resource; empty for none or several."""

@@ -56,6 +56,8 @@ class Checked(NamedTuple):
     distributed: Flags
     """[target, row] whether it is measured and the distribution of its peak is known."""
     event_floor: Counts
+    lost: Floats
+    """[row] 0 where nothing is to be survived, or nothing known of places."""
 
 
 def checked(inputs: Inputs) -> Checked:
@@ -82,6 +84,7 @@ def checked(inputs: Inputs) -> Checked:
         quantiles=quantiles,
         distributed=distributed,
         event_floor=event_floor,
+        lost=_where(_share(inputs.lost) & (failed == 0), inputs.lost),
     )
 
 
@@ -114,6 +117,10 @@ _MOST = 2.0**62
 def _possible(amounts: Floats) -> Flags:
     """Return where an amount can be counted: NaN and infinity cannot."""
     return np.asarray((amounts >= 0.0) & (amounts <= LARGEST))
+
+
+def _share(ratios: Floats) -> Flags:
+    return np.asarray((ratios >= 0.0) & (ratios <= 1.0))
 
 
 def _where(known: Flags, amounts: Floats) -> Floats:

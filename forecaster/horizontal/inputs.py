@@ -259,6 +259,8 @@ class Inputs:
     """[row] whether the gate lets the forecast have its say."""
     event_floor: Counts
     """[row] the least replicas by known events, 0 for none."""
+    lost: Floats
+    """[row] share of the pods in the node or zone whose loss is to be survived; 0 where none is, NaN if unknown."""
     frozen: Flags
     """[row] whether a maintenance window is on."""
     unreadable: Flags

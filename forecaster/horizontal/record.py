@@ -89,6 +89,7 @@ def stated_words(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> 
         max_sample_age=float(numbers["max_sample_age"]),
         may_sleep=policy.min_replicas == 0,
         comes_back=terms.rules.comes_back,
+        survive=policy.survive,
         numbers=tuple((name, float(numbers[name])) for name in sorted(stated_numbers()) if numbers[name] > 0.0),
     )
     targets = () if terms is UNREADABLE_TERMS else tuple(map(_target_words, targets_of(workload, policy)))

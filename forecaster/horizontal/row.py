@@ -30,6 +30,8 @@ class RuleNumbers(NamedTuple):
     """Whether the policy states a lowest count of 0."""
     comes_back: bool = False
     """Whether anything is measured without pods that can bring the first one back."""
+    survive: str = "none"
+    """What may be lost without fewer pods than are needed: node, zone or none."""
     numbers: tuple[tuple[str, float], ...] = ()
     """Numbers above zero that the policy alone decides, by the names of the settings; durations in seconds."""
 

@@ -178,7 +178,7 @@ class _PastReplay:
         self._state = State.new(rows, (DEMAND_SIGNAL,))
         self._quantiles = np.full((len(levels), rows), np.nan)
         self._always, self._never = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
-        self._zero = np.zeros(rows, np.int64)
+        self._zero, self._nothing_lost = np.zeros(rows, np.int64), np.zeros(rows)
         self._known, self._untold = np.zeros((1, rows), np.int8), np.full((1, rows), np.nan)
 
     def _tiled(self, series: Floats) -> Floats:
@@ -225,6 +225,7 @@ class _PastReplay:
             quantiles=self._distributions(minute),
             acting=self._always,
             event_floor=self._zero,
+            lost=self._nothing_lost,
             frozen=self._never,
             unreadable=self._never,
         )

@@ -64,7 +64,7 @@ class DecisionInputs:
         self._least = np.array([-(-_least_history(one) // MINUTE) for one in policies])
         self._calendar = ReplayEvents([one.horizontal.events for one in policies], [*map(_lead_time, policies)])
         self._acting = _acting(runs, measurements.minutes)
-        self._never = np.zeros(len(runs), np.bool_)
+        self._never, self._nothing_lost = np.zeros(len(runs), np.bool_), np.zeros(len(runs))
         self._first, self._block = 0, self._prepared(0)
 
     def at(self, minute: int, pods: Pods) -> Inputs:
@@ -88,6 +88,7 @@ class DecisionInputs:
             quantiles=self._quantiles(minute, block.foreseeable[place]),
             acting=self._acting[minute],
             event_floor=floors,
+            lost=self._nothing_lost,
             frozen=frozen,
             unreadable=self._never,
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.window import Inventory, StartedPod
-from forecaster.domain.workload import Autoscaler, Resources, Target, Workload, WorkloadId
+from forecaster.domain.workload import Autoscaler, Resources, Spread, Target, Workload, WorkloadId
 from forecaster.kube.collection import Collection
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
@@ -25,13 +25,14 @@ from forecaster.sources.live_objects import (
     PODS_PATH,
     REPLICA_SETS,
     Misread,
+    NodePlace,
     WatchState,
     hpa_of_object,
     mean_resources,
     named_containers,
     owner_of_object,
+    place_of_object,
     pod_of_object,
-    pool_of_object,
     start_up,
     workload_id,
     workload_of_object,
@@ -58,6 +59,8 @@ class Present(NamedTuple):
     targets: tuple[Target, ...]
 
 
+NOWHERE = NodePlace()
+"""The place of a node that is not known."""
 STARTED_KEPT = 50
 """Pods of one owner that are timed between two looks; as many count for a lead time."""
 PAST_SECONDS = 300.0
@@ -98,7 +101,7 @@ class LiveCluster:
         self.pods = Watch(Collection(PODS_PATH, PodObject, spares=True), self._pod, self._pod_changed, clock=clock)
         self.nodes = Watch(
             Collection(NODES_PATH, LabelledOnly, metadata_only=True),
-            partial(pool_of_object, labels=pool_labels),
+            partial(place_of_object, labels=pool_labels),
             clock=clock,
         )
         self._started: dict[WorkloadId, deque[StartedPod]] = {}
@@ -197,8 +200,11 @@ class LiveCluster:
         """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
         if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
             return
-        started = StartedPod(start_up(after), self.nodes.objects.get(("", after.node), ""))
+        started = StartedPod(start_up(after), self._place(after.node).pool)
         self._started.setdefault(after.owner, deque(maxlen=STARTED_KEPT)).append(started)
+
+    def _place(self, node: str) -> NodePlace:
+        return self.nodes.objects.get(("", node), NOWHERE)
 
     def pods_of(self, id_: WorkloadId) -> int:
         """How many pods of a workload live."""
@@ -241,7 +247,7 @@ class LiveCluster:
     def inventory(self, at: datetime, kinds: Iterable[str], namespaces: re.Pattern[str]) -> Inventory:
         """Every workload of these kinds and namespaces."""
         faults: list[str] = []
-        by_pods = self._pod_means()
+        by_pods, spreads = self._pod_means(), self._spreads()
         found, images = [], {}
         for kind in kinds:
             for (namespace, name), one in list(self.workloads[kind].objects.items()):
@@ -250,7 +256,8 @@ class LiveCluster:
                     scaler = self._autoscaler(id_, faults)
                     resources = by_pods.get(id_, one.resources)
                     named = named_containers(one, scaler)
-                    found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named))
+                    spread = spreads.get(id_, Spread())
+                    found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named, spread))
                     images[id_] = one.image
         found.sort(key=lambda one: one.id)
         faults += self._pointless(namespaces)
@@ -343,6 +350,28 @@ class LiveCluster:
         for owner, each in counts.items():
             by_workload[self._above(owner)] += each.items()
         return {id_: mean_resources(each) for id_, each in by_workload.items()}
+
+    def _spreads(self) -> dict[WorkloadId, Spread]:
+        """Where the ready pods of each workload are; nothing while pods cannot be listed."""
+        if not (self._young(self.pods) and self._young(self.replica_sets)):
+            return {}
+        counts: dict[WorkloadId, Counter[str]] = defaultdict(Counter)
+        for pod in list(self.pods.objects.values()):
+            if pod.ready and not pod.unready and pod.node:
+                counts[pod.owner][pod.node] += 1
+        by_workload: dict[WorkloadId, Counter[str]] = defaultdict(Counter)
+        for owner, nodes in counts.items():
+            by_workload[self._above(owner)] += nodes
+        return {id_: self._spread(nodes) for id_, nodes in by_workload.items()}
+
+    def _spread(self, nodes: Counter[str]) -> Spread:
+        """The fullest node and zone of pods that are counted by node; no zone where one of the nodes tells none."""
+        zones: Counter[str] = Counter()
+        for node, pods in nodes.items():
+            zones[self._place(node).zone] += pods
+        total = nodes.total()
+        fullest = None if "" in zones else max(zones.values()) / total
+        return Spread(max(nodes.values()) / total, fullest)
 
     def _above(self, owner: WorkloadId) -> WorkloadId:
         """The owner of a ReplicaSet, any other owner itself."""

@@ -271,10 +271,21 @@ def owner_of_object(one: MetadataOnly) -> WorkloadId:
     return workload_id(meta.namespace, *(("ReplicaSet", meta.name) if owner is None else (owner.kind, owner.name)))
 
 
-def pool_of_object(one: LabelledOnly, labels: Sequence[str]) -> str | None:
-    """The node pool of a node by the first of these labels that it has; nothing of a node without any."""
+class NodePlace(NamedTuple):
+    """The node pool and the zone of a node; empty where no label tells them."""
+
+    pool: str = ""
+    zone: str = ""
+
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+
+
+def place_of_object(one: LabelledOnly, labels: Sequence[str]) -> NodePlace:
+    """The place of a node; its pool by the first of these labels that it has."""
     found = one.metadata.labels
-    return next((_text(found[name]) for name in labels if found.get(name)), None)
+    pool = next((_text(found[name]) for name in labels if found.get(name)), "")
+    return NodePlace(pool, _text(found.get(ZONE_LABEL) or ""))
 
 
 @lru_cache(maxsize=1 << 17)

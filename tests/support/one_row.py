@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
+from forecaster.cycle.pod_spread import lost_share
 from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
@@ -115,6 +116,7 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
         quantiles=[_quantiles(one, levels) for one in seen],
         acting=np.array([not subject.shut]),
         event_floor=calendar.floors,
+        lost=np.array([lost_share(workload.spread, policy.survive)]),
         frozen=calendar.frozen,
         unreadable=np.zeros(1, np.bool_),
     )

@@ -87,6 +87,7 @@ def inputs_of(random: Generator, rules: Rules, policy: PolicyColumns, targets: T
         quantiles=quantiles,
         acting=random.random(rows) < 0.8,
         event_floor=np.where(random.random(rows) < 0.1, 12, 0),
+        lost=np.where(random.random(rows) < 0.1, random.random(rows), 0.0),
         frozen=random.random(rows) < 0.05,
         unreadable=np.zeros(rows, np.bool_),
     )
@@ -117,6 +118,7 @@ COLUMNS = (
     "low",
     "acting",
     "event_floor",
+    "lost",
     "frozen",
     "unreadable",
 )

@@ -14,6 +14,7 @@ from forecaster.horizontal.clamps import (
     forecast,
     outage_hold,
     present_size,
+    spare,
     stabilization,
 )
 from forecaster.horizontal.clamps.clamp import ClampRule
@@ -29,6 +30,7 @@ CLAMPS = (
     ClampRule("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
     ClampRule("outage", outage_hold.limited, outage_hold.sentence),
     ClampRule("event", events.limited, events.sentence),
+    ClampRule("spare", spare.limited, spare.sentence),
     ClampRule("present size", present_size.limited, present_size.sentence),
     ClampRule("bounds", bounds.limited, bounds.sentence, of_hpa=True),
 )
