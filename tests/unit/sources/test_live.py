@@ -24,7 +24,7 @@ from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.sources.inventory import SEVERAL_OBJECTS
 from forecaster.sources.live import LIVE_AGED_SECONDS, LiveCluster
-from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ZONE_LABEL, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from forecaster.store.state import ObservedFile
@@ -300,6 +300,16 @@ class TestResources:
         assert only(found).resources.cpu_request == 0.5
         assert "/api/v1/pods is not known: GET /api/v1/pods?limit=500: 403 no" in found.faults()[0]
 
+    def test_are_beside_the_share_of_pods_on_the_fullest_node_and_in_the_fullest_zone(self) -> None:
+        sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
+        pods = [placed(name, node) for name, node in {"a": "n1", "b": "n1", "c": "n2", "d": "n3", "e": ""}.items()]
+        zones = {"n1": "west", "n2": "east", "n3": "east"}
+        nodes = [{"metadata": {"name": name, "labels": {ZONE_LABEL: zone}}} for name, zone in zones.items()]
+        assert only(cluster(deployments=[deployment()], pods=pods, replicasets=sets, nodes=nodes)).spread == (0.5, 0.5)
+        untold = cluster(deployments=[deployment()], pods=pods, replicasets=sets, nodes=nodes[:2])
+        assert only(untold).spread == (0.5, None)
+        assert only(cluster(deployments=[deployment()], replicasets=sets)).spread == (None, None)
+
     def test_a_pod_is_kept_with_its_times_and_its_node(self) -> None:
         since = [
             {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-22T11:00:01Z"},
@@ -324,6 +334,13 @@ def living(name: str, *, created: int, scheduled: int | None = None, ready: int 
     found["status"]["conditions"] = [
         {"type": kind, "status": "True", "lastTransitionTime": at(second)} for kind, second in times.items() if second
     ]
+    return found
+
+
+def placed(name: str, node: str) -> Document:
+    """A pod of `web-1` on a node, ready where it is on one."""
+    found = living(name, created=1, scheduled=2, ready=3 if node else None)
+    found["spec"]["nodeName"] = node
     return found
 
 

@@ -1,0 +1,86 @@
+"""Pods to spare for the loss of a node or a zone: how many, and what is said of them and where they cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecaster.domain.policies import Policies
+from forecaster.domain.signal import CPU
+from forecaster.domain.workload import NO_SPREAD, Spread
+from forecaster.horizontal.clamps.spare import with_spare
+from forecaster.horizontal.explain import explanation
+from tests.support.builders import policy, workload
+from tests.support.fakes import CycleOnFakes, Load, named, steady
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.domain.decision import Recommendation
+
+NEEDED = 6
+CORES = 0.5 * NEEDED
+"""Load of so many pods of a core at a target of half of it."""
+
+
+def cycled(spread: Spread, survive: str = "node") -> tuple[Recommendation, Sequence[str]]:
+    """What a workload should have whose load needs NEEDED pods, and the lines of the report."""
+    one = replace(workload(replicas=4), spread=spread)
+    cycle = CycleOnFakes(Load(one, {CPU: steady(CORES)}), policies=Policies(policy(survive=survive, gate=False)))
+    outcome = cycle.run()
+    return named(outcome, "web"), outcome.report.failures
+
+
+def test_as_many_stay_as_are_needed_without_the_fullest_node() -> None:
+    found, lines = cycled(Spread(node=1 / 3))
+    assert found.wanted_replicas == 9
+    assert found.offered == 9
+    assert "3 more, so that 6 stay when the node with the most of its pods is lost" in "\n".join(explanation(found))
+    assert lines == ()
+
+
+def test_a_zone_is_another_share() -> None:
+    found, _ = cycled(Spread(node=0.1, zone=0.5), "zone")
+    assert found.wanted_replicas == 12
+    assert "when the zone with the most of its pods is lost" in "\n".join(explanation(found))
+
+
+def test_where_no_place_is_known_nothing_is_added_and_a_line_says_so() -> None:
+    found, lines = cycled(NO_SPREAD, "zone")
+    assert found.wanted_replicas == NEEDED
+    (line,) = lines
+    assert line.startswith("shop/web: survive zone: it is not known in which zone (topology.kubernetes.io/zone)")
+
+
+def test_where_all_pods_are_on_one_node_a_single_one_is_added_and_a_line_has_the_remedy() -> None:
+    found, lines = cycled(Spread(node=1.0))
+    assert found.wanted_replicas == NEEDED + 1
+    assert "topologySpreadConstraints" in lines[0]
+
+
+def test_without_the_policy_a_spread_changes_nothing() -> None:
+    found, lines = cycled(Spread(node=1.0), "none")
+    assert (found.wanted_replicas, lines) == (NEEDED, ())
+
+
+@given(st.integers(0, 10_000), st.floats(0.0, 1.0))
+def test_spare_pods_never_lower_and_are_as_many_again_at_most(count: int, share: float) -> None:
+    (found,) = with_spare(np.array([count]), np.array([share])).tolist()
+    assert count <= found <= max(2 * count, count + (share >= 1.0))
+
+
+@given(st.integers(1, 10_000), st.integers(2, 50))
+def test_alike_on_all_nodes_enough_are_left_without_one(count: int, nodes: int) -> None:
+    (found,) = with_spare(np.array([count]), np.array([1 / nodes])).tolist()
+    assert found - found / nodes >= count - 1e-6
+    assert found - 1 - (found - 1) / nodes < count
+
+
+@pytest.mark.parametrize("share", [0.0, np.nan])
+def test_nothing_to_survive_and_nothing_known_add_nothing(share: float) -> None:
+    assert with_spare(np.array([7]), np.array([share])).tolist() == [7]
