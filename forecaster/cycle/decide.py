@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.cycle.fleet_decisions import Context, FleetDecisions
 from forecaster.cycle.forecasts import ForecastRequest, columns_of
 from forecaster.cycle.observed import Observed
-from forecaster.cycle.pod_spread import pod_spread
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import EventColumns, calendar_of
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.cycle.forecasts import Columns, Forecasts
-    from forecaster.cycle.pod_spread import PodSpread
     from forecaster.cycle.rows import RowGroup, Rows
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Spread, WorkloadId
     from forecaster.horizontal.standing import Gate
     from forecaster.vertical.sizing.containers import PodSizing
 
@@ -146,3 +144,37 @@ def _calendar(rows: Rows, now: datetime) -> EventColumns:
         return EventColumns.none(count)
     lead_times = np.array([row.lead_time.total_seconds() for row in rows.rows], np.float64)
     return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
+
+
+class PodSpread(NamedTuple):
+    """Shares [row] of pods in the fullest node or zone, and what is not known or cannot be survived."""
+
+    shares: NDArray[np.float64]
+    faults: Sequence[str] = ()
+
+
+def pod_spread(rows: Rows) -> PodSpread:
+    """The spread of each row whose policy wants to survive something; 0 of all others."""
+    shares, faults = np.zeros(len(rows.ids)), []
+    for row in rows.standing.surviving:
+        workload, domain = rows.workloads[row], rows.rows[row].policy.horizontal.survive
+        shares[row] = share = lost_share(workload.spread, domain)
+        if workload.ready_replicas and (why := _fault(share, domain)):
+            faults.append(f"{workload.id}: survive {domain}: {why}")
+    return PodSpread(shares, faults)
+
+
+def lost_share(spread: Spread, domain: str) -> float:
+    """Share of the pods that are lost with the fullest domain; NaN where that is not known, 0 of none."""
+    share = {"node": spread.node, "zone": spread.zone}.get(domain, 0.0)
+    return np.nan if share is None else share
+
+
+def _fault(share: float, domain: str) -> str:
+    """Why the loss cannot be survived, and what helps; empty where it can."""
+    if np.isnan(share):
+        label = " (topology.kubernetes.io/zone)" if domain == "zone" else ""
+        return f"it is not known in which {domain}{label} its pods are, nothing is added; live facts tell it"
+    if share < 1.0:
+        return ""
+    return f"all its pods are in one {domain}, and one more is added; topologySpreadConstraints would spread them"

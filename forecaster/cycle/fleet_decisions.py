@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.cycle.decide import PodSpread
     from forecaster.cycle.forecasts import Columns, Forecasts
-    from forecaster.cycle.pod_spread import PodSpread
     from forecaster.cycle.rows import Rows
     from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.signal import Signal
