@@ -16,6 +16,10 @@ DEPLOY = Path(__file__).parents[1]
 Document = dict[str, Any]
 
 
+LAST = "cert-manager"
+"""The component that marks what others bring: components are applied in their order."""
+
+
 def components() -> list[str]:
     """The names of all components."""
     return sorted(folder.name for folder in (DEPLOY / "components").iterdir())
@@ -35,7 +39,7 @@ def built(*names: str) -> list[Document]:
     with tempfile.TemporaryDirectory() as folder:
         parts = {
             "resources": [within("base", folder)],
-            "components": [within(f"components/{name}", folder) for name in names],
+            "components": [within(f"components/{name}", folder) for name in sorted(names, key=LAST.__eq__)],
         }
         head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
         (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(head | parts), encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Decider:
             found, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)
             decided.append((group.positions, found))
-        context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, spread, names, self.sizes)
+        context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, names, self.sizes)
         return FleetDecisions(now, decided, context)
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
@@ -103,7 +103,7 @@ def inputs_of(
     rows: Rows,
     columns: Mapping[Signal, Columns],
     calendar: EventColumns,
-    spread: PodSpread,
+    spread: NDArray[np.float64],
     acting: NDArray[np.bool_],
 ) -> Inputs:
     """What one group is decided from."""
@@ -127,7 +127,7 @@ def inputs_of(
         quantiles=[one.quantiles[:, at] for one in mine],
         acting=acting[at],
         event_floor=calendar.floors[at],
-        lost=spread.shares[at],
+        lost=spread[at],
         frozen=calendar.frozen[at],
         unreadable=rows.standing.unreadable[at],
     )
@@ -146,35 +146,15 @@ def _calendar(rows: Rows, now: datetime) -> EventColumns:
     return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
 
 
-class PodSpread(NamedTuple):
-    """Shares [row] of pods in the fullest node or zone, and what is not known or cannot be survived."""
-
-    shares: NDArray[np.float64]
-    faults: Sequence[str] = ()
-
-
-def pod_spread(rows: Rows) -> PodSpread:
-    """The spread of each row whose policy wants to survive something; 0 of all others."""
-    shares, faults = np.zeros(len(rows.ids)), []
+def pod_spread(rows: Rows) -> NDArray[np.float64]:
+    """[row] share of its pods in the node or zone whose loss its policy wants to survive; NaN where it is not known."""
+    shares = np.zeros(len(rows.ids))
     for row in rows.standing.surviving:
-        workload, domain = rows.workloads[row], rows.rows[row].policy.horizontal.survive
-        shares[row] = share = lost_share(workload.spread, domain)
-        if workload.ready_replicas and (why := _fault(share, domain)):
-            faults.append(f"{workload.id}: survive {domain}: {why}")
-    return PodSpread(shares, faults)
+        shares[row] = lost_share(rows.workloads[row].spread, rows.rows[row].policy.horizontal.survive)
+    return shares
 
 
 def lost_share(spread: Spread, domain: str) -> float:
     """Share of the pods that are lost with the fullest domain; NaN where that is not known, 0 of none."""
     share = {"node": spread.node, "zone": spread.zone}.get(domain, 0.0)
     return np.nan if share is None else share
-
-
-def _fault(share: float, domain: str) -> str:
-    """Why the loss cannot be survived, and what helps; empty where it can."""
-    if np.isnan(share):
-        label = " (topology.kubernetes.io/zone)" if domain == "zone" else ""
-        return f"it is not known in which {domain}{label} its pods are, nothing is added; live facts tell it"
-    if share < 1.0:
-        return ""
-    return f"all its pods are in one {domain}, and one more is added; topologySpreadConstraints would spread them"

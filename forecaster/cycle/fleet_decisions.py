@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.decide import PodSpread
     from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import Rows
     from forecaster.domain.decision import LeadTime, Resize
@@ -52,7 +51,6 @@ class Context:
     lead_time: Callable[[WorkloadId], LeadTime]
     columns: Mapping[Signal, Columns]
     events: EventColumns
-    spread: PodSpread
     names: Names
     """Texts of the cycle, each once."""
     sizes: SizeCache
@@ -95,10 +93,9 @@ class FleetDecisions(DecidedRows):
         return sum(int(np.count_nonzero(some)) for some in held_below)
 
     def failures(self) -> list[str]:
-        """One sentence for each workload about which nothing could be computed, or whose spare pods are not known."""
+        """One sentence for each workload about which nothing could be computed."""
         failed = np.flatnonzero(self.reason == FAILED).tolist()
-        impossible = [f"{self.ids[row]}: {self[row].replicas.message}" for row in failed]
-        return [*impossible, *self._context.spread.faults]
+        return [f"{self.ids[row]}: {self[row].replicas.message}" for row in failed]
 
 
 def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Context) -> DecidedColumns:

@@ -155,7 +155,7 @@ class HorizontalPolicy(Section):
         description=(
             "Which loss leaves as many pods as are needed: that of the node, or of the zone, that carries the most of "
             "them now. So many pods are added, at most as many again. Live facts tell where pods are; while they do "
-            "not, nothing is added, and a line in the report says so. none: no pods to spare."
+            "not, nothing is added, and the sentence of the count says so. none: no pods to spare."
         ),
     )
     min_replicas: Annotated[int | None, Decides(clamp="bounds", resolved=True, step=1)] = Field(

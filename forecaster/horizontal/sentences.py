@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from forecaster.horizontal.row import RowNumbers, RowWords, TargetNumbers, TargetWords
 
+SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
+"""Position of the count after the spare pods among the one by measured demand and those after each clamp."""
 NO_TARGET = "no HPA and no CPU request: nothing says what one pod should carry"
 
 
@@ -56,7 +58,15 @@ def verdict(numbers: RowNumbers, words: RowWords) -> Scale | Hold:
     notes = (view.note for view in _views(numbers, words) if view.note)
     said = scale_sentence(reason, numbers.forecast, numbers.reactive, words.shut, notes)
     woken = "; it wakes the workload, which is at zero" if numbers.current == 0 and reason is Reason.FORECAST else ""
-    return Scale(numbers.replicas, reason, said + woken)
+    return Scale(numbers.replicas, reason, said + woken + _unspared(numbers, words.rules.survive))
+
+
+def _unspared(numbers: RowNumbers, survive: str) -> str:
+    """That no pod is added for the loss that the policy wants to survive: where places are known, one always is."""
+    before, after = (numbers.reactive, *numbers.counts)[SPARE - 1 : SPARE + 1]
+    if survive == "none" or not before or before != after:
+        return ""
+    return f"; survive {survive} adds nothing: it is not known in which {survive} its pods are, live facts tell it"
 
 
 def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, notes: Iterable[str]) -> str:
