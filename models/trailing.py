@@ -124,7 +124,8 @@ class AtLatest:
         if asked not in self._known:
             last = max(self._values.shape[1] - 1 - back, 0) + 1
             bins = self._values[:, max(last - width, 0) : last]
-            self._known[asked] = bins @ equal_shares(bins.shape[1], bins.dtype)
+            with np.errstate(invalid="ignore"):  # BLAS was seen to raise this flag once for numbers that are finite
+                self._known[asked] = bins @ equal_shares(bins.shape[1], bins.dtype)
         return self._known[asked]
 
     def mean_at(self, width: int, at: Origins) -> Floats:

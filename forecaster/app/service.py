@@ -260,7 +260,8 @@ class Schedule:
         self._began = self._seconds()
         give_way()
         try:
-            self._job()
+            if not self._stopped.is_set():  # it was started, and stopped before it began: nothing waits for it
+                self._job()
         finally:
             self._began = None
             self._idle.set()

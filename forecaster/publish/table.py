@@ -64,6 +64,8 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     cycle: CycleSummary | None = None
     survives_zero: tuple[str, ...] = ("requests",)
     """Signals that are measured without pods: nothing else wakes a workload at zero."""
+    measured: tuple[str, ...] = ()
+    """Signals that demand can be asked for; one that is not among them is misspelt. Empty: not told."""
     live: tuple[str, ...] = ()
     """Kinds whose counts and targets come from the API server: the overlay says whether they still do."""
     note: str = ""

@@ -92,6 +92,7 @@ class TableFile:
         self.benefit: Callable[[], SeenBenefit] = lambda: NO_BENEFIT
         """What the decisions were worth beside the HPA alone."""
         self.vpas: Callable[[], SeenVpas] = SeenVpas
+        self._measured = tuple(str(signal) for signal in signals.demand)
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
         self._words, self._sizes = EncodedWords(), EncodedSizes()
         self._counts = CountBook()
@@ -157,6 +158,7 @@ class TableFile:
             gauges=self._gauges,
             cycle=_summary(report),
             survives_zero=self._survives_zero,
+            measured=self._measured,
             live=tuple(sorted(self._live(at))),
             note=self._note,
             prices=self._prices,

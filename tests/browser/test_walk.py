@@ -168,7 +168,7 @@ def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) 
     with opened(browser, walked.address) as page:
         page.goto(walked.address + "#/health")
         page.click("summary:has-text('default')")
-        assert "serving.nodes_every" in page.inner_text("#defaults")
+        page.wait_for_selector("#defaults :text('serving.nodes_every')")
         assert "it computes and serves" in page.inner_text("#leader")
 
 

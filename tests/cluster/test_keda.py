@@ -210,6 +210,7 @@ def forgotten(keda: ControlPlane) -> int:
 def moved(document: Document, namespace: str, address: str) -> Document:
     """A manifest of the page in another namespace, at another address, about the signal that this table has."""
     text = yaml.safe_dump(document, width=1000).replace("namespace: shop", f"namespace: {namespace}")
+    text = text.replace("forecaster.cpu", "forecaster.requests")
     text = text.replace("https://forecaster.forecaster.svc/", f"https://{address}/")
     found: Document = yaml.safe_load(
         text.replace("namespaces/shop", f"namespaces/{namespace}").replace("=cpu", "=requests")

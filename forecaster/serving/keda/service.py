@@ -235,6 +235,8 @@ class TriggerValues:
         table, asked = self._reader.table, trigger.asked
         if table is None:
             return NotKnown(self._reader.fault)
+        if asked.signal and table.meta.measured and asked.signal not in table.meta.measured:
+            return NotNamed(f"trigger signal {asked.signal[:64]!r}: use {', '.join(table.meta.measured)}")
         moment = moment_at(table, self._clock(), self._stale_after)
         found = answer(table, asked, moment)
         offer = None if isinstance(found, OfferedValue) else _offer(table, asked)

@@ -88,7 +88,7 @@ def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tm
         command = [sys.executable, "-m", "forecaster", "run", "--config", str(config)]
         process = subprocess.Popen(command, stderr=errors)
         try:
-            with silent.accept()[0]:
+            with silent.accept()[0], silent.accept()[0]:  # the start asks whose Prometheus it is, then a cycle reads
                 process.send_signal(signals.SIGTERM)
                 assert process.wait(60) == 1
         finally:

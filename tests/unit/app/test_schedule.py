@@ -29,6 +29,16 @@ def test_a_cycle_is_less_urgent_than_whoever_else_wants_the_core() -> None:
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
+def test_a_job_that_has_not_begun_when_the_schedule_stops_does_not_begin() -> None:
+    """The scheduler has handed it to a thread, and the stop saw nothing running: nothing would wait for it."""
+    ran = list[bool]()
+    schedule = Schedule(lambda: ran.append(True), interval=timedelta(minutes=1), delay=timedelta(0))
+    schedule._scheduler.start(paused=True)  # noqa: SLF001  so that the test is the thread
+    assert schedule.stop(timedelta(0))
+    schedule._run()  # noqa: SLF001
+    assert ran == []
+
+
 def test_a_clock_that_was_ahead_by_hours_does_not_stop_the_schedule() -> None:
     """The next start was set while the clock was six hours ahead."""
     schedule = Schedule(lambda: None, interval=timedelta(minutes=1), delay=timedelta(0))

@@ -104,6 +104,16 @@ class TestAsKedaAsks:
             assert ask(channel, "GetMetricSpec", reference()).metricSpecs[0].targetSizeFloat == 0.5
             assert code_of(channel, "IsActive", reference()) is grpc.StatusCode.UNAVAILABLE
 
+    def test_a_signal_that_is_not_measured_is_refused_at_once_with_those_that_are(self, tmp_path: Path) -> None:
+        """Its HPA, which is not read yet, would have it answered by the present count for minutes."""
+        table = publish(tmp_path / "table", at=datetime.now(UTC), mode="publish")
+        with ScalerProcess(table) as running, running.channel() as channel:
+            asked = wire.GetMetricsRequest(scaledObjectRef=reference(signal="disk", target="1"))
+            with pytest.raises(grpc.RpcError) as refused:
+                ask(channel, "GetMetrics", asked)
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert refused.value.details().startswith("trigger signal 'disk': use cpu, memory, requests")
+
     def test_values_that_are_too_old_are_an_error_that_keda_counts(self, tmp_path: Path) -> None:
         row = replace(recommendation(), replicas_now=0)
         old = publish(tmp_path / "table", row, at=datetime.now(UTC) - timedelta(hours=2), mode="publish")
