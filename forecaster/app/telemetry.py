@@ -246,6 +246,11 @@ class FleetMetrics:
             ["state", "forecaster"],
             registry=registry,
         )
+        self._waiting = Gauge(
+            "forecaster_gates_waiting",
+            "Workloads whose gate was not looked at since the service began without it.",
+            registry=registry,
+        )
         self._moved = Counter("forecaster_gates_moved", "Forecasts promoted or demoted.", registry=registry)
         self._masked = Gauge(
             "forecaster_masked_ratio",
@@ -267,6 +272,7 @@ class FleetMetrics:
             self._workloads.labels(verdict, reason).set(count)
         self._at_maximum.set(report.at_maximum)
         self._moved.inc(len(report.gates))
+        self._waiting.set(report.gates_waiting)
         self._gates.clear()
         for (state, forecaster), count in report.states.items():
             self._gates.labels(state, forecaster).set(count)

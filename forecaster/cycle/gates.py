@@ -68,6 +68,8 @@ class ForecastGates:
     gates: Gates = field(default_factory=lambda: Gates.new(0))
     latest: datetime | None = None
     """Instant of the last round of judging."""
+    waiting: int = 0
+    """New workloads that the last round had no time to look at."""
     records: dict[WorkloadId, Gate] = field(default_factory=dict)
     """Gates that were asked for since then."""
 
@@ -125,7 +127,7 @@ class ForecastGates:
         self._judge(ready, done, now)
         while new and has_time():
             self._judge(self._ready(new, look, done, now, most=self.most_new), done, now)
-        self.latest = None if new else now
+        self.latest, self.waiting = None if new else now, len(new)
         return done
 
     def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:

@@ -192,16 +192,20 @@ class Observed:
         )
         return msgspec.json.encode(told)
 
-    def kept_within(self, fits: Callable[[bytes], bool]) -> tuple[bytes, tuple[str, ...]]:
-        """Encode as much of the observations as `fits`, and name what is left out: the dearest to learn goes last."""
+    def kept_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
+        """Encode and pack as much of the observations as has room in `most` bytes, and name what is left out.
+
+        What is dearest to learn goes last.
+        """
         told, left = _decoded(self.kept()), list[str]()
+        packed = pack(content := msgspec.json.encode(told))
         for part, without in LEAVES_OUT:
-            content = msgspec.json.encode(told)
-            if fits(content):
-                return content, tuple(left)
+            if len(packed) <= most:
+                break
             told = msgspec.structs.replace(told, **without)
             left.append(part)
-        return msgspec.json.encode(told), tuple(left)
+            packed = pack(content := msgspec.json.encode(told))
+        return content, packed, tuple(left)
 
     def restore(self, kept: bytes) -> None:
         """Take over what an earlier process has seen.

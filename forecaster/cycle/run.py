@@ -142,6 +142,7 @@ class Cycle:
             masked=tuple(self.forecaster.masked()),
             gates=tuple(learned.gates.moved),
             states=self.decider.observed.gates.states(),
+            gates_waiting=self.decider.observed.gates.waiting,
             late_steps=tuple(steps.late),
             effected=effected,
             moved=tuple(self.completeness.moved),

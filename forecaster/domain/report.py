@@ -99,6 +99,8 @@ class CycleReport:
     """Forecasts that were promoted or demoted on a workload, one sentence each."""
     states: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Workloads with a gate, by gate state and by the forecaster whose forecast is used."""
+    gates_waiting: int = 0
+    """Workloads whose gate was not looked at since the service began without it."""
     masked: tuple[MaskedShare, ...] = ()
     """What forecasts do not learn from as it was measured; only workloads of which there is some."""
     moved: tuple[str, ...] = ()

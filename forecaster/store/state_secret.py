@@ -107,8 +107,8 @@ class CheckpointedState(Protocol):
     def decided_at(self) -> float:
         """Epoch seconds of the last evaluation time that was decided."""
 
-    def kept_within(self, fits: Callable[[bytes], bool]) -> tuple[bytes, tuple[str, ...]]:
-        """Encode as much as `fits`, and name what is left out."""
+    def kept_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
+        """Encode and pack as much as has room in `most` bytes; name what is left out."""
 
 
 class ReadCheckpoint(NamedTuple):
@@ -143,12 +143,12 @@ class Checkpoint:
         """
         if not self.holds():
             return
-        observed, left = self.state.kept_within(lambda content: len(self._packed(content)) <= MAX_CHECKPOINT)
+        observed, packed, left = self.state.kept_within(MAX_CHECKPOINT, self._packed)
         if left != self.left:
             self.left = left
             self.tell_left(left)
         if observed != self._written:
-            self.secret.write(CHECKPOINT, self._packed(observed))
+            self.secret.write(CHECKPOINT, packed)
             self._written = observed
 
     def of(self, content: bytes) -> ReadCheckpoint:

@@ -256,12 +256,11 @@ class Large:
 
     decided_at = 0.0
 
-    def kept_within(self, fits: Callable[[bytes], bool]) -> tuple[bytes, tuple[str, ...]]:
-        text = np.random.default_rng(1).bytes(MAX_CHECKPOINT).hex()
+    def kept_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
+        text = np.random.default_rng(1).bytes(most).hex()
         whole, part = (msgspec.json.encode({"text": each}) for each in (text, text[:1000]))
-        assert not fits(whole)
-        assert fits(part)
-        return part, ("stabilization",)
+        assert len(pack(whole)) > most > len(pack(part))
+        return part, pack(part), ("stabilization",)
 
 
 def test_observations_leave_out_the_cheapest_part_first(cluster: Cluster, tmp_path: Path) -> None:
@@ -270,11 +269,11 @@ def test_observations_leave_out_the_cheapest_part_first(cluster: Cluster, tmp_pa
         observed = observed_of(service)
     sizes: list[int] = []
 
-    def fits(content: bytes) -> bool:
+    def packed(content: bytes) -> bytes:
         sizes.append(len(content))
-        return len(sizes) == 3
+        return bytes(3 - len(sizes))
 
-    content, left = observed.kept_within(fits)
+    content, _, left = observed.kept_within(0, packed)
     assert left == ("stabilization", "capacities")
     assert sizes[0] > sizes[1] >= sizes[2]
     other = Observed()

@@ -82,10 +82,13 @@ def test_a_verdict_that_nobody_has_any_more_disappears() -> None:
 
 def test_states_of_forecasts_are_a_gauge_and_their_moves_a_counter() -> None:
     first = report(states=Counter({("learning", "model"): 2}))
-    text = recorded(first, report(states=Counter({("acting", "seasonal"): 2}), gates=("a moved", "b moved")))
+    text = recorded(
+        first, report(states=Counter({("acting", "seasonal"): 2}), gates=("a moved", "b moved"), gates_waiting=7)
+    )
     assert 'forecaster_gates{forecaster="seasonal",state="acting"} 2.0' in text
     assert 'state="learning"' not in text
     assert "forecaster_gates_moved_total 2.0" in text
+    assert "forecaster_gates_waiting 7.0" in text
 
 
 def test_what_is_masked_is_a_share_of_all_workloads() -> None:

@@ -184,9 +184,9 @@ def test_after_a_start_without_state_every_cycle_judges_as_many_as_it_has_time_f
     fleet = Targets(Inventory(NOON, tuple(map(workload, names))))
     two_more = iter([True, True, False])
     gates.renew(history, GATED, fleet, NOON, two_more.__next__)
-    assert len(judged(gates)) == 3
+    assert (len(judged(gates)), gates.waiting) == (3, 2)
     gates.renew(history, GATED, fleet, NOON + minutes(1), lambda: True)
-    assert len(judged(gates)) == 5
+    assert (len(judged(gates)), gates.waiting) == (5, 0)
 
 
 def test_a_short_history_is_said_and_looked_at_again_in_an_hour() -> None:
