@@ -125,7 +125,7 @@ class Cycle:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
         failed, at_maximum = _trouble(decided)
-        missing = (*targets.inventory.faults, *missing)
+        missing = (*targets.inventory.faults, *(missing or _silent(targets, known)))
         early = (*missing, *learned.unread, *known.failures, *learned.gates.failures)
         unwritten = [line for one in effected.values() for line in one.failures]
         late = (*failed, *unkept, *unwritten, *scored.unkept, *steps.failures)
@@ -278,6 +278,16 @@ class Cycle:
 def _trouble(decided: Sequence[Recommendation]) -> tuple[list[str], int]:
     """A sentence for each workload that failed, and how many ask for more than their maximum."""
     return (decided.failures(), decided.at_maximum()) if isinstance(decided, FleetDecisions) else ([], 0)
+
+
+def _silent(targets: Targets, known: Forecasts) -> tuple[str, ...]:
+    """Return a sentence where every question was answered and no answer has a sample of any workload."""
+    if targets.down or not targets.inventory.workloads or known.ages():
+        return ()
+    count = len(targets.inventory.workloads)
+    return (
+        f"no signal has a sample of any of {count} workloads: see `forecaster doctor` (kube-state-metrics, kubelet)",
+    )
 
 
 class OptionalResults(NamedTuple):

@@ -73,6 +73,19 @@ def test_a_workload_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert (answer.status_code, answer.json()["message"]) == (404, "no workload web in namespace shop")
 
 
+def test_a_fleet_without_a_sample_of_anything_has_a_line_in_the_report(tmp_path: Path) -> None:
+    """As after a start while kube-state-metrics is away: the workloads are known, and nothing that joins with them."""
+    with recorded_cluster() as cluster, composed(cluster, tmp_path) as service:
+        tick(service, after(60 * 7))  # four hours after the last sample
+        assert service.report
+        (line,) = (one for one in service.report.failures if one.startswith("no signal"))
+        assert line.startswith("no signal has a sample of any of 2 workloads: see `forecaster doctor`")
+    with recorded_cluster() as cluster, composed(cluster, tmp_path / "other") as service:
+        tick(service, NOON)
+        assert service.report
+        assert service.report.failures == ()
+
+
 def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tmp_path: Path) -> None:
     """Nothing waits for the cycle that is cut off, which would wait ten minutes for its answer."""
     log, config = tmp_path / "log", tmp_path / "settings.yaml"
