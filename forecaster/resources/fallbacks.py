@@ -20,6 +20,9 @@ METRICS = (DEMAND_METRIC, FLOOR, REPLICAS)
 GRPC = "external"
 """Type of a trigger whose target KEDA asks of the scaler before each value: while it is away, no value fails."""
 
+PUSHED = "external-push"
+"""Type of a trigger of which KEDA forgets the scaler and its failures before a threshold is reached."""
+
 
 class KedaTrigger(Wire, frozen=True):
     """One trigger of a ScaledObject."""
@@ -31,7 +34,7 @@ class KedaTrigger(Wire, frozen=True):
         """Whether it reads our numbers; `service` is the name of our Service."""
         told = self.metadata
         match self.type:
-            case "external" | "external-push":
+            case kind if kind in {GRPC, PUSHED}:
                 return service in told.get("scalerAddress", "")
             case "metrics-api":
                 return any(f"/metrics/{name}/" in told.get("url", "") for name in METRICS)
@@ -42,7 +45,9 @@ class KedaTrigger(Wire, frozen=True):
 
 
 class Fallback(Wire, frozen=True):
-    """Replicas while triggers fail; KEDA's definition holds its fields."""
+    """Replicas while triggers fail, from so many failures in a row on; KEDA's definition holds its other fields."""
+
+    failure_threshold: int = 0
 
 
 class TriggersSpec(Wire, frozen=True):
@@ -81,6 +86,9 @@ def _unguarded(one: TriggeredObject, service: str) -> str:
     name = f"ScaledObject {one.metadata.namespace}/{one.metadata.name}"
     if one.spec.fallback is None:
         return f"{name} states no fallback"
-    if any(each.type == GRPC and each.reads(service) for each in one.spec.triggers):
+    types, most = {each.type for each in one.spec.triggers if each.reads(service)}, one.spec.fallback.failure_threshold
+    if GRPC in types:
         return f"{name}: its fallback does not count failures of a trigger of type {GRPC}"
+    if PUSHED in types and most:
+        return f"{name}: failureThreshold {most} is never reached by a trigger of type {PUSHED}, state 0"
     return ""

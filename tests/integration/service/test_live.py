@@ -129,10 +129,10 @@ def test_the_doctor_names_what_may_not_be_listed(server: LiveServer) -> None:
     assert off.ok
 
 
-def triggered(name: str, *triggers: tuple[str, str, str], fallback: bool = True) -> Document:
+def triggered(name: str, *triggers: tuple[str, str, str], fallback: bool = True, after: int = 0) -> Document:
     """A ScaledObject as KEDA's definition has it."""
     given = [{"type": kind, "metadata": {key: value}} for kind, key, value in triggers]
-    guard = {"fallback": {"failureThreshold": 3, "replicas": 6}} if fallback else {}
+    guard = {"fallback": {"failureThreshold": after, "replicas": 6}} if fallback else {}
     return {"metadata": {"namespace": "shop", "name": name}, "spec": {"triggers": given, **guard}}
 
 
@@ -160,6 +160,13 @@ class TestFallbacksOfKeda:
         server.objects = {"scaledobjects": [triggered("web", PULLED)]}
         (told,) = fallback_checks(settings)
         assert told.detail.endswith("its fallback does not count failures of a trigger of type external")
+
+    def test_a_pushed_scaler_is_forgotten_before_a_threshold_is_reached(
+        self, server: LiveServer, settings: Settings
+    ) -> None:
+        server.objects = {"scaledobjects": [triggered("web", PUSHED, after=3)]}
+        (told,) = fallback_checks(settings)
+        assert told.detail.endswith("failureThreshold 3 is never reached by a trigger of type external-push, state 0")
 
     def test_those_of_others_are_none_of_ours(self, server: LiveServer, settings: Settings) -> None:
         server.objects = {"scaledobjects": [triggered("queue", ("kafka", "topic", "orders"), fallback=False)]}
