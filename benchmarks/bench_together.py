@@ -16,6 +16,7 @@ from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import policy_columns, target_columns
+from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,8 @@ class Columns(NamedTuple):
             quantiles=[peaks],
             acting=self.acting,
             event_floor=np.zeros(rows, np.int64),
+            event_most=np.full(rows, MAX_INT32),
+            event_bound=np.full(rows, MAX_INT32),
             lost=np.zeros(rows),
             frozen=np.zeros(rows, np.bool_),
             unreadable=np.zeros(rows, np.bool_),

@@ -127,6 +127,8 @@ def inputs_of(
         quantiles=[one.quantiles[:, at] for one in mine],
         acting=acting[at],
         event_floor=calendar.floors[at],
+        event_most=calendar.most[at],
+        event_bound=calendar.bounds[at],
         lost=spread[at],
         frozen=calendar.frozen[at],
         unreadable=rows.standing.unreadable[at],

@@ -14,6 +14,7 @@ from forecaster.horizontal.codes import IMPOSSIBLE, NONE
 from forecaster.horizontal.decide import DOWN, FAILED
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
 from forecaster.horizontal.standing import shut_by
+from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import held_numbers, numbers_of
 from forecaster.publish.record import REASON_WORDS, encoded_lead_time
@@ -140,6 +141,8 @@ class GroupTexts(NamedTuple):
             "hold", inputs.frozen & (self.group.failed == 0), lambda row: events.freeze_words[self.positions[row]]
         )
         self._put("event", inputs.event_floor > 0, lambda row: events.floor_words[self.positions[row]])
+        most = np.minimum(inputs.event_most, inputs.event_bound)
+        self._put("most", most < MAX_INT32, lambda row: events.most_words[self.positions[row]])
         self._put("outage", state.cause != NONE, lambda row: outage_words(self.group, row))
         for target, kind in enumerate(inputs.rules.kinds):
             columns = self.context.columns[kind.signal]  # type: ignore[index]  # a signal is its name

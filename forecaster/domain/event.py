@@ -144,13 +144,19 @@ def _positive(text: str, field: _Field) -> int:
 
 
 class ScheduledEvent(BaseModel):
-    """While it lasts, `replicas` is the floor; with `freeze` the count stays as it is."""
+    """While it lasts, `replicas` is the floor and `max_replicas` the most; with `freeze` the count stays as it is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=253, description="What it is called in explanations.")
     replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = Field(
         None, description="Floor for the whole duration."
+    )
+    max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = Field(
+        None, description="The most, until a lead time before its end; never less than measured demand asks for."
+    )
+    over_measured: bool = Field(
+        default=False, description="Hold `max_replicas` against measured demand, too: it may be short then."
     )
     freeze: bool = Field(default=False, description="Change nothing while it lasts: a maintenance window.")
     start: AwareDatetime | None = Field(None, description="Beginning of a single event, with its offset from UTC.")
@@ -180,9 +186,20 @@ class ScheduledEvent(BaseModel):
             raise ValueError("end must be after start")
         if any(at is not None and at.year not in YEARS for at in (self.start, self.end)):
             raise ValueError(f"start and end lie in the years {YEARS[0]} to {YEARS[-1]}")
-        if (self.replicas is None) == (not self.freeze):
-            raise ValueError("an event has either replicas or freeze: true")
+        if (self.replicas is None and self.max_replicas is None) == (not self.freeze):
+            raise ValueError("an event has either replicas, max_replicas or both, or freeze: true")
+        if self.replicas is not None and self.max_replicas is not None and self.replicas > self.max_replicas:
+            raise ValueError(f"replicas {self.replicas} is above max_replicas {self.max_replicas}")
+        if self.over_measured and self.max_replicas is None:
+            raise ValueError("over_measured goes with max_replicas")
         return self
+
+    def effect(self) -> str:
+        """Return what it does to the count, in words."""
+        if self.freeze:
+            return "nothing changes"
+        bounds = (f"at least {self.replicas}" if self.replicas else "", f"at most {self.max_replicas}")
+        return ", ".join(bounds if self.max_replicas else bounds[:1]).removeprefix(", ")
 
     def lasts_until(self, now: datetime, ahead: timedelta = timedelta(0)) -> datetime | None:
         """Return the end of the event that is on at `now` or begins within `ahead`; None when there is none."""

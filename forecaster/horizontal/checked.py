@@ -56,6 +56,8 @@ class Checked(NamedTuple):
     distributed: Flags
     """[target, row] whether it is measured and the distribution of its peak is known."""
     event_floor: Counts
+    event_most: Counts
+    event_bound: Counts
     lost: Floats
     """[row] 0 where nothing is to be survived, or nothing known of places."""
 
@@ -84,6 +86,8 @@ def checked(inputs: Inputs) -> Checked:
         quantiles=quantiles,
         distributed=distributed,
         event_floor=event_floor,
+        event_most=inputs.event_most,
+        event_bound=inputs.event_bound,
         lost=_where(_share(inputs.lost) & (failed == 0), inputs.lost),
     )
 

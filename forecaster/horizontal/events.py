@@ -1,11 +1,13 @@
-"""Known events of policies at an instant: floors that begin a lead time ahead, and maintenance windows."""
+"""Known events of policies at an instant: floors and maxima that heed the lead time, and maintenance windows."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,34 +16,41 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Flags, Floats
 
 
-class Floor(NamedTuple):
-    """The least count for now, and which event says so."""
+class InForce(NamedTuple):
+    """The replicas that an event states (none in a maintenance window), which one it is, and until when."""
 
     replicas: int
     event: str
     until: datetime
 
 
-class Freeze(NamedTuple):
-    """A maintenance window in which nothing changes."""
-
-    event: str
-    until: datetime
-
-
-def floor_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedelta) -> Floor | None:
+def floor_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedelta) -> InForce | None:
     """The highest floor of the events that are on or begin within the lead time."""
     floors = [
-        Floor(event.replicas, event.name, until)
+        InForce(event.replicas, event.name, until)
         for event in events
         if event.replicas is not None and (until := event.lasts_until(now, lead_time))
     ]
     return max(floors, default=None)
 
 
-def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> Freeze | None:
+def maxima_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedelta) -> dict[bool, InForce]:
+    """The lowest maximum of the events that are on, by whether it holds over measured demand, too.
+
+    None ends within the lead time, so that pods are there when it does.
+    """
+    found: dict[bool, InForce] = {}
+    for event in events:
+        until = event.lasts_until(now) if event.max_replicas else None
+        if event.max_replicas and until and until - now > lead_time:
+            one = InForce(event.max_replicas, event.name, until)
+            found[event.over_measured] = min(one, found.get(event.over_measured, one))
+    return found
+
+
+def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> InForce | None:
     """The maintenance window that is on; of several, the one that ends last."""
-    on = [Freeze(event.name, until) for event in events if event.freeze and (until := event.lasts_until(now))]
+    on = [InForce(0, event.name, until) for event in events if event.freeze and (until := event.lasts_until(now))]
     return max(on, key=lambda one: one.until, default=None)
 
 
@@ -49,40 +58,68 @@ class EventColumns(NamedTuple):
     """Floors and freezes [row] at an instant."""
 
     floors: Counts
+    most: Counts
+    """Replicas above which a forecast raises nothing."""
+    bounds: Counts
+    """Replicas above which measured demand raises nothing, either."""
     frozen: Flags
     floor_words: list[str]
     """Which event has the floor, and until when; empty where none is on."""
+    most_words: list[str]
+    """Which event allows how many, and until when; empty where none is on."""
     freeze_words: list[str]
     """Which maintenance window is on, and until when; empty where none is."""
 
     @classmethod
     def none(cls, rows: int) -> EventColumns:
         """Return rows without events."""
-        return cls(np.zeros(rows, np.int64), np.zeros(rows, np.bool_), [""] * rows, [""] * rows)
+        unbound = np.full(rows, MAX_INT32, np.int64)
+        nothing, frozen = [""] * rows, np.zeros(rows, np.bool_)
+        return cls(np.zeros(rows, np.int64), unbound, unbound.copy(), frozen, nothing, list(nothing), list(nothing))
+
+
+class RowEvents(NamedTuple):
+    """What the events of one policy say at an instant, and in words."""
+
+    floor: int
+    most: int
+    bound: int
+    frozen: bool
+    floor_words: str
+    most_words: str
+    freeze_words: str
+
+
+NO_EVENTS = RowEvents(0, MAX_INT32, MAX_INT32, frozen=False, floor_words="", most_words="", freeze_words="")
+"""No event is on."""
 
 
 def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> EventColumns:
     """The events of each row's policy at `now`, with the rows' lead times in seconds; each pair is resolved once."""
     calendar = EventColumns.none(len(events))
-    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], tuple[int, bool, str, str]]()
+    columns: Sequence[Any] = calendar
+    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], RowEvents]()
     for row in [row for row, own in enumerate(events) if own]:
         own, lead = events[row], float(lead_times[row])
         key = (id(own), lead)
         if key not in found:
-            floor, freeze = floor_at(own, at, timedelta(seconds=lead)), freeze_at(own, at)
-            found[key] = (
-                floor.replicas if floor else 0,
-                freeze is not None,
-                _floor_words(floor),
-                _freeze_words(freeze),
-            )
-        calendar.floors[row], calendar.frozen[row], calendar.floor_words[row], calendar.freeze_words[row] = found[key]
+            found[key] = events_at(own, at, timedelta(seconds=lead))
+        for column, value in zip(columns, found[key], strict=True):
+            column[row] = value
     return calendar
 
 
-def _floor_words(floor: Floor | None) -> str:
-    return f"{floor.event} until {floor.until:%H:%M} UTC" if floor else ""
-
-
-def _freeze_words(freeze: Freeze | None) -> str:
-    return f"{freeze.event} until {freeze.until:%Y-%m-%d %H:%M} UTC" if freeze else ""
+def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:
+    """What these events of one policy say at an instant."""
+    floor, freeze = floor_at(events, now, lead_time), freeze_at(events, now)
+    maxima = maxima_at(events, now, lead_time)
+    lowest = min(maxima.values(), default=None)
+    return RowEvents(
+        floor=floor.replicas if floor else 0,
+        most=maxima[False].replicas if False in maxima else MAX_INT32,
+        bound=maxima[True].replicas if True in maxima else MAX_INT32,
+        frozen=freeze is not None,
+        floor_words=f"{floor.event} until {floor.until:%H:%M} UTC" if floor else "",
+        most_words=f"{lowest.event} allows {lowest.replicas} until {lowest.until:%H:%M} UTC" if lowest else "",
+        freeze_words=f"{freeze.event} until {freeze.until:%Y-%m-%d %H:%M} UTC" if freeze else "",
+    )

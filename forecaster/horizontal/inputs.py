@@ -259,6 +259,10 @@ class Inputs:
     """[row] whether the gate lets the forecast have its say."""
     event_floor: Counts
     """[row] the least replicas by known events, 0 for none."""
+    event_most: Counts
+    """[row] replicas above which a forecast raises nothing by known events; no bound by default."""
+    event_bound: Counts
+    """[row] replicas above which measured demand raises nothing, either."""
     lost: Floats
     """[row] share of the pods in the node or zone whose loss is to be survived; 0 where none is, NaN if unknown."""
     frozen: Flags

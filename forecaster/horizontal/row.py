@@ -99,6 +99,8 @@ class RowWords(NamedTuple):
     """Why the row is held, where no code says it: what is impossible, or which maintenance window is on."""
     event: str = ""
     """Which event raises the count, and until when."""
+    most: str = ""
+    """Which event allows how many replicas, and until when."""
     outage: str = ""
     """What was missing in the outage whose floor holds."""
     lead_seconds: float | None = None

@@ -132,6 +132,8 @@ class DecidedColumns(Table):
     """Why the row is held, where no code says it."""
     event: Positions = column("i", 0, of_name=True)
     """Which event raises the count, and until when."""
+    most: Positions = column("i", 0, of_name=True)
+    """Which event allows how many replicas, and until when."""
     outage: Positions = column("i", 0, of_name=True)
     """What was missing in the outage whose floor holds."""
     lead_time: Positions = column("i", 0, of_name=True)

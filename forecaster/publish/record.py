@@ -74,6 +74,7 @@ class WordTexts(NamedTuple):
     shut: bytes
     hold: bytes
     event: bytes
+    most: bytes
     outage: bytes
     lead_time: bytes
     unmeasured: tuple[bytes, ...]
@@ -95,6 +96,7 @@ def words_of(texts: WordTexts) -> RowWords:
         shut=texts.shut.decode(),
         hold=texts.hold.decode(),
         event=texts.event.decode(),
+        most=texts.most.decode(),
         outage=texts.outage.decode(),
         lead_seconds=seconds,
         lead_origin=origin,

@@ -18,6 +18,7 @@ from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.numbers import ceil_counts, milli
 from forecaster.horizontal.state import State
+from forecaster.hpa.numbers import MAX_INT32
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.pods import Pods, StartUps
 
@@ -179,6 +180,7 @@ class _PastReplay:
         self._quantiles = np.full((len(levels), rows), np.nan)
         self._always, self._never = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
         self._zero, self._nothing_lost = np.zeros(rows, np.int64), np.zeros(rows)
+        self._unbound = np.full(rows, MAX_INT32)
         self._known, self._untold = np.zeros((1, rows), np.int8), np.full((1, rows), np.nan)
 
     def _tiled(self, series: Floats) -> Floats:
@@ -225,6 +227,8 @@ class _PastReplay:
             quantiles=self._distributions(minute),
             acting=self._always,
             event_floor=self._zero,
+            event_most=self._unbound,
+            event_bound=self._unbound,
             lost=self._nothing_lost,
             frozen=self._never,
             unreadable=self._never,

@@ -13,7 +13,7 @@ import numpy as np
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LOW
 from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, NOT_READ, STALE
-from forecaster.horizontal.events import floor_at, freeze_at
+from forecaster.horizontal.events import NO_EVENTS, EventColumns, events_at
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
@@ -73,7 +73,7 @@ class DecisionInputs:
             self._first, self._block = minute, self._prepared(minute)
         block, place = self._block, minute - self._first
         now = self._measurements.instant(minute)
-        floors, frozen = self._calendar.at(now) if self._calendar.any else (self._calendar.nothing, self._never)
+        events = self._calendar.at(now) if self._calendar.any else self._calendar.none
         return Inputs(
             rules=self._rules,
             policy=self._policy,
@@ -87,9 +87,11 @@ class DecisionInputs:
             low=block.low[place],
             quantiles=self._quantiles(minute, block.foreseeable[place]),
             acting=self._acting[minute],
-            event_floor=floors,
+            event_floor=events.floors,
+            event_most=events.most,
+            event_bound=events.bounds,
             lost=self._nothing_lost,
-            frozen=frozen,
+            frozen=events.frozen,
             unreadable=self._never,
         )
 
@@ -209,16 +211,17 @@ class ReplayEvents:
         self._distinct = [(own, key[1]) for key, own in named.items()]
         place = {key: i for i, key in enumerate(named)}
         self._row = np.array([place[key] if key else len(named) for key in keys], np.int64)
-        self.nothing: Counts = np.zeros(len(keys), np.int64)
+        self.none = EventColumns.none(len(keys))
 
     @property
     def any(self) -> bool:
         """Whether there are any events."""
         return bool(self._distinct)
 
-    def at(self, now: datetime) -> tuple[Counts, Flags]:
-        """The floors [row], 0 for none, and where a maintenance window is on [row]."""
-        floors = [floor_at(events, now, lead) for events, lead in self._distinct]
-        frozen = [freeze_at(events, now) is not None for events, _ in self._distinct]
-        counts = np.array([*(one.replicas if one else 0 for one in floors), 0], np.int64)
-        return counts[self._row], np.array([*frozen, False])[self._row]
+    def at(self, now: datetime) -> EventColumns:
+        """The events [row] at an instant, without their words."""
+        found = [events_at(events, now, lead) for events, lead in self._distinct]
+        floors, most, bounds, frozen, *_ = (
+            np.array(column)[self._row] for column in zip(*found, NO_EVENTS, strict=True)
+        )
+        return self.none._replace(floors=floors, most=most, bounds=bounds, frozen=frozen)

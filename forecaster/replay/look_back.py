@@ -146,8 +146,7 @@ def event_spans(events: tuple[ScheduledEvent, ...], begin: datetime, until: date
         for event in events:
             end = event.lasts_until(at)
             if end is not None:
-                said = f"{event.name}: {'nothing changes' if event.freeze else f'at least {event.replicas}'}"
-                found.setdefault((event.name, end), Span(at, min(end, until), said))
+                found.setdefault((event.name, end), Span(at, min(end, until), f"{event.name}: {event.effect()}"))
         at += FIVE_MINUTES
     return list(found.values())
 

@@ -62,7 +62,15 @@ CEL_RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyT
             ),
             ("has(self.start) != has(self.cron)", "an event has either start and end, or cron and duration"),
             ("!has(self.start) || !has(self.end) || self.start < self.end", "end must be after start"),
-            ("has(self.replicas) != self.freeze", "an event has either replicas or freeze: true"),
+            (
+                "(has(self.replicas) || has(self.maxReplicas)) != self.freeze",
+                "an event has either replicas, maxReplicas or both, or freeze: true",
+            ),
+            (
+                "!has(self.replicas) || !has(self.maxReplicas) || self.replicas <= self.maxReplicas",
+                "replicas must not be above maxReplicas",
+            ),
+            ("!self.overMeasured || has(self.maxReplicas)", "overMeasured goes with maxReplicas"),
         ),
     }
 )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import accumulate
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.horizontal.clamps import events
 from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
 from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.stabilization import highest_since
@@ -18,6 +21,9 @@ from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.limits import bound, stabilize_down
 from forecaster.hpa.numbers import MAX_INT32
 from tests.property.hpa_strategies import NOW
+
+if TYPE_CHECKING:
+    from forecaster.horizontal.clamps.clamp import ClampContext
 
 GAPS = st.lists(st.integers(1, 400), min_size=1, max_size=12)
 """Seconds between cycles, any of them."""
@@ -67,6 +73,21 @@ def test_a_radius_holds_on_both_sides_and_reaches_what_is_measured(
         radius = max(FEW, int(np.ceil(surge * current)))
         lowest, highest = min(current - radius, reactive), max(current + radius, reactive)
         assert near == min(max(count, lowest), highest)
+
+
+BOUNDS = st.sampled_from([1, 3, 8, 20, MAX_INT32])
+
+
+@given(st.integers(0, 50), st.integers(0, 50), BOUNDS, BOUNDS)
+def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_stated(
+    count: int, reactive: int, most: int, bound: int
+) -> None:
+    columns = SimpleNamespace(event_most=np.array([most]), event_bound=np.array([bound]))
+    desired = SimpleNamespace(reactive=np.array([reactive]))
+    (after,) = events.lowered(np.array([count]), cast("ClampContext", SimpleNamespace(seen=columns, desired=desired)))
+    assert after <= min(count, bound)
+    assert after <= max(most, reactive)
+    assert after >= min(count, reactive, bound)
 
 
 @given(st.lists(st.integers(-300, 600), min_size=1, max_size=30), st.integers(0, 900))

@@ -56,6 +56,7 @@ HORIZONTAL: tuple[Mapping[str, Any], ...] = (
     {"gate": False, "outage_hold": "30m", "max_replicas": 12},
     {"gate": False, "requests_per_pod": 50, "max_replicas": 9, "lead_time": "2m"},
     {"gate": False, "events": [{"name": "sale", "replicas": 15, "start": after(5).isoformat(), "end": after(9)}]},
+    {"gate": False, "events": [{"name": "night", "max_replicas": 5, "start": after(1).isoformat(), "end": after(30)}]},
     {"gate": True, "events": [{"name": "repair", "freeze": True, "start": after(2).isoformat(), "end": after(9)}]},
 )
 POLICIES = tuple(

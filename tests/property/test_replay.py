@@ -51,8 +51,10 @@ rates = st.builds(Target, st.just("rate"), st.just(TargetType.AVERAGE_VALUE), st
 
 @st.composite
 def events(draw: st.DrawFn) -> ScheduledEvent:
-    """A floor or a maintenance window, once or again and again."""
-    what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, *({"replicas": count} for count in (2, 9, 25))]))
+    """A floor, a maximum or a maintenance window, once or again and again."""
+    maxima = ({"max_replicas": count, "over_measured": count < 6} for count in (3, 8))
+    floors = ({"replicas": count} for count in (2, 9, 25))
+    what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, *floors, *maxima]))
     if draw(st.booleans()):
         repeated = {"cron": f"*/{draw(st.integers(5, 20))} * * * *", "duration": draw(minutes) + timedelta(minutes=1)}
         return ScheduledEvent.model_validate({"name": "often", **what, **repeated})

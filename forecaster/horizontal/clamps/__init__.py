@@ -1,4 +1,4 @@
-"""The clamps in their order, one file each: its rule on arrays, and its sentence.
+"""The clamps in their order, one idea a file: its rule on arrays, and its sentence.
 
 Bounds come last, so that no rule can undo one; floors come after stabilization, so that they end when they end.
 """
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 CLAMPS = (
     ClampRule("forecast", forecast.limited, forecast.sentence),
+    ClampRule("event maximum", events.lowered, events.sentence),
     ClampRule("blast radius", blast_radius.limited, blast_radius.sentence),
     ClampRule("stabilization", stabilization.limited, stabilization.sentence, of_hpa=True),
     ClampRule("outage", outage_hold.limited, outage_hold.sentence),
-    ClampRule("event", events.limited, events.sentence),
+    ClampRule("event", events.raised, events.sentence),
     ClampRule("spare", spare.limited, spare.sentence),
     ClampRule("present size", present_size.limited, present_size.sentence),
     ClampRule("bounds", bounds.limited, bounds.sentence, of_hpa=True),

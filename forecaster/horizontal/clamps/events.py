@@ -1,21 +1,32 @@
-"""Known events as floors: raised a lead time before one begins, and held until it is over."""
+"""Known events: floors, raised a lead time before one begins, and maxima, above which a forecast raises nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from forecaster.horizontal.lazy_numpy import np
+from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 
-def limited(count: Counts, at: ClampContext) -> Counts:
+def raised(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an event."""
     return np.maximum(count, at.seen.event_floor) if at.seen.event_floor.any() else count
 
 
+def lowered(count: Counts, at: ClampContext) -> Counts:
+    """The count [row], lowered to the maximum of an event; below measured demand only where the policy says so."""
+    most, bound = at.seen.event_most, at.seen.event_bound
+    if (np.minimum(most, bound) == MAX_INT32).all():
+        return count
+    return np.minimum(count, np.maximum(np.minimum(np.maximum(most, at.desired.reactive), bound), 1))
+
+
 def sentence(step: Step) -> str:
-    """Which event, and until when."""
-    return step.words.event
+    """Which event, until when, and what measured demand asks for where it lowers."""
+    if step.after > step.before:
+        return step.words.event
+    return f"{step.words.most}; measured demand asks for {step.numbers.reactive}"

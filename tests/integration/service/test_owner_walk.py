@@ -107,7 +107,8 @@ def test_nothing_goes_to_0_or_below_what_is_measured(all_at_once: Walked) -> Non
         if not isinstance(one.replicas, Scale):
             continue
         reactive = max((view.reactive_replicas or 0 for view in one.signals), default=0)
-        least = min(reactive, stated.max_replicas or reactive)
+        held = [event.max_replicas for event in stated.events if event.over_measured and event.max_replicas]
+        least = min(reactive, stated.max_replicas or reactive, *held)
         frozen = any(event.freeze for event in stated.events)
         assert one.replicas.replicas >= (one.replicas_now if frozen else max(1, least)), case.label
 

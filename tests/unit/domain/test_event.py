@@ -8,6 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from forecaster.domain.event import ScheduledEvent, parse_cron
+from forecaster.horizontal.events import events_at
+from forecaster.hpa.numbers import MAX_INT32
 
 BERLIN = {"cron": "0 8 * * mon-fri", "duration": "10h", "time_zone": "Europe/Berlin", "name": "office", "replicas": 9}
 
@@ -36,6 +38,24 @@ def test_it_is_seen_a_lead_time_ahead() -> None:
     assert event.lasts_until(at("2026-01-05T06:55"), timedelta(minutes=5)) == at("2026-01-05T17:00")
 
 
+@pytest.mark.parametrize(
+    ("now", "most"),
+    [
+        pytest.param("2026-03-28T20:59", MAX_INT32, id="before ten in Berlin, in winter"),
+        pytest.param("2026-03-28T21:00", 5, id="at ten"),
+        pytest.param("2026-03-29T03:49", 5, id="the last minute before that"),
+        pytest.param("2026-03-29T03:50", MAX_INT32, id="a lead time before six, in summer"),
+        pytest.param("2026-03-29T20:00", 5, id="at ten, in summer"),
+    ],
+)
+def test_a_maximum_follows_the_clock_on_the_wall(now: str, most: int) -> None:
+    """Seven hours from ten are over at six in the night that loses an hour; the pods of six o'clock start before."""
+    night = ScheduledEvent.model_validate(
+        {"name": "night", "max_replicas": 5, "cron": "0 22 * * *", "duration": "7h", "time_zone": "Europe/Berlin"}
+    )
+    assert events_at([night], at(now), timedelta(minutes=10)).most == most
+
+
 def test_an_event_over_midnight_lasts_into_the_next_day() -> None:
     night = ScheduledEvent.model_validate({**BERLIN, "cron": "0 22 * * *", "duration": "8h"})
     assert night.lasts_until(at("2026-01-06T03:00")) == at("2026-01-06T05:00")
@@ -57,6 +77,8 @@ def test_a_single_event_is_on_between_its_ends() -> None:
         pytest.param({**BERLIN, "duration": None}, id="no duration"),
         pytest.param({**BERLIN, "freeze": True}, id="floor and freeze"),
         pytest.param({"name": "x", "replicas": 3}, id="no time"),
+        pytest.param({**BERLIN, "replicas": 9, "max_replicas": 8}, id="floor above the most"),
+        pytest.param({**BERLIN, "over_measured": True}, id="nothing to hold over measured demand"),
         pytest.param(
             {"name": "x", "replicas": 3, "start": at("2026-01-05T12:00"), "end": at("2026-01-05T11:00")},
             id="ends first",

@@ -13,7 +13,7 @@ from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.workload import Target, TargetType
 from forecaster.horizontal.clamps.blast_radius import within_radius
 from tests.support.builders import NO_SAMPLE, NOON, after, ahead, hpa, outlooks, policy, workload
-from tests.support.horizontal import NOTHING_BEFORE, decide, decided
+from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
 
 if TYPE_CHECKING:
     from forecaster.horizontal.state import State
@@ -97,6 +97,51 @@ class TestEvents:
         verdict = decided(outlooks(cpu=9.0), under=policy(events=(REPAIR,))).replicas
         assert isinstance(verdict, Hold)
         assert (verdict.reason, verdict.message) == (Reason.FROZEN, "repair until 2026-03-01 13:00 UTC")
+
+
+class TestMaximaOfEvents:
+    """Two cores need four pods, five that are forecast need ten."""
+
+    NIGHT = ScheduledEvent(name="night", max_replicas=6, start=after(-60), end=after(60))
+    STRICT = ScheduledEvent(name="budget", max_replicas=3, over_measured=True, start=after(-60), end=after(90))
+
+    def wanted(self, *events: ScheduledEvent, lead: str = "3m", cpu: float = 2.0) -> tuple[int | None, str]:
+        one = decided(outlooks(cpu=cpu, cpu_ahead=5.0), under=policy(events=events, lead_time=lead))
+        return one.wanted_replicas, " ".join(clamp.why for clamp in one.clamps if clamp.rule == "event maximum")
+
+    def test_a_forecast_asks_for_no_more(self) -> None:
+        assert self.wanted(self.NIGHT) == (6, "night allows 6 until 13:00 UTC; measured demand asks for 4")
+
+    def test_measured_demand_is_served_beyond_it(self) -> None:
+        assert self.wanted(self.NIGHT, cpu=4.0) == (8, "night allows 6 until 13:00 UTC; measured demand asks for 8")
+
+    def test_unless_the_policy_says_not(self) -> None:
+        assert self.wanted(self.STRICT) == (3, "budget allows 3 until 13:30 UTC; measured demand asks for 4")
+
+    def test_the_lowest_holds_each_in_its_way(self) -> None:
+        assert self.wanted(self.NIGHT, self.STRICT)[0] == 3
+        lower = self.NIGHT.model_copy(update={"max_replicas": 2})
+        assert self.wanted(lower, self.STRICT.model_copy(update={"max_replicas": 5}), cpu=4.0)[0] == 5
+
+    def test_it_ends_a_lead_time_early_so_that_pods_are_there_when_it_ends(self) -> None:
+        assert self.wanted(self.NIGHT, lead="59m")[0] == 6
+        assert self.wanted(self.NIGHT, lead="1h") == (10, "")
+
+    def test_and_begins_no_lead_time_early(self) -> None:
+        later = self.NIGHT.model_copy(update={"start": after(2)})
+        assert self.wanted(later) == (10, "")
+
+    def test_a_floor_wins_over_it(self) -> None:
+        floor = ScheduledEvent(name="sale", replicas=8, start=after(-60), end=after(60))
+        assert self.wanted(self.NIGHT, floor)[0] == 8
+
+    def test_the_count_goes_down_by_the_window_of_stabilization(self) -> None:
+        """Two minutes ago there were ten pods; the event takes none of them away before the window is over."""
+        under = policy(events=(self.NIGHT,), lead_time="3m", scale_down_stabilization="5m")
+        before = recommended_before((10, 2))
+        one = decided(outlooks(cpu=2.0, cpu_ahead=5.0), of=workload(replicas=10), under=under, state=before)
+        assert one.wanted_replicas == 10
+        assert [clamp.rule for clamp in one.clamps] == ["forecast", "event maximum", "stabilization"]
 
 
 EACH_ONE = Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 1.0)

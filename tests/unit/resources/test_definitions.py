@@ -114,6 +114,8 @@ CONTRADICTIONS = [
     (ScheduledEvent, {"name": "a", "replicas": 2}),
     (ScheduledEvent, {"name": "a", "replicas": 2, "start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"}),
     (ScheduledEvent, {"name": "a", "cron": "0 8 * * *", "duration": "1h"}),
+    (ScheduledEvent, {"name": "a", "cron": "0 8 * * *", "duration": "1h", "replicas": 3, "max_replicas": 2}),
+    (ScheduledEvent, {"name": "a", "cron": "0 8 * * *", "duration": "1h", "replicas": 3, "over_measured": True}),
 ]
 """One for each rule in its order; tests/cluster asks a real API server about the same ones."""
 
