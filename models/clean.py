@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .calendar import within
-from .panel import DAY, Panel, trusted
+from .panel import Panel, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,12 +118,3 @@ def bounded(panel: Panel) -> Panel:
     large = np.quantile(filled(panel.values), LARGE, axis=1, keepdims=True)
     bound = np.where(large > 0, FAR * large, np.inf).astype(panel.values.dtype)
     return trusted(np.minimum(panel.values, bound), panel.start, panel.step, panel.keys)
-
-
-def _largest_until_yesterday(panel: Panel) -> Floats:
-    """[series, time]; infinite where nothing but 0 is known."""
-    day = panel.bins(DAY)
-    largest = np.fmax.accumulate(panel.values, axis=1)
-    shifted = np.full(panel.values.shape, np.nan)
-    shifted[:, day:] = largest[:, : max(0, panel.length - day)]
-    return np.where(shifted > 0, shifted, np.inf)

@@ -57,6 +57,8 @@ class RefusalReason(StrEnum):
     QUOTA = "quota"
     """The pods that are asked for do not fit into a quota of their namespace."""
     RESTARTS = "restarts"
+    OUTSIDE_WINDOW = "outside-window"
+    """Sizes change at other times, as the policy says."""
     BRAKED = "braked"
     """Too many workloads would go down in one cycle; a person has to say that they may."""
 
@@ -70,6 +72,7 @@ LASTING = frozenset(
         RefusalReason.STOPPED,
         RefusalReason.ROLLED_BACK,
         RefusalReason.QUOTA,
+        RefusalReason.OUTSIDE_WINDOW,
     }
 )
 """Reasons that an owner should see: they end by what one does, or in an hour or more."""

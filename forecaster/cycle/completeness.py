@@ -261,10 +261,6 @@ class Again:
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
 
 
-def _ends_with(gap: Gap, newest: Gap) -> bool:
-    return (gap.signal, gap.end, gap.step) == (newest.signal, newest.end, newest.step)
-
-
 def _upper(shown: Floats) -> Floats:
     """[row] the highest of some columns; of many an upper one, since a pod that starts anew has more for a while."""
     known = np.count_nonzero(~np.isnan(shown), axis=1)

@@ -158,6 +158,10 @@ class ScheduledEvent(BaseModel):
     over_measured: bool = Field(
         default=False, description="Hold `max_replicas` against measured demand, too: it may be short then."
     )
+    sizes: bool = Field(
+        default=False,
+        description="Sizes of running pods change during this event, and others that say so, and at no other time.",
+    )
     freeze: bool = Field(default=False, description="Change nothing while it lasts: a maintenance window.")
     start: AwareDatetime | None = Field(None, description="Beginning of a single event, with its offset from UTC.")
     end: AwareDatetime | None = Field(None, description="Its end.")
@@ -186,8 +190,8 @@ class ScheduledEvent(BaseModel):
             raise ValueError("end must be after start")
         if any(at is not None and at.year not in YEARS for at in (self.start, self.end)):
             raise ValueError(f"start and end lie in the years {YEARS[0]} to {YEARS[-1]}")
-        if (self.replicas is None and self.max_replicas is None) == (not self.freeze):
-            raise ValueError("an event has either replicas, max_replicas or both, or freeze: true")
+        if (self.replicas is None and self.max_replicas is None and not self.sizes) == (not self.freeze):
+            raise ValueError("an event has any of replicas, max_replicas and sizes: true, or else freeze: true")
         if self.replicas is not None and self.max_replicas is not None and self.replicas > self.max_replicas:
             raise ValueError(f"replicas {self.replicas} is above max_replicas {self.max_replicas}")
         if self.over_measured and self.max_replicas is None:
@@ -198,8 +202,11 @@ class ScheduledEvent(BaseModel):
         """Return what it does to the count, in words."""
         if self.freeze:
             return "nothing changes"
-        bounds = (f"at least {self.replicas}" if self.replicas else "", f"at most {self.max_replicas}")
-        return ", ".join(bounds if self.max_replicas else bounds[:1]).removeprefix(", ")
+        lowest, most = (
+            (f"at least {self.replicas}", self.replicas),
+            (f"at most {self.max_replicas}", self.max_replicas),
+        )
+        return ", ".join(said for said, there in (lowest, most, ("sizes change", self.sizes)) if there)
 
     def lasts_until(self, now: datetime, ahead: timedelta = timedelta(0)) -> datetime | None:
         """Return the end of the event that is on at `now` or begins within `ahead`; None when there is none."""

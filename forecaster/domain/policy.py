@@ -147,7 +147,7 @@ class HorizontalPolicy(Section):
         max_length=MAX_EVENTS,
         description=(
             "Known events, each with a name and either `start` and `end`, or `cron`, `duration` and `time_zone`; while "
-            "one lasts `replicas` is the floor, `max_replicas` the most, and with `freeze` the count stays as it is."
+            "one lasts `replicas` is the floor, `max_replicas` the most, and with `freeze` counts and sizes stay."
         ),
     )
     survive: Literal["none", "node", "zone"] = Field(

@@ -63,8 +63,8 @@ CEL_RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyT
             ("has(self.start) != has(self.cron)", "an event has either start and end, or cron and duration"),
             ("!has(self.start) || !has(self.end) || self.start < self.end", "end must be after start"),
             (
-                "(has(self.replicas) || has(self.maxReplicas)) != self.freeze",
-                "an event has either replicas, maxReplicas or both, or freeze: true",
+                "(has(self.replicas) || has(self.maxReplicas) || self.sizes) != self.freeze",
+                "an event has any of replicas, maxReplicas and sizes: true, or else freeze: true",
             ),
             (
                 "!has(self.replicas) || !has(self.maxReplicas) || self.replicas <= self.maxReplicas",

@@ -31,6 +31,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from forecaster.domain.report import Effected
     from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Api, Document
     from tests.support.control_plane.plane import ControlPlane
@@ -177,6 +178,27 @@ def test_settled_pods_have_their_own_size_again_when_the_mode_changes(
         policies.restate(*before)
     assert requests(plane.api, web) == ["100m", "100m"]
     assert [one for one in pods(plane.api, web) if LABEL in one["metadata"].get("labels", {})] == []
+
+
+def test_sizes_wait_for_their_window(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+    began = datetime.now(UTC)
+    policies = leader.actuators.parts["resize"].policies  # type: ignore[attr-defined]
+    before = policies.defaults, policies.overrides
+
+    def cycle(opens: timedelta) -> Effected:
+        window = {"name": "night", "sizes": True, "start": began + opens, "end": began + opens + timedelta(hours=1)}
+        stated = [{"match": {"namespace": web}, "policy": {"horizontal": {"events": [window]}}}]
+        policies.restate(before[0], parse({"overrides": stated}, "test").policies.overrides)
+        return leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))["resize"]
+
+    try:
+        waits = cycle(timedelta(hours=1))
+        assert (waits.writes, waits.states["outside-window"]) == ({}, 1)
+        assert requests(plane.api, web) == ["100m", "100m"]
+        assert cycle(timedelta(minutes=-5)).writes == {("resize", "written"): 1}
+    finally:
+        policies.restate(*before)
+    assert requests(plane.api, web) == ["100m", "300m"]
 
 
 def test_errors_of_its_workload_after_a_size_take_it_back(

@@ -12,6 +12,7 @@ from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_worklo
 from forecaster.actuators.queue import read_each
 from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import ResizeWrite, occupied, resize_plan
+from forecaster.actuators.resize.window import closed, outside
 from forecaster.actuators.rollback import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.domain.decision import Resize
@@ -124,14 +125,19 @@ class ResizeActuator:
     def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
         """What evictions depend on; where pods are not watched none is ready."""
         self.tried = {key: at for key, at in self.tried.items() if now - at < AGAIN}
-        stuck = {one.workload for one in watched if one.status in STUCK and self._evicts(one.workload)}
+
+        def evicts(id_: WorkloadId) -> bool:
+            return self.policies.stated(id_).vertical.evict and not self._closed(id_, now)
+
+        stuck = {one.workload for one in watched if one.status in STUCK and evicts(one.workload)}
         ready = Counter(id_ for id_, *_ in (self.running(stuck) or ()) if stuck)
         beside = self.neighbours(now) if stuck else Neighbours()
         sized = {id_ for id_ in stuck if beside.writes_sizes(id_)}
-        return EvictionTerms(self._evicts, ready, self.tried, sized)
+        return EvictionTerms(evicts, ready, self.tried, sized)
 
-    def _evicts(self, id_: WorkloadId) -> bool:
-        return self.policies.stated(id_).vertical.evict
+    def _closed(self, id_: WorkloadId, now: datetime) -> str:
+        """Why its sizes do not change now; empty where they may."""
+        return closed(self.policies.stated(id_).horizontal.events, now)
 
     def _sized(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).vertical.mode != "observe"
@@ -149,12 +155,14 @@ class ResizeActuator:
             if requirements_of(size) != due[id_]:
                 others[id_].append((namespace, name))
         self.turn += 1
+        held = {id_: why for id_ in others if (why := self._closed(id_, now))}
+        waiting = [outside(id_, min(others.pop(id_))[1], why) for id_, why in held.items()]
         turns = islice(((id_, sorted(pods)[self.turn % len(pods)]) for id_, pods in others.items()), MOST_WORKLOADS)
         chosen = ((id_, key[1], key) for id_, key in turns)
         pods, unread = read_each(lambda key: self.pods.of(*key), chosen)
         beside = self.neighbours(now) if pods else Neighbours()
         pods = [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
-        return self._with_health(pods, now), unread
+        return self._with_health(pods, now), [*waiting, *unread]
 
     def _with_health(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
         """Return the pods with the errors of their workloads, for observed pods and those that may be resized."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,12 +21,13 @@ from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20
@@ -41,12 +42,13 @@ def block(of: Resources) -> Requirements:
 class OnePod:
     """A cluster with one pod, whose container its resizePolicy restarts for memory; a cycle a minute."""
 
-    def __init__(self, *, restarts: bool = False) -> None:
+    def __init__(self, *, restarts: bool = False, events: Sequence[Mapping[str, object]] = ()) -> None:
         policy = {} if not restarts else {"memory": "RestartContainer"}
         pod = Pod((Container("app", block(NOW), resize_policy=policy),))
         self.pod = ResizablePod("shop", "web-1", "uid", "1", WEB, pod, node="n1")
         self.health, self.now, self.written = WELL, NOON, list[ResizeWrite]()
-        policies = Policies(Policy.model_validate({"vertical": {"mode": "in-place"}}))
+        stated = {"vertical": {"mode": "in-place", "evict": True}, "horizontal": {"events": events}}
+        policies, self.read, self.ready = Policies(Policy.model_validate(stated)), 0, 1
         rules, none = ResizeSettings(enabled=True, restarts=restarts), Neighbours()
         cluster: Any = self
         writer = WriteQueue("resize", Fence(), ActingSettings(), Log(self))
@@ -63,12 +65,14 @@ class OnePod:
 
     def running(self) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
         own = self.pod.sizes["app"] == block(NOW)
-        yield WEB, "shop", "web-1", NOW if own else WANTED
+        for name in ("web-1", "web-2")[: self.ready]:
+            yield WEB, "shop", name, NOW if own else WANTED
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
         return [self.pod] if self.pod.marked else []
 
     def of(self, _namespace: str, _name: str) -> ResizablePod:
+        self.read += 1
         return self.pod
 
     def around(self, _namespace: str) -> Surroundings:
@@ -119,3 +123,60 @@ def test_a_container_is_restarted_while_all_pods_are_ready(ready: int | None, *,
     one.health = Health(2, ready, 0, "web-1", 0.01, 0.05)
     writes, states = one.cycle()
     assert (bool(writes), "restarts" in states) == (resized, not resized)
+
+
+NIGHTS = {"name": "nights", "sizes": True, "cron": "0 2 * * mon-fri", "duration": "3h", "time_zone": "Europe/Berlin"}
+
+
+class TestChangeWindows:
+    """NOON is a Sunday in winter."""
+
+    def test_outside_of_them_a_size_stays_and_its_pod_is_not_even_read(self) -> None:
+        one = OnePod(events=[NIGHTS])
+        assert one.cycle() == ({}, {"outside-window": 1})
+        assert one.read == 0
+        (why,) = one.actuator.writer.lasting.values()
+        assert why.message == ("shop/web: its size changes during nights (0 2 * * mon-fri for 3h, Europe/Berlin)")
+
+    @pytest.mark.parametrize(
+        ("at", "opens"),
+        [
+            ("2026-03-02T00:59", False),
+            ("2026-03-02T01:00", True),
+            ("2026-03-02T03:59", True),
+            ("2026-03-02T04:00", False),
+            ("2026-03-30T00:00", True),
+            ("2026-03-30T03:00", False),
+            ("2026-03-07T01:30", False),
+        ],
+        ids=["before two", "two in winter", "before five", "five", "two in summer", "five in summer", "Saturday"],
+    )
+    def test_they_open_by_the_clock_of_their_zone(self, at: str, *, opens: bool) -> None:
+        one = OnePod(events=[NIGHTS])
+        one.now = datetime.fromisoformat(at).replace(tzinfo=UTC)
+        assert bool(one.cycle()[0]) is opens
+
+    def test_several_are_open_one_after_the_other(self) -> None:
+        noon = {"name": "noon", "sizes": True, "start": NOON, "end": NOON + timedelta(hours=1)}
+        assert OnePod(events=[NIGHTS, noon]).cycle()[0] == {("resize", "written"): 1}
+
+    def test_a_freeze_holds_sizes_too_whatever_is_open(self) -> None:
+        span = {"start": NOON, "end": NOON + timedelta(hours=1)}
+        one = OnePod(events=[{"name": "open", "sizes": True, **span}, {"name": "repair", "freeze": True, **span}])
+        assert one.cycle() == ({}, {"outside-window": 1})
+        assert "repair changes nothing until 2026-03-01 13:00 UTC" in one.actuator.writer.lasting[WEB].message
+
+    def test_what_is_worse_off_has_its_own_size_again_outside_too(self) -> None:
+        one = OnePod(events=[{"name": "short", "sizes": True, "start": NOON, "end": NOON + timedelta(seconds=30)}])
+        assert one.cycle()[0] == {("resize", "written"): 1}
+        one.health = Health(2, 2, 0, "web-1", 0.2, 0.05)
+        assert one.cycle()[0] == {("roll-back", "written"): 1}
+
+    @pytest.mark.parametrize(("minutes", "evicted"), [(90, True), (20, False)], ids=["open", "closed"])
+    def test_nothing_is_evicted_outside(self, minutes: float, *, evicted: bool) -> None:
+        one = OnePod(events=[{"name": "open", "sizes": True, "start": NOON, "end": NOON + timedelta(minutes=minutes)}])
+        one.cycle()
+        one.pod = replace(one.pod, status=ResizeStatus.DEFERRED)
+        one.ready = 2
+        one.now += timedelta(minutes=40)
+        assert ("evict" in {change for change, _ in one.cycle()[0]}) is evicted
