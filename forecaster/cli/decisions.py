@@ -212,6 +212,7 @@ def diff(
     ] = "*",
     output: OutputForm = Output.TABLE,
     at: Instant = None,
+    demo: Demo = False,
 ) -> None:
     """Decide once under the policies of two files, and print what they decide differently. Exit code 1 if anything is.
 
@@ -221,12 +222,12 @@ def diff(
     from forecaster.report.decided import numbers_of, print_differences
     from forecaster.report.progress import shown_progress
 
-    settings, second = (settings_of(one, prometheus, namespace) for one in (config, other))
-    _same_signals(settings, second)
-    with shown_progress("diff") as shown:
-        cycle, outcome = cycle_run(settings, at, workload, shown)
+    second = settings_of(other, prometheus, namespace)
+    with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("diff") as shown:
+        _same_signals(settings, second)
+        cycle, outcome = cycle_run(settings, now, workload, shown)
         otherwise = cycle.what_if(second.policies, outcome.report.at)
-    ours = workloads_of(outcome, workload, settings)
+        ours = workloads_of(outcome, workload, settings)
     pairs = [
         (one, two)
         for one, two in zip(outcome.recommendations, otherwise, strict=True)

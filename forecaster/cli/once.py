@@ -20,7 +20,6 @@ from forecaster.cli.options import (
     matching,
     narrowed,
     refuse_namespaces,
-    settings_of,
     settings_on,
     tell_idle_overrides,
 )
@@ -141,28 +140,35 @@ def top(
     workload: Pattern = "*",
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="At most so many; default: the terminal's.")] = None,
     once_only: Annotated[bool, typer.Option("--once", help="One picture, then stop.")] = False,
+    demo: Demo = False,
 ) -> None:
     """Watch recommendations live, what changes most first: a cycle each interval of the settings, until Ctrl-C."""
+    with settings_on(demo, config, prometheus, namespace, None) as (settings, begin):
+        _watch(narrowed(settings, workload), begin, workload, rows, lasts=not once_only)
+
+
+def _watch(settings: Settings, begin: str | None, workload: str, rows: int | None, *, lasts: bool) -> None:
+    """Pictures of one cycle after the other; the demo's first one is at its beginning."""
     import time
 
-    from forecaster.app.clock import current
+    from forecaster.app.clock import current, instant
     from forecaster.app.compose import single_cycle
     from forecaster.domain.window import last_multiple
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import LiveTable
 
-    settings = narrowed(settings_of(config, prometheus, namespace), workload)
-    interval, delay = settings.cycle.interval, settings.cycle.delay
-    now = last_multiple(current() - delay, interval)
+    interval = settings.cycle.interval
+    behind = current() - instant(begin) if begin else settings.cycle.delay
+    now = last_multiple(current() - behind, interval)
     with shown_progress("top") as shown:
         cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
         outcome = cycle.run(now)
     cycle.watch = None
-    with LiveTable(rows, lasts=not once_only) as picture:
+    with LiveTable(rows, lasts=lasts) as picture:
         while True:
             picture.show(outcome, workloads_of(outcome, workload, settings), cycle.history)
-            if once_only:
+            if not lasts:
                 return
-            time.sleep(max(0.0, (now + interval + delay - current()).total_seconds()))
-            now = last_multiple(current() - delay, interval)
+            time.sleep(max(0.0, (now + interval + behind - current()).total_seconds()))
+            now = last_multiple(current() - behind, interval)
             outcome = cycle.run(now)

@@ -257,6 +257,10 @@ class TestTop:
         )
         assert (told.code, "2 workloads, " in told.out, "shop/web" in told.out) == (0, True, True)
 
+    def test_of_the_demo_begins_where_the_demo_does(self, terminal: Terminal) -> None:
+        told = terminal.types_exactly("top", "shop/recommendations", "--once", "--demo")
+        assert (told.code, told.out.splitlines()[0]) == (0, "2021-10-19 00:00 UTC: 1 workload, 1 up")
+
     def test_draws_the_last_hours_at_80_columns(self, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "80")
         told = terminal.types_exactly(

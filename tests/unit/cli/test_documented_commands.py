@@ -52,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-DEMONSTRATED = ("once", "once shop/chekout", "explain shop/recommendations")
+DEMONSTRATED = ("once", "once shop/chekout", "explain shop/recommendations", "diff settings.yaml critical.yaml")
 """Blocks that `--demo` prints without a Prometheus."""
 
 
@@ -62,7 +62,8 @@ def test_a_reader_without_a_prometheus_sees_the_same(
     line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of `--demo`; `--config` is that of the page, with the request rate of the recorded load."""
-    monkeypatch.setattr("sys.argv", ["forecaster", *line.split(), "--demo", "--config", "settings.yaml"])
+    config = [] if line.startswith("diff") else ["--config", "settings.yaml"]
+    monkeypatch.setattr("sys.argv", ["forecaster", *line.split(), "--demo", *config])
     with pytest.raises(SystemExit):
         main()
     shown = capsys.readouterr()
