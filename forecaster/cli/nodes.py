@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app import telemetry
+    from forecaster.app.capacity_buffers import BufferWriter
     from forecaster.cli.look import Look, Observer
     from forecaster.config.settings import CycleSettings, Settings
+    from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.serving.node_load import NodeLoad, Snapshot
     from forecaster.serving.options import Address
 
@@ -50,6 +52,10 @@ def nodes(
         str | None,
         typer.Option("--serve", metavar="HOST:PORT", help="Keep on and answer /watcher and /metrics there."),
     ] = None,
+    buffers: Annotated[
+        str | None,
+        typer.Option("--buffers", metavar="NAMESPACE", help="With --serve: keep a CapacityBuffer of each pool there."),
+    ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,
     demo: Demo = False,
@@ -67,13 +73,15 @@ def nodes(
             "the recorded load has no nodes; give a cluster's with --objects: `kubectl get nodes,pods -A -o json`",
             param_hint="--demo",
         )
+    if buffers and serve is None:
+        raise typer.BadParameter("goes with --serve; `-o capacitybuffer` prints them once", param_hint="--buffers")
     from forecaster.cli.look import look, look_at_demo
     from forecaster.report.nodes import print_nodes
     from forecaster.report.progress import shown_progress
 
     settings = settings_of(config, prometheus, namespace)
     if serve is not None:
-        _serve(serve, settings, quantile, warm_minutes, objects, server_version)
+        _serve(serve, settings, quantile, warm_minutes, objects, server_version, buffers)
         return
     with shown_progress("nodes") as shown:
         seen = (
@@ -90,7 +98,13 @@ def nodes(
 
 
 def _serve(
-    address: str, settings: Settings, quantile: float, warm: int, objects: list[Path] | None, server: str | None
+    address: str,
+    settings: Settings,
+    quantile: float,
+    warm: int,
+    objects: list[Path] | None,
+    server: str | None,
+    buffers: str | None,
 ) -> None:
     from forecaster.app import telemetry
     from forecaster.cli.look import Observer
@@ -103,7 +117,19 @@ def _serve(
         raise typer.BadParameter(str(error), param_hint="--serve") from error
     begin = last_multiple(current() - settings.cycle.delay, settings.cycle.interval)
     observer = Observer(settings, begin, objects, server)
-    serve(NodeWatch(observer, settings.cycle, quantile, warm, telemetry.logger()), where, settings.cycle.grace)
+    watch = NodeWatch(observer, settings.cycle, quantile, warm, telemetry.logger())
+    watch.buffers = _buffer_writer(settings, buffers, watch.log) if buffers else None
+    serve(watch, where, settings.cycle.grace)
+
+
+def _buffer_writer(settings: Settings, namespace: str, log: telemetry.Log) -> BufferWriter:
+    """Raises ClientConfigError: there is no way to the API server."""
+    from forecaster.app.capacity_buffers import BufferWriter
+    from forecaster.kube.client import ApiClient
+    from forecaster.kube.config import client_config_source
+
+    client = ApiClient(client_config_source(settings.acting.kubeconfig), connections=1).configured()
+    return BufferWriter(client, namespace, log)
 
 
 # `--serve`: the node forecast, renewed every cycle, for schedulers and Prometheus.
@@ -123,6 +149,8 @@ class NodeWatch:
     warm_minutes: int
     log: telemetry.Log
     clock: Callable[[], datetime] = current
+    buffers: BufferWriter | None = None
+    """Writes what each look asks of the node autoscaler; while nothing is known what it wrote stays."""
     load: NodeLoad = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,11 +165,15 @@ class NodeWatch:
 
         now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
         try:
-            self.load.replace(self._seen(self.observer.look(now)))
+            look = self.observer.look(now)
+            ahead = look.node_forecast(self.quantile, self.warm_minutes)
+            self.load.replace(self._seen(look, ahead))
+            if self.buffers and not look.outcome.lost:
+                self.buffers.renew(ahead)
         except Exception:
             self.log.exception("node_forecast_failed", at=now)
 
-    def _seen(self, look: Look) -> Snapshot:
+    def _seen(self, look: Look, ahead: NodeForecast) -> Snapshot:
         from forecaster.app import telemetry
         from forecaster.report.nodes import metrics_text
         from forecaster.serving.node_load import Snapshot
@@ -151,7 +183,6 @@ class NodeWatch:
             self.log.warning(
                 "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.FAILURES_SHOWN]
             )
-        ahead = look.node_forecast(self.quantile, self.warm_minutes)
         return Snapshot(ahead.at, ahead.watcher, metrics_text(ahead))
 
 

@@ -97,7 +97,7 @@ class ApiClient:
         """The object after a strategic merge patch: items of lists are found by name. Raises ApiError."""
         return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(change), STRATEGIC_PATCH), kind)
 
-    def apply(self, path: str, fields: msgspec.Struct, kind: type[T]) -> T:
+    def apply(self, path: str, fields: msgspec.Struct | dict[str, Any], kind: type[T]) -> T:
         """The object after server-side apply; the path names the field manager. Raises ApiError."""
         return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(fields), APPLY_PATCH), kind)
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from forecaster.app import telemetry
+from forecaster.app.capacity_buffers import BufferWriter
+from forecaster.cycle.node_forecast import NodeForecast
+from forecaster.kube.client import ApiClient
+from forecaster.kube.config import client_config_source
 from forecaster.vertical.admission.cluster import HEADROOM
 from forecaster.vertical.cluster_rules.node import Node
 from forecaster.vertical.cluster_rules.placement import Taint
 from forecaster.vertical.cluster_rules.resource_list import parsed
+from forecaster.vertical.nodes.forecast import PoolForecast
 from forecaster.vertical.nodes.headroom import Headroom, buffers
 from forecaster.vertical.nodes.pools import pools_of
+from tests.support.builders import NOON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,3 +98,35 @@ def test_a_buffer_without_a_count_would_be_refused(with_buffers: ControlPlane, n
     document = {"apiVersion": f"{GROUP}/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": "x"}, "spec": endless}
     answer = with_buffers.api.ask("POST", f"/apis/{GROUP}/v1beta1/namespaces/{namespace}/{PLURAL}", document)
     assert answer.status_code == 422
+
+
+def test_they_are_renewed_and_another_client_s_count_stays(
+    with_buffers: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def replicas() -> int:
+        path = f"/apis/{GROUP}/v1beta1/namespaces/{namespace}/{PLURAL}/{HEADROOM}-spot"
+        count: int = with_buffers.api.get(path)["spec"]["replicas"]
+        return count
+
+    (pool,) = pools_of([Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": "Spot"})])
+
+    def ahead(minute: int, count: int) -> NodeForecast:
+        wanted = Headroom(pool.name, count, 0.5, 2.0**30, None, "two workloads grow")
+        known = PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ())
+        return NodeForecast(NOON + timedelta(minutes=minute), 0.95, (known,), (wanted,), (), {})
+
+    with closing(ApiClient(client_config_source(with_buffers.kubeconfig))) as client:
+        writer = BufferWriter(client, namespace, telemetry.logger())
+        found = []
+        for minute, count in ((0, 2), (1, 4), (2, 1), (12, 1)):
+            writer.renew(ahead(minute, count))
+            found.append(replicas())
+        assert found == [2, 4, 4, 1]
+        theirs = {"apiVersion": f"{GROUP}/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": f"{HEADROOM}-spot"}}
+        stated = yaml.safe_dump({**theirs, "spec": {"podTemplateRef": {"name": f"{HEADROOM}-spot"}, "replicas": 9}})
+        with_buffers.kubectl(
+            "apply", "--server-side", "--force-conflicts", "-n", namespace, "--field-manager=owner", "-f-", given=stated
+        )
+        writer.renew(ahead(13, 5))
+        assert replicas() == 9
+    assert "conflict" in capsys.readouterr().out

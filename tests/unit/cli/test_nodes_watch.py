@@ -1,22 +1,33 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from forecaster.app import telemetry
+from forecaster.app.capacity_buffers import BufferWriter, largest
 from forecaster.app.demo import settings_for, staged
 from forecaster.cli.look import Look, Observer
 from forecaster.cli.nodes import NodeWatch
 from forecaster.config.settings import CycleSettings
+from forecaster.cycle.node_forecast import NodeForecast
+from forecaster.kube.client import ApiError
+from forecaster.vertical.cluster_rules.node import Node
+from forecaster.vertical.cluster_rules.resource_list import parsed
+from forecaster.vertical.nodes.forecast import PoolForecast
+from forecaster.vertical.nodes.headroom import Headroom
+from forecaster.vertical.nodes.pools import pools_of
 from tests.support import objects as given
 from tests.support.asgi import Client
+from tests.support.builders import NOON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
     from pathlib import Path
+
+    from forecaster.kube.client import ApiClient
 
 SETTINGS = CycleSettings()
 APP = given.container("reports", {"cpu": "2", "memory": "2Gi"})
@@ -68,3 +79,86 @@ def test_a_scheduler_reads_the_forecast_and_after_some_failures_nothing(watched:
     assert watched.client.get("/watcher").status_code == 200
     watched.now += 3 * SETTINGS.interval
     assert watched.client.get("/watcher").status_code == 503
+
+
+class Applies:
+    """Takes what is applied, unless it refuses."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, int] = {}
+        self.refuses = False
+
+    def apply(self, path: str, document: dict[str, Any], _kind: type) -> dict[str, Any]:
+        if self.refuses:
+            raise ApiError(f"PATCH {path}: 409", 409)
+        if document["kind"] == "CapacityBuffer":
+            self.found[path] = document["spec"]["replicas"]
+        return document
+
+
+BUFFER = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/capacity/capacitybuffers/forecaster-headroom-{}?fieldManager={}"
+
+
+class TestBuffers:
+    """A buffer of each pool, renewed at each look; rises at once, falls after ten minutes."""
+
+    @pytest.fixture
+    def api(self) -> Applies:
+        return Applies()
+
+    @pytest.fixture
+    def writer(self, api: Applies) -> BufferWriter:
+        return BufferWriter(cast("ApiClient", api), "capacity", telemetry.logger())
+
+    def after(self, writer: BufferWriter, *replicas_at: tuple[int, float]) -> None:
+        for replicas, at in replicas_at:
+            writer.renew(seen(at, Headroom("spot", replicas, 0.5, 2.0**30, None, "")))
+
+    @pytest.mark.parametrize(
+        ("replicas_at", "written"),
+        [
+            ([(3, 0)], 3),
+            ([(3, 0), (5, 1)], 5),
+            ([(5, 0), (3, 9)], 5),
+            ([(5, 0), (3, 10)], 3),
+            ([(5, 0), (3, 9), (0, 12)], 3),
+            ([(0, 0)], 0),
+        ],
+        ids=["first", "rises", "stays", "falls", "falls to the largest since", "none"],
+    )
+    def test_it_is_as_large_as_any_of_the_last_ten_minutes_asked(
+        self, api: Applies, writer: BufferWriter, replicas_at: list[tuple[int, float]], written: int
+    ) -> None:
+        self.after(writer, *replicas_at)
+        assert api.found == {BUFFER.format("spot", "forecaster-nodes"): written}
+
+    def test_larger_placeholders_count_by_their_cores(self) -> None:
+        few, many = Headroom("spot", 2, 4.0, 2.0**30, None, ""), Headroom("spot", 5, 0.5, 2.0**30, None, "")
+        assert largest([few, many]) is few
+
+    def test_one_that_is_refused_is_a_line_once_and_written_when_it_can_be(
+        self, api: Applies, writer: BufferWriter, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        api.refuses = True
+        self.after(writer, (3, 0), (3, 1))
+        assert (api.found, capsys.readouterr().out.count("buffer_not_renewed")) == ({}, 1)
+        api.refuses = False
+        self.after(writer, (3, 2))
+        assert list(api.found.values()) == [3]
+
+    def test_a_look_writes_them_and_one_that_sees_nothing_leaves_them(self, watched: Watched, api: Applies) -> None:
+        watched.watch.buffers = BufferWriter(cast("ApiClient", api), "capacity", telemetry.logger())
+        watched.watch.tick()
+        assert len(api.found) == 1
+        before, api.found = api.found, {}
+        watched.watch.observer = Broken()
+        watched.watch.tick()
+        assert api.found == {}
+        assert before
+
+
+def seen(minute: float, *wanted: Headroom) -> NodeForecast:
+    """A forecast of pools that are there, so many minutes after noon."""
+    nodes = [Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": one.pool}) for one in wanted]
+    ahead = tuple(PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ()) for pool in pools_of(nodes))
+    return NodeForecast(NOON + timedelta(minutes=minute), 0.95, ahead, wanted, (), {})

@@ -1,0 +1,69 @@
+"""CapacityBuffers that are renewed: spare capacity of node pools, as large as the forecast of their pods says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from forecaster.kube.client import ApiError
+from forecaster.vertical.nodes.headroom import BUFFER_VERSION, Headroom, buffers
+
+if TYPE_CHECKING:
+    from forecaster.app import telemetry
+    from forecaster.cycle.node_forecast import NodeForecast
+    from forecaster.kube.client import ApiClient
+    from forecaster.vertical.nodes.pools import Pool
+
+MANAGER = "forecaster-nodes"
+"""Field manager of what is applied."""
+STEADY = timedelta(minutes=10)
+"""A buffer falls to the largest of this time: a node that is given up for minutes costs more than it saves."""
+PATHS = {"PodTemplate": "/api/v1/namespaces/{}/podtemplates/{}"}
+PATHS["CapacityBuffer"] = f"/apis/{BUFFER_VERSION}/namespaces/{{}}/capacitybuffers/{{}}"
+
+
+class BufferWriter:
+    """Applies the buffer of each pool that was seen. One that cannot be written harms no other.
+
+    A pool that is not seen keeps its buffer, and so do all while the forecast is not known.
+    """
+
+    def __init__(self, client: ApiClient, namespace: str, log: telemetry.Log) -> None:
+        self._client, self._namespace, self._log = client, namespace, log
+        self._recent: defaultdict[str, list[tuple[datetime, Headroom]]] = defaultdict(list)
+        self._said: dict[str, object] = {}
+
+    def renew(self, ahead: NodeForecast) -> None:
+        """Apply the buffers of a forecast."""
+        pools = {one.pool.name: one.pool for one in ahead.pools}
+        for wanted in ahead.headroom:
+            recent = self._recent[wanted.pool]
+            recent[:] = [(at, one) for at, one in recent if ahead.at - at < STEADY] + [(ahead.at, wanted)]
+            self._applied(largest([one for _, one in recent]), pools[wanted.pool])
+
+    def _applied(self, wanted: Headroom, pool: Pool) -> None:
+        try:
+            for document in buffers(wanted, pool, self._namespace):
+                self._client.apply(path_of(document), document, dict)
+        except ApiError as error:
+            self._say("buffer_not_renewed", wanted, error=str(error))
+        else:
+            self._say("buffer_renewed", wanted, replicas=wanted.replicas, reason=wanted.reason)
+
+    def _say(self, event: str, wanted: Headroom, **facts: object) -> None:
+        """One line for each pool where something is new."""
+        if self._said.get(wanted.pool) != (event, wanted.replicas):
+            self._said[wanted.pool] = event, wanted.replicas
+            (self._log.warning if "error" in facts else self._log.info)(event, pool=wanted.pool, **facts)
+
+
+def largest(recent: list[Headroom]) -> Headroom:
+    """Return what keeps the most cores, and of these the most memory; of equals the latest."""
+    return max(reversed(recent), key=lambda one: (one.replicas * one.cpu, one.replicas * one.memory))
+
+
+def path_of(document: dict[str, Any]) -> str:
+    """Return where an object is applied. Not by force: fields that another client has set stay, as an error says."""
+    meta = document["metadata"]
+    return f"{PATHS[document['kind']].format(meta['namespace'], meta['name'])}?fieldManager={MANAGER}"
