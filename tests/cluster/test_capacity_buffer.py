@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from forecaster.vertical.nodes.forecast import PoolForecast
 from forecaster.vertical.nodes.headroom import Headroom, buffers
 from forecaster.vertical.nodes.pools import pools_of
 from tests.support.builders import NOON
+from tests.support.control_plane.deployed import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,6 +102,20 @@ def test_a_buffer_without_a_count_would_be_refused(with_buffers: ControlPlane, n
     assert answer.status_code == 422
 
 
+def allowed_by_the_page(cluster: ControlPlane, namespace: str) -> Path:
+    """The client configuration of an account with the rights that docs/nodes.md names."""
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "nodes.md").read_text(encoding="utf-8"), re.DOTALL)
+    role = yaml.safe_load(text)
+    role["metadata"]["namespace"] = namespace
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace}
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role["metadata"]["name"]}
+    binding = {"kind": "RoleBinding", "metadata": role["metadata"], "roleRef": reference, "subjects": [account]}
+    for document in (role, {"apiVersion": role["apiVersion"], **binding}):
+        cluster.kubectl("apply", "-f-", given=yaml.safe_dump(document))
+    cluster.until_allowed(f"{namespace}/default", "patch", f"{PLURAL}.{GROUP}", namespace=namespace)
+    return cluster.account("default", namespace)
+
+
 def test_they_are_renewed_and_another_client_s_count_stays(
     with_buffers: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,7 +131,7 @@ def test_they_are_renewed_and_another_client_s_count_stays(
         known = PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ())
         return NodeForecast(NOON + timedelta(minutes=minute), 0.95, (known,), (wanted,), (), {})
 
-    with closing(ApiClient(client_config_source(with_buffers.kubeconfig))) as client:
+    with closing(ApiClient(client_config_source(allowed_by_the_page(with_buffers, namespace)))) as client:
         writer = BufferWriter(client, namespace, telemetry.logger())
         found = []
         for minute, count in ((0, 2), (1, 4), (2, 1), (12, 1)):
