@@ -161,7 +161,7 @@ def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSett
         core_hour, gib_hour = stated.core_hour, stated.gib_hour
     if (core_hour is None) != (gib_hour is None):
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
-    return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour)
+    return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour, stated.currency)
 
 
 def writable_folder(folder: Path) -> None:

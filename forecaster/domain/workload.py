@@ -197,6 +197,8 @@ class Risk:
     over_request: float | None
     over_limit: float | None
     slack_hours: float
+    kills_a_year: float | None = None
+    """OOM kills expected in a year; None for CPU, and where usage does not show the need."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,9 @@ SEVERITY_STYLES = {
     Severity.UNKNOWN: "dim",
 }
 SAME = "="
+DAYS_A_YEAR = 365
+NEVER_DAYS = 100_000
+"""Days between two OOM kills from which none is said to be expected."""
 
 
 def print_advice(
@@ -100,7 +104,7 @@ def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list
         PrintedColumn("SEVERITY", [str(one.severity) for one in advices], rank=1),
         *(_sizes(advices, "request", 0)),
         *(
-            [PrintedColumn("COST A MONTH", [_cost(one, prices) for one in advices], rank=2, right=True)]
+            [PrintedColumn(f"COST A MONTH{_in(prices)}", [_cost(one, prices) for one in advices], rank=2, right=True)]
             if prices
             else []
         ),
@@ -108,11 +112,7 @@ def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list
         PrintedColumn("OFF BY", [off_by(one) for one in advices], rank=3),
         PrintedColumn("CLUSTER", [_answer(one) for one in advices], rank=4),
         PrintedColumn("PODS", [str(one.replicas) for one in advices], rank=5, right=True),
-        *(
-            [PrintedColumn(f"{name} RISK", cells, rank=6, right=True) for name, cells in _risks(advices)]
-            if risks
-            else []
-        ),
+        *([PrintedColumn(name, cells, rank=6, right=True) for name, cells in _risks(advices)] if risks else []),
         *(_sizes(advices, "limit", 8)),
         *(column for name in others for column in _other(advices, name)),
         PrintedColumn("WHY", [_cluster(one) for one in advices], rank=9, words=True),
@@ -181,32 +181,31 @@ def totals_lines(advices: Sequence[Advice], prices: ResourcePrices | None) -> li
     known, all_ = found.with_a_recommendation, found.workloads
     lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]
     if cost := found.cost_a_month:
+        whose = _in(prices) or ", in the currency of the prices"
         lines.append(
-            f"Cost a month: {cost.now:,.2f} → {cost.recommended:,.2f}: {cost.freed:,.2f} saved where too much "
+            f"Cost a month{whose}: {cost.now:,.2f} → {cost.recommended:,.2f}: {cost.freed:,.2f} saved where too much "
             f"is requested, {cost.added:,.2f} more where too little is."
         )
     return lines
 
 
 def _risks(advices: Sequence[Advice]) -> list[tuple[str, list[str]]]:
-    """Time that CPU wants more than the request, and the chance that a peak of memory passes its bound; the worst."""
-    cpu = [[size.cpu.over_request for size in one.sizes if size.cpu] for one in advices]
-    peaks = [
-        [
-            size.memory.over_request if size.memory.over_limit is None else size.memory.over_limit
-            for size in one.sizes
-            if size.memory
-        ]
-        for one in advices
-    ]
-    return [
-        (name.upper(), [_share(of) for of in each]) for name, each in ((CPU_RESOURCE, cpu), (MEMORY_RESOURCE, peaks))
-    ]
+    """Time that CPU wants more than the request, and how often a peak of memory kills; of the worst container."""
+    cpu = [_worst(size.cpu.over_request for size in one.sizes if size.cpu) for one in advices]
+    kills = [_worst(size.memory.kills_a_year for size in one.sizes if size.memory) for one in advices]
+    shares = [UNKNOWN_AMOUNT if share is None else f"{share:.1%}" for share in cpu]
+    return [("CPU RISK", shares), ("OOM KILL EXPECTED", [_once_in(a_year) for a_year in kills])]
 
 
-def _share(of: Iterable[float | None]) -> str:
-    known = [value for value in of if value is not None]
-    return f"{max(known):.1%}" if known else UNKNOWN_AMOUNT
+def _worst(of: Iterable[float | None]) -> float | None:
+    return max((value for value in of if value is not None), default=None)
+
+
+def _once_in(a_year: float | None) -> str:
+    if a_year is None:
+        return UNKNOWN_AMOUNT
+    days = DAYS_A_YEAR / a_year if a_year else math.inf
+    return f"once in {days:,.0f} days" if days < NEVER_DAYS else "none"
 
 
 def _pair(resources: Resources, name: str) -> str:
@@ -219,6 +218,10 @@ def spoken(name: str, value: float | None) -> str:
     if value is None:
         return UNKNOWN_AMOUNT
     return text_of(milli_of(name, whole_mebibytes(value) if name == MEMORY_RESOURCE else value), name)
+
+
+def _in(prices: ResourcePrices | None) -> str:
+    return f", {prices.currency}" if prices and prices.currency else ""
 
 
 def _cost(one: Advice, prices: ResourcePrices | None) -> str:

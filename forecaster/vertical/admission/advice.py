@@ -38,10 +38,11 @@ _AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_req
 
 @dataclass(frozen=True, slots=True)
 class ResourcePrices:
-    """Price of a requested core and of a requested GiB, each for an hour; in any currency."""
+    """Price of a requested core and of a requested GiB, each for an hour."""
 
     core_hour: float
     gib_hour: float
+    currency: str = ""
 
     def a_month(self, resources: Resources, replicas: int) -> float | None:
         """What so many pods cost in 730 hours by their requests; None where a request is not known."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
     from forecaster.vertical.sizing.beside_hpa import BesideHpa
-    from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
+    from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 _YEAR = timedelta(days=365)
 _ROUNDED = 0.05
@@ -100,8 +100,8 @@ def _sized(one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> Conta
         one.name,
         one.now,
         chosen,
-        _risk(one.cpu, horizon, scaled=beside.factor("cpu") != 1, known=one.days >= OWN_DAYS),
-        _risk(one.memory, horizon, scaled=beside.factor("memory") != 1, known=one.days >= OWN_DAYS),
+        _risk("cpu", one, beside, horizon),
+        _risk("memory", one, beside, horizon),
         one.note or f"cpu: {cpu_said}; memory: {memory_said}",
     )
 
@@ -143,11 +143,15 @@ def _spoken(one: ContainerSize, *, alone: bool) -> str:
     return one.message if alone else f"{one.name}: {one.message}"
 
 
-def _risk(sized: ChosenSize | None, horizon: timedelta, *, scaled: bool, known: bool) -> Risk | None:
+def _risk(metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> Risk | None:
     """None also where the size is another than that of which the risk is known."""
-    if sized is None or scaled or not known:
+    sized = one.of(metric)
+    if sized is None or beside.factor(metric) != 1 or one.days < OWN_DAYS:
         return None
-    return Risk(sized.over_request, sized.over_limit, sized.slack * horizon.total_seconds() / 3600)
+    slack_hours = sized.slack * horizon.total_seconds() / 3600
+    bound = sized.over_request if sized.over_limit is None else sized.over_limit
+    kills = None if metric == "cpu" or bound is None or sized.mechanism is Mechanism.CACHE else _kills(bound, horizon)
+    return Risk(sized.over_request, sized.over_limit, slack_hours, kills)
 
 
 def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
@@ -170,14 +174,15 @@ def clause(
     what = "it" if over_limit is None or over_limit == over_request else "its limit"
     risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
     if mechanism is not Mechanism.CACHE and bound is not None:
-        risk += f": {_kills(bound, horizon)}"
+        a_year = _kills(bound, horizon)
+        few = a_year <= 1 + _ROUNDED
+        risk += ": at most one OOM kill a year" if few else f": {a_year:.0f} OOM kills a year expected"
     return f"{resource_amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
 
 
-def _kills(chance: float, horizon: timedelta) -> str:
-    """Return what the chance of a kill within the horizon means in a year."""
-    a_year = chance * (_YEAR / max(horizon, DAY))
-    return "at most one OOM kill a year" if a_year <= 1 + _ROUNDED else f"{a_year:.0f} OOM kills a year expected"
+def _kills(chance: float, horizon: timedelta) -> float:
+    """OOM kills that are expected in a year at this chance of one within the horizon."""
+    return chance * (_YEAR / max(horizon, DAY))
 
 
 def load_clause(ratio: float) -> str:

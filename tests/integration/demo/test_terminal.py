@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 COMMAND = Path(sys.executable).with_name("forecaster")
+ERASE = b"\x1b[2K"
 HIDE, SHOW = b"\x1b[?25l", b"\x1b[?25h"
 PATIENCE = 120.0
 
@@ -84,6 +85,19 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(moment: bytes) -> None:
         assert b"Exception" not in terminal.seen
         assert terminal.seen.rfind(SHOW) >= terminal.seen.rfind(HIDE)
         assert termios.tcgetattr(terminal.slave) == terminal.modes
+    finally:
+        terminal.close()
+
+
+def test_ctrl_c_leaves_what_was_shown() -> None:
+    """A terminal that erases a line erases none of the last picture."""
+    terminal = Terminal(COMMAND, "demo")
+    try:
+        terminal.read_until(b"0.6 of 12 h")
+        terminal.type(b"\x03")
+        assert terminal.read_to_the_end() == 130
+        kept = terminal.seen[terminal.seen.rfind(ERASE) :]
+        assert [word for word in (b"of 12 h", b"shop/checkout", b"plain HPA") if word not in kept] == []
     finally:
         terminal.close()
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -78,6 +79,22 @@ class TestCommand:
         assert all(name in header for name in ("WORKLOAD", "VPA", "KRR", "CLUSTER"))
         assert row.startswith("data/reports")
         assert "rules unknown" in row
+
+    def test_the_risk_of_a_memory_size_is_how_often_it_is_killed(self) -> None:
+        header, row = run("recommend", "--demo", "data/reports").output.splitlines()[:2]
+        assert "OOM KILL EXPECTED" in header
+        (days,) = re.findall(r"once in ([\d,]+) days", row)
+        assert int(days.replace(",", "")) >= 365
+
+    def test_money_has_the_currency_of_the_settings(self, tmp_path: Path) -> None:
+        (tmp_path / "eur.yaml").write_text("prices: {core_hour: 0.03, gib_hour: 0.004, currency: EUR}")
+        printed = run("recommend", "--demo", "data/reports", "--config", str(tmp_path / "eur.yaml")).output
+        assert "COST A MONTH, EUR" in printed
+        assert "Cost a month, EUR: 248.20" in printed
+
+    def test_money_without_a_currency_says_whose_it_is(self) -> None:
+        printed = run("recommend", "--demo", "data/reports", "--price-core-hour", "1", "--price-gib-hour", "1").output
+        assert "Cost a month, in the currency of the prices: " in printed
 
     def test_a_previous_run_shows_what_has_changed(self, tmp_path: Path) -> None:
         earlier = json.loads(run("recommend", "--demo", "data/reports", "-o", "json").stdout)
