@@ -106,13 +106,13 @@ def test_the_fleet_has_every_workload_its_cost_and_its_risk(browser: Any, walked
         assert page.inner_text("#count") == f"{len(walked.week.week.workloads)} of {len(walked.week.week.workloads)}"
         first = page.locator(".row").first
         assert inked(page, ".row canvas") > 200
-        assert first.locator(".risk").inner_text().split()[0] in {"low", "tight", "short"}
+        assert first.locator(".risk").inner_text().split()[0] in {"low", "tight", "above"}
         page.select_option("select[name=sort]", "cost")
         dearest = page.locator(".row .cost").first.inner_text()
         assert dearest[0].isdigit()
         page.select_option("select[name=show]", "risk")
         risks = [text.split()[0] for text in page.locator(".row .risk").all_inner_texts()]
-        assert set(risks) <= {"tight", "short"}
+        assert set(risks) <= {"tight", "above"}
 
 
 def test_every_chart_of_a_workload_is_drawn_and_looks_back_at_a_lead_of_choice(browser: Any, walked: Walked) -> None:
@@ -124,6 +124,7 @@ def test_every_chart_of_a_workload_is_drawn_and_looks_back_at_a_lead_of_choice(b
         assert page.locator("#containers figure").count() >= 2
         assert inked(page, "#containers canvas") > 1000
         assert "plain HPA" in page.inner_text("#replicas .legend")
+        assert "not scored a forecast of its own yet; the hours above are forecast anew" in page.inner_text("#accuracy")
         page.click("#leads button:text('60 min')")
         page.wait_for_selector("#demand .legend:has-text('forecast 60 min before')", timeout=FIRST_MS)
         assert inked(page, "#demand canvas") != before
@@ -142,8 +143,12 @@ def test_accuracy_and_health_show_what_was_read(browser: Any, walked: Walked) ->
         page.goto(walked.address + "#/health")
         page.wait_for_selector("#sources td:text('cpu')")
         assert page.locator("#cycles .bars div").count() >= 1
+        verdicts = page.locator("#verdicts td:first-child").all_inner_texts()
+        assert verdicts
+        assert set(verdicts) <= {"count decided", "held"}
         page.goto(walked.address + "#/accuracy")
         page.wait_for_selector("#models")
+        assert "as the gate judges it; in mode observe nothing acts" in page.inner_text("main")
 
 
 def test_each_pool_of_nodes_is_drawn_over_the_coming_day(browser: Any, walked: Walked) -> None:

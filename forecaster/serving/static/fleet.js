@@ -175,7 +175,7 @@ function tellCauses() {
   byId("first").hidden = !found.length && !short;
   byId("causes").replaceChildren(...found.map((reason) => element("li", {},
     element("a", { href: `#/?reason=${reason}` }, element("b", {}, `${count(counts.get(reason))} ${words(reason)}`)), " ", CAUSES[reason])),
-    short ? element("li", {}, element("a", { href: "#/?show=risk" }, element("b", {}, `${count(short)} short`)), " the coming peak is above what the pods carry") : "");
+    short ? element("li", {}, element("a", { href: "#/?show=risk" }, element("b", {}, `${count(short)} may run short`)), ": the coming peak is above what the pods carry") : "");
 }
 
 function makeRow() {
@@ -205,7 +205,7 @@ function fillRow(one, item) {
   parts["count em"].className = change[item] > 0 ? "up" : "down";
   parts.cost.textContent = changed(fleet.cost[0][item], fleet.cost[1][item]);
   const risk = fleet.risk[item];
-  parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "short" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
+  parts.risk.textContent = Number.isNaN(risk) ? DASH : `${risk > 1 ? "above" : risk > TIGHT ? "tight" : "low"} ${percent(risk)}`;
   parts.risk.className = `risk right ${risk > 1 ? "bad" : ""}`;
   const state = columns.states[columns.state[item]] ?? "";
   parts.say.textContent = [columns.modes[columns.mode[item]], state].filter(Boolean).join(" · ");

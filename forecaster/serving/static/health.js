@@ -4,6 +4,7 @@ import { get, put } from "./api.js";
 import { byId, colour, element, show, table, total } from "./dom.js";
 import { DASH, clock, count, counted, duration, instant, words } from "./format.js";
 
+const VERDICTS = { scale: "count decided", hold: "held" };
 const SURE_MS = 4000;
 const STEPS_SHOWN = 4;
 const OTHERS = "other steps";
@@ -37,7 +38,7 @@ export function redraw() {
   writes();
   bars(cycles, seconds, now.interval_seconds);
   byId("failures").replaceChildren(failed.length ? table([["At, UTC", "when"], ["What failed"]], failed.slice(0, 20), "") : "");
-  byId("verdicts").replaceChildren(table([["Verdict"], ["Reason"], ["Workloads", "right"]], (health.verdicts ?? []).map(([verdict, reason, n]) => [verdict, words(reason), count(n)]), "No cycle has ended yet."));
+  byId("verdicts").replaceChildren(table([["Verdict"], ["Reason"], ["Workloads", "right"]], (health.verdicts ?? []).map(([verdict, reason, n]) => [VERDICTS[verdict], words(reason), count(n)]), "No cycle has ended yet."));
   replicas();
   configuration(health.settings ?? []);
 }

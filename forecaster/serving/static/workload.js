@@ -192,5 +192,5 @@ function past() {
   byId("decisions").replaceChildren(table([["At, UTC", "when"], ["Count", "right"], ["Why"]],
     page.decisions.map((one) => [instant(Date.parse(one.at)), one.replicas === null ? "held" : count(one.replicas), `${words(one.reason)}: ${one.message}`]), "Nothing has changed since it is known."));
   byId("accuracy").replaceChildren(table([["Signal"], ["Forecasts", "right"], ["Peaks at or below", "right"], ["Should be", "right"], ["Error of the median", "right"]],
-    page.accuracy.map((one) => [one.signal, count(Math.round(one.forecasts)), percent(one.coverage), percent(one.quantile), percent(one.error_ratio)]), "None of its forecasts has matured yet."));
+    page.accuracy.map((one) => [one.signal, count(Math.round(one.forecasts)), percent(one.coverage), percent(one.quantile), percent(one.error_ratio)]), "This process has not scored a forecast of its own yet; the hours above are forecast anew from the history."));
 }
