@@ -255,6 +255,8 @@ class Settings(Section):
             raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
         if any(map(stated.evicts, policies)) and resize and not resize.initial:
             raise ValueError("vertical.evict needs resize.initial: true: the next pod would have the template's size")
+        if any(map(stated.boosts, policies)) and resize and not resize.initial:
+            raise ValueError("vertical.startup_boost needs resize.initial: true, and deploy/components/initial")
         return value
 
     @field_validator("resize")

@@ -27,6 +27,12 @@ def evicts(policy: Mapping[str, Any]) -> bool:
     return isinstance(vertical, dict) and vertical.get("evict") is True
 
 
+def boosts(policy: Mapping[str, Any]) -> bool:
+    """Whether new pods have more CPU until they have started."""
+    vertical = policy.get("vertical")
+    return isinstance(vertical, dict) and vertical.get("startup_boost") is not None
+
+
 def errors(policy: Mapping[str, Any]) -> object:
     """The signal of errors by which a change is taken back."""
     rollback = policy.get("rollback")

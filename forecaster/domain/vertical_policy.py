@@ -25,6 +25,18 @@ class VerticalPolicy(Section):
         "`resize.evict_after` is evicted, one of a workload after the other, as its PodDisruptionBudgets let it; new "
         "pods are made with the size.",
     )
+    startup_boost: float | None = Field(
+        None,
+        gt=1,
+        le=20,
+        description="With a mode other than observe and `resize.initial`: the CPU limit of a new pod until it has "
+        "started, as a multiple, 1–20. Its request stays. Default: none.",
+    )
+    startup_for: Positive = Field(
+        timedelta(minutes=1),
+        le=timedelta(hours=1),
+        description="With `startup_boost`: how long at least; it ends when the pod is ready, too.",
+    )
     horizon: Positive = Field(
         timedelta(days=1),
         le=timedelta(days=31),
@@ -100,6 +112,12 @@ class VerticalPolicy(Section):
     def _evicted_for_a_size(self) -> Self:
         if self.evict and self.mode != "in-place":
             raise ValueError(f"evict: true needs mode in-place, and it is {self.mode}")
+        return self
+
+    @model_validator(mode="after")
+    def _boosted_by_the_webhook(self) -> Self:
+        if self.startup_boost is not None and self.mode == "observe":
+            raise ValueError("startup_boost needs mode initial or in-place, and it is observe")
         return self
 
     @model_validator(mode="after")

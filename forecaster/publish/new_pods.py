@@ -28,6 +28,10 @@ class NewPodSize(msgspec.Struct, frozen=True):
     replicas: int
     """All of which are to fit into the quotas: what is known of these is as old as the cycle."""
     why: str
+    boost: float = 1.0
+    """What CPU limits are multiplied by until the pod has started."""
+    boost_seconds: float = 0.0
+    """How long at least."""
 
 
 class NewPods(msgspec.Struct, frozen=True):

@@ -63,6 +63,10 @@ def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     return made
 
 
+BOOST = {"startup_boost": 3, "startup_for": "1s"}
+"""As docs/vertical.md states it, for a shorter time."""
+
+
 @pytest.fixture(scope="module")
 def leader(deployed: Deployed) -> Iterator[ActingReplica]:
     plane = deployed.cluster
@@ -73,7 +77,10 @@ def leader(deployed: Deployed) -> Iterator[ActingReplica]:
             "resize": {"enabled": True, "initial": True},
             "serving": {"secure": secure},
             "policy": {"vertical": {"mode": "initial"}},
-            "overrides": [{"match": {"name": "stuck"}, "policy": {"vertical": {"mode": "in-place", "evict": True}}}],
+            "overrides": [
+                {"match": {"name": "slow"}, "policy": {"vertical": {"mode": "in-place", **BOOST}}},
+                {"match": {"name": "stuck"}, "policy": {"vertical": {"mode": "in-place", "evict": True}}},
+            ],
         }
         replica = ActingReplica(plane, parts, settings, live, table=deployed.table)
         replica.until_leading()
@@ -304,3 +311,26 @@ def tried(api: Api, namespace: str) -> str:
 def trust(api: Api, bundle: str) -> None:
     change = [{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]
     assert api.ask("PATCH", WEBHOOK, change, content_type="application/json-patch+json").is_success
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pod_has_more_cpu_until_it_has_started(deployed: Deployed, leader: ActingReplica, namespace: str) -> None:
+    """The nodes are pretended: a pod is ready a moment after it was made."""
+    api, began = deployed.cluster.api, datetime.now(UTC)
+
+    def limits() -> list[str]:
+        return [one["spec"]["containers"][0]["resources"]["limits"]["cpu"] for one in pods(api, namespace)]
+
+    leader.cycle(namespace, 2, name="slow")
+    document = deployment("slow", 2)
+    document["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "200m"}
+    api.create(document, namespace)
+    wait_until(lambda: replicas(api, "slow", namespace).ready == 2, what="two pods that are ready")
+    assert limits() == ["600m", "600m"]
+    assert requests(api, namespace) == ["100m", "100m"]
+    uids = [one["metadata"]["uid"] for one in pods(api, namespace)]
+    leader.cycle(namespace, 2, at=began + timedelta(minutes=1), name="slow")
+    assert limits() == ["200m", "200m"]
+    assert [one["metadata"]["uid"] for one in pods(api, namespace)] == uids
+    settled = leader.cycle(namespace, 2, at=began + timedelta(minutes=15), name="slow")["resize"]
+    assert settled.writes["settle", "written"] >= 2

@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from forecaster.actuators.resize.actuator import sizes_wanted
 from forecaster.actuators.resize.pods import resources_block
 from forecaster.actuators.writes import LeftAlone, RefusalReason
@@ -116,7 +118,18 @@ class InitialActuator:
         before = self.given or {}
         kept = {id_: before[id_] for id_ in fitting if id_ in before and near(self._now(id_), before[id_])}
         self.given = before | fresh
-        return kept | fresh
+        return self._boosted(kept | fresh)
+
+    def _boosted(self, sizes: dict[WorkloadId, NewPodSize]) -> dict[WorkloadId, NewPodSize]:
+        """The sizes with more CPU for the start, and of workloads without a size of ours that alone."""
+        found = dict(sizes)
+        for id_ in self.offered.ids if self.offered else ():
+            stated = self.policies.stated(id_).vertical
+            if stated.startup_boost is not None and stated.mode != "observe":
+                own = found.get(id_) or NewPodSize({}, self._replicas(id_), "Its own size.")
+                seconds = stated.startup_for.total_seconds()
+                found[id_] = msgspec.structs.replace(own, boost=stated.startup_boost, boost_seconds=seconds)
+        return found
 
     def _fits(self, id_: WorkloadId) -> bool:
         decided = self._decided(id_).resources
@@ -149,10 +162,12 @@ class InitialActuator:
         return NewPods(now, seconds, f"{rules.server.major}.{rules.server.minor}", by_name, ranges, quotas, nodes)
 
     def _size(self, id_: WorkloadId, sizes: Sizes) -> NewPodSize:
-        decided = self._decided(id_)
+        return NewPodSize(_blocks(sizes), self._replicas(id_), self._decided(id_).resources.message)
+
+    def _replicas(self, id_: WorkloadId) -> int:
+        """How many pods are to fit at once."""
         most = int(self.offered.offers.most[self.offered.rows[id_]]) if self.offered else 0
-        replicas = max(most, AT_ONCE * decided.replicas_now, 1)
-        return NewPodSize(_blocks(sizes), replicas, decided.resources.message)
+        return max(most, AT_ONCE * self._decided(id_).replicas_now, 1)
 
 
 def given_before(path: Path, cluster: AdmissionRules) -> dict[WorkloadId, NewPodSize]:
@@ -160,13 +175,18 @@ def given_before(path: Path, cluster: AdmissionRules) -> dict[WorkloadId, NewPod
     known = NewPodsFile(path).newest()
     if known is not None and known.sizes:
         return {
-            WorkloadId(namespace, kind, name): size
+            WorkloadId(namespace, kind, name): msgspec.structs.replace(size, boost=1.0)
             for namespace, kinds in known.sizes.items()
             for kind, names in kinds.items()
             for name, size in names.items()
+            if size.containers
         }
-    pods = (one for one in cluster.marked(settled=True) if one.resized is not None and one.resized.new)
-    return {one.workload: NewPodSize(_blocks(one.sizes), 1, "as its other pods") for one in pods}
+    found = {}
+    for one in cluster.marked(settled=True):
+        if one.resized is not None and one.resized.new:
+            sizes = {**one.sizes, **one.resized.started}
+            found[one.workload] = NewPodSize(_blocks(sizes), 1, "as its other pods")
+    return found
 
 
 def _blocks(sizes: Sizes) -> dict[str, Document]:

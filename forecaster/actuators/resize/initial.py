@@ -7,11 +7,13 @@ annotation, so that it is watched, rolled back and released like one that was re
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from forecaster.actuators.resize.plan import Resized, sizes_text
 from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
+from forecaster.actuators.resize.startup import boosted
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
@@ -123,15 +125,20 @@ def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: da
     before = one.sizes if one.resized is None else {**one.sizes, **one.resized.before}  # it may be asked for twice
     wanted = {name: requirements_of(block) for name, block in offered.containers.items()}
     own = replace(one, pod=with_values(one.pod, before))
-    nearest, refused = admitted(own.pod, wanted, around, replicas=offered.replicas)
-    sizes = {name: size for name, size in nearest.items() if size != before[name]}
+    nearest, refused = admitted(own.pod, wanted, around, replicas=offered.replicas) if wanted else ({}, "")
+    base = {**before, **nearest}
+    more = boosted(own.pod, base, offered.boost, around, offered.replicas)
+    sizes = {name: size for name, size in {**base, **more}.items() if size != before[name]}
     if not sizes:
         outcome = AdmissionOutcome.INADMISSIBLE if refused else AdmissionOutcome.FITS
         return AdmittedPod(outcome, refused or "it has the size")
     was = sizes_text({name: before[name] for name in sizes})
     nearly = f", as near as it is admitted: {refused}" if refused else ""
-    why = f"sized for {one.workload}{nearly}. {offered.why}"[:WHY_MAX]
-    marks = {BEFORE: kept_text(Resized(before, now, 0, new=True)), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}
+    boost = f" CPU limits are times {offered.boost:g} until it has started." if more else ""
+    why = f"sized for {one.workload}{nearly}. {offered.why}{boost}"[:WHY_MAX]
+    until = now + timedelta(seconds=offered.boost_seconds) if more else None
+    had = Resized(before, now, 0, new=True, started={name: base[name] for name in more}, boosted_until=until)
+    marks = {BEFORE: kept_text(had), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}
     return AdmittedPod(AdmissionOutcome.SIZED, why, sizes, {LABEL: WATCHED}, marks)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.actuators.limits import FALL, Move
@@ -48,6 +49,10 @@ class Resized(NamedTuple):
     """Whether it was made with this size."""
     errors: float | None = None
     """The signal of errors of its workload, before; None: not known."""
+    started: Sizes = MappingProxyType({})
+    """What it has once it has started, of the containers that have more CPU until then."""
+    boosted_until: datetime | None = None
+    """Instant until which it has more CPU at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,11 +255,25 @@ def _followed(
         yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
     elif not (one.resized.new or differs(one.sizes, one.resized.before)):
         yield ResizeWrite(one, Change.FORGET, {}, "its own size was written down, and ours was not written")
-    elif not one.settled:
-        if evictions.concern(one) and not _worse(one, one.resized, now, rules):
-            yield from _stuck(one, one.resized, watched, now, rules, evictions)
-        else:
-            yield from _watched(one, one.resized, now, rules)
+    elif one.settled:
+        pass
+    elif differs(one.sizes, one.resized.started):
+        yield from _starting(one, one.resized, now, rules)
+    elif evictions.concern(one) and not _worse(one, one.resized, now, rules):
+        yield from _stuck(one, one.resized, watched, now, rules, evictions)
+    else:
+        yield from _watched(one, one.resized, now, rules)
+
+
+def _starting(
+    one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
+) -> Iterator[ResizeWrite | WriteRefusal]:
+    """What is done with a pod that has more CPU until it has started; no change window holds its own size back."""
+    if one.ready and (resized.boosted_until is None or now >= resized.boosted_until):
+        yield ResizeWrite(one, Change.RESIZE, _changed(one.sizes, resized.started), "it has started", resized)
+    else:
+        found = _watched(one, resized, now, rules)
+        yield from (each for each in found if not (isinstance(each, ResizeWrite) and each.settled))
 
 
 def _stuck(

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from forecaster.actuators.marks import EventObject
-    from forecaster.actuators.resize.plan import Sizes
     from forecaster.kube.client import ApiClient
     from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
@@ -113,9 +112,11 @@ class KeptSize(msgspec.Struct, frozen=True, omit_defaults=True):
 
     at: datetime
     restarts: int
-    containers: dict[str, dict[str, dict[str, str]]]
+    before: dict[str, dict[str, dict[str, str]]] = msgspec.field(name="containers")
     new: bool = False
     errors: float | None = None
+    started: dict[str, dict[str, dict[str, str]]] = {}
+    boosted_until: datetime | None = None
 
 
 class Version(Wire, frozen=True):
@@ -333,8 +334,10 @@ def resize_event(write: ResizeWrite, at: datetime) -> EventObject:
 
 def kept_text(resized: Resized) -> str:
     """What a pod had, as its annotation has it."""
-    containers = {name: resources_block(size) for name, size in resized.before.items()}
-    return msgspec.json.encode(KeptSize(resized.at, resized.restarts, containers, resized.new, resized.errors)).decode()
+    before, started = (
+        {name: resources_block(size) for name, size in of.items()} for of in (resized.before, resized.started)
+    )
+    return msgspec.json.encode(KeptSize(**{**resized._asdict(), "before": before, "started": started})).decode()
 
 
 def _kept(text: str | None) -> tuple[Resized | None, str]:
@@ -342,11 +345,18 @@ def _kept(text: str | None) -> tuple[Resized | None, str]:
         return None, ""
     try:
         kept = msgspec.json.decode(text, type=KeptSize)
-        before: Sizes = {name: requirements_of(block) for name, block in kept.containers.items()}
+        before, started = (
+            {name: requirements_of(block) for name, block in of.items()} for of in (kept.before, kept.started)
+        )
     except (msgspec.MsgspecError, ManifestError, ValueError) as error:
         return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
-    at = kept.at if kept.at.tzinfo else kept.at.replace(tzinfo=UTC)
-    return Resized(before, max(at, LONG_AGO), kept.restarts, kept.new, kept.errors), ""
+    at = max(_aware(kept.at), LONG_AGO)
+    until = kept.boosted_until and _aware(kept.boosted_until)
+    return Resized(before, at, kept.restarts, kept.new, kept.errors, started, until), ""
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def resources_block(size: Requirements) -> dict[str, dict[str, str]]:
