@@ -1,12 +1,16 @@
 """The contract every model keeps; public, so that the writer of a model can test it before anybody relies on it.
 
-check_model(model) runs all of it and raises ContractError with the promise that broke and the panel that broke it.
+check_model(model) runs all of it and raises ContractError with the promise that broke, the panel that broke it and the
+remedy.
 """
 
 from __future__ import annotations
 
+import traceback
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +21,7 @@ from .model import Stacks
 from .panel import Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .forecast import Forecast, Peak
     from .model import Fitted, Model
@@ -30,6 +34,7 @@ STEP = timedelta(minutes=30)
 DAY_BINS = 48
 # Relative difference that rounding to float32 and another order of summing may make.
 ROUNDING = 2e-3
+ORDINARY = "an ordinary panel"
 
 
 def check_model(model: Model) -> None:
@@ -39,18 +44,40 @@ def check_model(model: Model) -> None:
     it says of it among others; no unit, no order and no name of other series may matter instead.
 
     Raises:
-        ContractError: the first promise that is broken.
+        ContractError: the first promise that is broken, on which panel, and what to do; also where the model raises.
     """
-    for check in CHECKS:
-        check(model)
+    for check, remedy in CHECKS.items():
+        try:
+            with answering(model, ORDINARY):
+                check(model)
+        except ContractError as error:
+            raise ContractError(f"{error}; {remedy}") from None
+
+
+@contextmanager
+def answering(model: Model, panel: str) -> Iterator[None]:
+    """Turn what the model raises into a broken promise, with the line that raised it.
+
+    Raises:
+        ContractError: it raised something.
+    """
+    try:
+        yield
+    except ContractError:
+        raise
+    except Exception as error:  # noqa: BLE001  a model may do anything
+        *_, last = traceback.extract_tb(error.__traceback__)
+        cause = f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+        raise ContractError(f"{model.name} breaks the contract: it raises {cause}, on {panel}") from None
 
 
 def check_answers_are_quantiles(model: Model) -> None:
     """Shapes, order, sign, finiteness, origin; on ordinary and on bad series."""
     for name, panel in {"ordinary": ordinary(), **bad_panels()}.items():
-        fitted = model.fit(panel)
-        _check_forecast(model, name, panel, fitted.forecast(STEPS, CHECKED_LEVELS))
-        _check_peak(model, name, panel, fitted.forecast_peak(WINDOW, CHECKED_LEVELS))
+        with answering(model, f"the panel {name!r}"):
+            fitted = model.fit(panel)
+            _check_forecast(model, name, panel, fitted.forecast(STEPS, CHECKED_LEVELS))
+            _check_peak(model, name, panel, fitted.forecast_peak(WINDOW, CHECKED_LEVELS))
 
 
 def check_fitting_repeats(model: Model) -> None:
@@ -187,40 +214,42 @@ def bad_panels() -> dict[str, Panel]:
     return panels | short | empty | {"all bad ones together": together, "all of them as float32": single}
 
 
-CHECKS: tuple[Callable[[Model], None], ...] = (
-    check_answers_are_quantiles,
-    check_fitting_repeats,
-    check_gap,
-    check_no_future,
-    check_order_of_series,
-    check_scale,
-    check_series_alone,
-    check_units_of_others,
-    check_update,
-    check_whole_weeks,
-)
+_OWN_ROW = "forecast each row from itself, or say `pooled = True`"
+CHECKS: dict[Callable[[Model], None], str] = {
+    check_answers_are_quantiles: "return models.fitted.FittedRule from `fit`: it orders, bounds and falls back",
+    check_fitting_repeats: "seed random generators from the spec, and copy an array before you change it",
+    check_gap: "look at nothing after the panel's end, and fill no gap from later values",
+    check_no_future: "look at nothing after the panel's end",
+    check_order_of_series: _OWN_ROW,
+    check_scale: "divide by a size of the series before the arithmetic and multiply afterwards",
+    check_series_alone: _OWN_ROW,
+    check_units_of_others: _OWN_ROW,
+    check_update: "return a new object from `update`, as FittedRule does, and leave the old one as it is",
+    check_whole_weeks: "let a time count by its place in the week alone",
+}
+"""Each check, with the remedy where it fails."""
 
 
 def _check_forecast(model: Model, name: str, panel: Panel, forecast: Forecast) -> None:
     shape = (len(forecast.keys), len(CHECKED_LEVELS), STEPS)
-    _require(model, f"shape {shape} on {name}", forecast.values.shape == shape)
-    _require(model, f"the forecast begins where the panel ends on {name}", forecast.origin == panel.end)
+    _require(model, f"shape {shape}", forecast.values.shape == shape, name)
+    _require(model, "the forecast begins where the panel ends", forecast.origin == panel.end, name)
     _check_values(model, name, panel, forecast)
 
 
 def _check_peak(model: Model, name: str, panel: Panel, peak: Peak) -> None:
-    _require(model, f"shape of the peak on {name}", peak.values.shape == (len(peak.keys), len(CHECKED_LEVELS)))
+    _require(model, "shape of the peak", peak.values.shape == (len(peak.keys), len(CHECKED_LEVELS)), name)
     _check_values(model, name, panel, peak)
 
 
 def _check_values(model: Model, name: str, panel: Panel, answer: Forecast | Peak) -> None:
     values = answer.values
-    _require(model, f"finite numbers on {name}", bool(np.isfinite(values).all()))
-    _require(model, f"no negative demand on {name}", bool((values >= 0).all()))
-    _require(model, f"quantiles in order on {name}", bool((np.diff(values, axis=1) >= 0).all()))
+    _require(model, "finite numbers", bool(np.isfinite(values).all()), name)
+    _require(model, "no negative demand", bool((values >= 0).all()), name)
+    _require(model, "quantiles in order", bool((np.diff(values, axis=1) >= 0).all()), name)
     answered = sorted((*answer.keys, *answer.unknown)) == sorted(panel.keys)
-    _require(model, f"every series is forecast or unknown on {name}", answered)
-    _require(model, f"a reason for every unknown series on {name}", all(answer.unknown.values()))
+    _require(model, "every series is forecast or unknown", answered, name)
+    _require(model, "a reason for every unknown series", all(answer.unknown.values()), name)
 
 
 def _numbers(fitted: Fitted) -> Floats:
@@ -234,6 +263,6 @@ def _close(first: Floats, second: Floats) -> bool:
     return first.shape == second.shape and bool((np.abs(first - second) <= ROUNDING * scale).all())
 
 
-def _require(model: Model, promise: str, kept: bool) -> None:  # noqa: FBT001  reads as "require that ..."
+def _require(model: Model, promise: str, kept: bool, panel: str = ORDINARY) -> None:  # noqa: FBT001  "require that ..."
     if not kept:
-        raise ContractError(f"{model.name} breaks the contract: {promise}")
+        raise ContractError(f"{model.name} breaks the contract: {promise}, on {panel}")

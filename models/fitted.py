@@ -145,7 +145,7 @@ class FittedRule(Generic[Learned]):
         levels = checked_levels(quantiles)
         if steps < 1:
             raise QuestionError(f"a forecast of {steps} steps says nothing; ask for one or more")
-        raw = np.asarray(self.rule.paths(self.history, self.learned, steps, levels), dtype=np.float64)
+        raw = np.require(self.rule.paths(self.history, self.learned, steps, levels), np.float64, "W")
         silent, short = ~_alive(self.history), _unspoken(raw)
         raw[short] = held(self.history.values[short], steps, levels)
         values = sensible(raw, _largest(self.history))[~silent]

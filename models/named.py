@@ -100,7 +100,9 @@ def imported(path: str) -> Model:
         raise ContractError(
             f"{path} is a {type(model).__name__} without {missing[0]!r}; a model has a name and fit(panel)"
         )
-    _check_contract(path, cast("Model", model))
+    from .checks import check_model  # noqa: PLC0415  only a model of one's own is checked
+
+    check_model(cast("Model", model))
     return cast("Model", model)
 
 
@@ -132,18 +134,4 @@ def _made(path: str, found: object, settings: Mapping[str, object]) -> object:
         cause = f"{type(error).__name__}: {error}"
         raise ContractError(
             f"{path} cannot be made without arguments ({cause}); give every setting a default"
-        ) from error
-
-
-def _check_contract(path: str, model: Model) -> None:
-    from .checks import check_model  # noqa: PLC0415  only a model of one's own is checked
-
-    try:
-        check_model(model)
-    except ContractError:
-        raise
-    except Exception as error:  # a model that raises breaks the contract; say which one
-        cause = f"{type(error).__name__}: {error}"
-        raise ContractError(
-            f"{path} breaks the contract: it raises {cause}; models.checks.check_model shows where"
         ) from error
