@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from forecaster.actuators.limits import CycleLimits, Move, mass_fall
 from forecaster.actuators.room import TakeRoom, fitting, unbounded
-from forecaster.actuators.writes import LASTING, Change, ClusterWrite, RefusalReason, WriteRefusal
+from forecaster.actuators.writes import LASTING, Change, ClusterWrite, RefusalReason, Unseen, WriteRefusal
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
@@ -322,18 +322,8 @@ class WriteQueue:
         return "conflict" if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT else "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Unseen):
     """An object that could not be read."""
-
-    workload: WorkloadId
-    name: str
-    version: str = ""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Return the identity of the object."""
-        return self.workload.namespace, self.name
 
 
 def read_each(

@@ -21,7 +21,7 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from forecaster.actuators.resize.plan import Sizes
+    from forecaster.actuators.resize.sized_pod import Sizes
     from forecaster.actuators.writes import WrittenObject
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -92,6 +93,20 @@ class WrittenObject(Protocol):
     @property
     def workload(self) -> WorkloadId:
         """The workload that the object is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An object of which only the name is known."""
+
+    workload: WorkloadId
+    name: str
+    version: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return the identity of the object."""
+        return self.workload.namespace, self.name
 
 
 class WriteRefusal(NamedTuple):

@@ -15,8 +15,8 @@ import yaml
 from deploy.generate.kustomized import within
 from deploy.generate.roles import IN_THE_BASE
 from forecaster.actuators.floor.autoscalers import Autoscalers
-from forecaster.actuators.resize.plan import ResizeWrite
 from forecaster.actuators.resize.pods import Resizes
+from forecaster.actuators.resize.sized_pod import ResizeWrite
 from forecaster.actuators.writes import Change
 from forecaster.app.rights import rights_checks
 from forecaster.config.settings import parse

@@ -27,7 +27,7 @@ from tests.support.recommendations import recommendation
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forecaster.actuators.resize.plan import ResizablePod
+    from forecaster.actuators.resize.sized_pod import ResizablePod
 
 Document = dict[str, Any]
 WEB = WorkloadId("shop", "Deployment", "web")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
 from forecaster.actuators.queue import read_each
 from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
-from forecaster.actuators.resize.plan import ResizeWrite, occupied, resize_plan
+from forecaster.actuators.resize.plan import occupied, resize_plan
+from forecaster.actuators.resize.sized_pod import ResizeWrite
 from forecaster.actuators.resize.window import closed, outside
 from forecaster.actuators.rollback import UNKNOWN, errors_worse, unseen
 from forecaster.actuators.writes import Change, WrittenCluster
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
-    from forecaster.actuators.resize.plan import ResizablePod, Sizes
+    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.rollback import Health, HealthAt
     from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.resize.plan import ResizablePod, Sizes
     from forecaster.actuators.resize.pods import NamespaceRules
+    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
     from forecaster.domain.decision import Recommendation

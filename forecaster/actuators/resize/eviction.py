@@ -17,7 +17,7 @@ from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-    from forecaster.actuators.resize.plan import ResizablePod, ResizeWrite
+    from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
 

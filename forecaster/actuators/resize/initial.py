@@ -11,8 +11,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.resize.plan import Resized, sizes_text
 from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
+from forecaster.actuators.resize.sized_pod import Resized, sizes_text
 from forecaster.actuators.resize.startup import boosted
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from forecaster.actuators.resize.plan import ResizablePod, Sizes
+    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.publish.new_pods import NewPods, NewPodSize
 
 Document = dict[str, Any]

@@ -21,7 +21,7 @@ from forecaster.actuators.marks import (
     patiently,
     unmarked,
 )
-from forecaster.actuators.resize.plan import ResizablePod, Resized, ResizeWrite, sizes_text
+from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, sizes_text
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId

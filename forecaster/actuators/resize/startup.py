@@ -14,7 +14,7 @@ from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE
 
 if TYPE_CHECKING:
-    from forecaster.actuators.resize.plan import Sizes
+    from forecaster.actuators.resize.sized_pod import Sizes
     from forecaster.actuators.room import Surroundings
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 

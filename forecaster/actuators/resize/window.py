@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from forecaster.actuators.writes import RefusalReason, WriteRefusal
+from forecaster.actuators.writes import RefusalReason, Unseen, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
@@ -15,22 +15,9 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
-class RunningPod(NamedTuple):
-    """A pod as it is watched: its own object was not read."""
-
-    workload: WorkloadId
-    name: str
-    version: str = ""
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Namespace and name."""
-        return self.workload.namespace, self.name
-
-
 def outside(workload: WorkloadId, pod: str, why: str) -> WriteRefusal:
     """Return the refusal of a pod that keeps its size until its window opens."""
-    return WriteRefusal(RunningPod(workload, pod), RefusalReason.OUTSIDE_WINDOW, f"{workload}: {why}")
+    return WriteRefusal(Unseen(workload, pod), RefusalReason.OUTSIDE_WINDOW, f"{workload}: {why}")
 
 
 def closed(events: Sequence[ScheduledEvent], now: datetime) -> str:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.resize.eviction import EvictionTerms
-from forecaster.actuators.resize.plan import NO_EVICTIONS, ResizablePod, Resized, resize_plan, undone
+from forecaster.actuators.resize.plan import NO_EVICTIONS, resize_plan, undone
+from forecaster.actuators.resize.sized_pod import ResizablePod, Resized
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ResizeSettings
 from forecaster.actuators.writes import Change
@@ -26,7 +27,8 @@ from tests.support.builders import NOON
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.actuators.resize.plan import ResizePlan, Sizes
+    from forecaster.actuators.resize.plan import ResizePlan
+    from forecaster.actuators.resize.sized_pod import Sizes
 
 WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20 * 1000

@@ -10,7 +10,7 @@ import pytest
 
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.resize.actuator import ResizeActuator
-from forecaster.actuators.resize.plan import ResizablePod, ResizeWrite
+from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
 from forecaster.actuators.rollback import Health
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ActingSettings, ResizeSettings

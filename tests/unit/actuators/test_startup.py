@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from forecaster.actuators.resize.plan import ResizablePod, ResizeWrite, resize_plan
+from forecaster.actuators.resize.plan import resize_plan
 from forecaster.actuators.resize.pods import BEFORE, SIZE, resizable_pod
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ResizeSettings
@@ -23,6 +23,7 @@ from tests.support.builders import NOON
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
     from forecaster.domain.decision import Hold, Resize
 
 CPU = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "200m"}}

@@ -1,0 +1,191 @@
+"""A running pod with its sizes as the API server has them, what we wrote on it, and one change of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from forecaster.actuators.limits import FALL, Move
+from forecaster.actuators.writes import MANAGER, Change
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.vertical.cluster_rules.pod import Pod
+
+Sizes: TypeAlias = "Mapping[str, Requirements]"
+"""Requests and limits of CPU and memory by container."""
+
+
+class Resized(NamedTuple):
+    """Annotation of a pod that we resized: what it had before, and when."""
+
+    before: Sizes
+    """Sizes by the template of the pod's owner."""
+    at: datetime
+    restarts: int
+    """Restarts of all containers before the change."""
+    new: bool = False
+    """Whether it was made with this size."""
+    errors: float | None = None
+    """The signal of errors of its workload, before; None: not known."""
+    started: Sizes = MappingProxyType({})
+    """What it has once it has started, of the containers that have more CPU until then."""
+    boosted_until: datetime | None = None
+    """Instant until which it has more CPU at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResizablePod:
+    """One running pod as the API server has it."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    """`resourceVersion`."""
+    workload: WorkloadId
+    pod: Pod
+    node: str = ""
+    ready: bool = True
+    restarts: int = 0
+    status: ResizeStatus = ResizeStatus.NONE
+    said: str = ""
+    """What its node says of the size."""
+    writers: frozenset[str] = frozenset()
+    """Field managers that resized it."""
+    resized: Resized | None = None
+    settled: bool = False
+    """Whether it is no longer watched."""
+    backed_off_until: datetime | None = None
+    marked: bool = False
+    """Whether it has a label of ours."""
+    deleted: bool = False
+    owner: str = ""
+    """What else sets its size, in words; empty where nothing does."""
+    fault: str = ""
+    """Why its own size is not known."""
+    errors: float | None = None
+    """The signal of errors of its workload, as it was looked up for this cycle."""
+    unready: int | None = None
+    """Pods of its workload that are asked for and do not serve; None: not known."""
+    worse: str = ""
+    """Why the workload is worse off by that signal since the pod has its size; empty where it is not."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    @property
+    def sizes(self) -> Sizes:
+        """What it states now."""
+        return {one.name: compute_of(one.resources) for one in self.pod.every_container()}
+
+    @property
+    def stands(self) -> str:
+        """What is written, and its value."""
+        return f"size {sizes_text(self.sizes)}"
+
+    @property
+    def other_writers(self) -> str:
+        """Field managers beside ours that resized it, in words."""
+        return ", ".join(sorted(self.writers - {MANAGER}))
+
+    def __str__(self) -> str:
+        return f"Pod {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeWrite:
+    """One change of one pod."""
+
+    pod: ResizablePod
+    change: Change
+    sizes: Sizes
+    """After the change, of the containers that change."""
+    reason: str
+    resized: Resized | None = None
+    """What is written down afterwards; None where nothing of ours stays."""
+    settled: bool = False
+    backed_off_until: datetime | None = None
+
+    @property
+    def subject(self) -> ResizablePod:
+        """The object that is written."""
+        return self.pod
+
+    @property
+    def move(self) -> Move | None:
+        """A change of a size counts as one workload, an undo that takes size away as one that falls; None for marks."""
+        limited = {Change.RESIZE, Change.RESTORE, Change.ROLL_BACK}
+        return Move(0, int(self._takes_away())) if self.change in limited else None
+
+    def _takes_away(self) -> bool:
+        """Whether an undo takes a share of a request that matters; a resize may, asking for less is what it is for."""
+        both = ((self.pod.sizes[name].requests, size.requests) for name, size in self.sizes.items())
+        taken = any(new.get(name, milli) <= (1 - FALL) * milli for old, new in both for name, milli in old.items())
+        return taken and self.change is Change.RESTORE
+
+    def __str__(self) -> str:
+        return f"{self.pod}: size {sizes_text(self.sizes)}"
+
+    def facts(self) -> dict[str, object]:
+        """Return the fields of the audit line."""
+        was = {name: self.pod.sizes[name] for name in self.sizes}
+        return {"size": sizes_text(self.sizes), "was": sizes_text(was), "workload": str(self.pod.workload)}
+
+    def on(self, fresh: ResizablePod) -> ResizeWrite | None:
+        """Return this change for the pod as it is now; None if what it was decided by has changed."""
+        same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
+        decided = (self.pod.uid, self.pod.sizes, self.pod.status, self.pod.ready, self.pod.restarts, False)
+        noted = any(fresh.resized == one for one in (None, self.pod.resized, self.resized))
+        return replace(self, pod=fresh) if same == decided and noted else None
+
+    def bounded(self, _count: int, reason: str) -> ResizeWrite:
+        """Return this change with the reason: a size has no count."""
+        return replace(self, reason=reason)
+
+
+def differs(sizes: Sizes, wanted: Sizes) -> bool:
+    """Whether any container that is sized has another size."""
+    return bool(changed(sizes, wanted))
+
+
+def changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
+    """Return the containers with another size than wanted. A value that is set stays set: a resize removes nothing."""
+    found = {name: merged(now[name], size) for name, size in wanted.items() if name in now}
+    return {name: size for name, size in found.items() if size != now[name]}
+
+
+def compute_of(block: Requirements) -> Requirements:
+    """CPU and memory of a block."""
+    requests, limits = (
+        {name: milli for name, milli in of.items() if name in COMPUTE} for of in (block.requests, block.limits)
+    )
+    return Requirements(requests, limits)
+
+
+def sizes_text(sizes: Sizes) -> str:
+    """Sizes in words: `app cpu 500m/1, memory 64Mi`."""
+    return "; ".join(f"{name} {_block_text(size)}".rstrip() for name, size in sizes.items())
+
+
+def _block_text(size: Requirements) -> str:
+    parts: dict[str, list[str]] = defaultdict(list)
+    for amounts in (texts(size.requests), texts(size.limits)):
+        for name, text in amounts.items():
+            parts[name].append(text)
+    return ", ".join(f"{name} {'/'.join(dict.fromkeys(values))}" for name, values in parts.items())
+
+
+def merged(block: Requirements, size: Requirements) -> Requirements:
+    """Return a block with the values of a size in place of its own."""
+    return Requirements({**block.requests, **size.requests}, {**block.limits, **size.limits})
