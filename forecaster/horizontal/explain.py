@@ -88,5 +88,5 @@ def _count(one: Recommendation) -> str:
 
 def _size(one: Recommendation) -> str:
     if isinstance(one.resources, Resize):
-        return f"{pod(one.resources.resources)}: {one.resources.message}"
+        return f"{pods_change(one.resources_now, one.resources.resources)}: {one.resources.message}"
     return f"unchanged ({one.resources.reason}): {one.resources.message}"

@@ -255,7 +255,7 @@ def _since(one: Advice) -> str:
 def _answer(one: Advice) -> str:
     """What the proof says, in a word."""
     if one.recommended is None:
-        return f"hold: {one.reason}"
+        return "not asked"
     if one.proof is None:
         return "no proof"
     return "accepts" if one.proof.accepted else "refuses"
@@ -264,7 +264,7 @@ def _answer(one: Advice) -> str:
 def _cluster(one: Advice) -> str:
     """What the proof says, in a few words; and what would be accepted instead."""
     if one.recommended is None:
-        return f"hold: {one.reason}"
+        return one.message
     if one.proof is None:
         return f"no proof: {one.unproved}"
     if one.proof.accepted:

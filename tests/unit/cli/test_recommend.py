@@ -86,6 +86,11 @@ class TestCommand:
         (days,) = re.findall(r"once in ([\d,]+) days", row)
         assert int(days.replace(",", "")) >= 365
 
+    def test_what_is_kept_says_why_in_words(self) -> None:
+        printed = run("recommend", "--demo", "shop/checkout").output
+        assert "cpu: kept, the HPA acts on its utilization" in printed
+        assert "scaled-by-size" not in printed
+
     def test_money_has_the_currency_of_the_settings(self, tmp_path: Path) -> None:
         (tmp_path / "eur.yaml").write_text("prices: {core_hour: 0.03, gib_hour: 0.004, currency: EUR}")
         printed = run("recommend", "--demo", "data/reports", "--config", str(tmp_path / "eur.yaml")).output

@@ -105,6 +105,7 @@ def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -
     lines = renewed(gates, Weeks(daily(8)[None], "web"), WEB)
     assert gates.of(WEB.id).standing is Standing.ACTING
     assert lines[0].startswith("shop/web: learning to acting")
+    assert renewed(gates, Weeks(daily(8)[None], "web"), WEB, at=NOON + timedelta(days=1)) == []
 
 
 def hourly_spike(days: int) -> np.ndarray:

@@ -76,7 +76,14 @@ def test_sizes_are_told_as_manifests_have_them() -> None:
     one = decided(outlooks(cpu=2.0), sizing=chosen)
     *_, now, wanted = explanation(one)
     assert now == "  one pod (request/limit): cpu 1000m/2000m, memory 1Gi"
-    assert wanted.startswith("  => cpu 1000m/2000m, memory 512Mi: cpu: kept, the HPA acts on")
+    assert wanted.startswith("  => cpu 1000m/2000m, memory 1Gi → 512Mi: cpu: kept, the HPA acts on")
+
+
+def test_a_limit_that_falls_is_told_beside_a_request_that_rises() -> None:
+    resources = Resources(1.0, 2.0, 2 * GIB, 8 * GIB)
+    chosen = sizing_of(cpu=sized(0.4, limit=0.8), memory=sized(4.0 * GIB, limit=4.0 * GIB))
+    *_, wanted = explanation(decided(outlooks(cpu=2.0), of=workload(resources=resources), sizing=chosen))
+    assert "memory 2Gi/8Gi → 4Gi/4Gi" in wanted
 
 
 def test_what_is_not_known_is_a_dash() -> None:
