@@ -142,7 +142,7 @@ class GroupTexts(NamedTuple):
         )
         self._put("event", inputs.event_floor > 0, lambda row: events.floor_words[self.positions[row]])
         most = np.minimum(inputs.event_most, inputs.event_bound)
-        self._put("most", most < MAX_INT32, lambda row: events.most_words[self.positions[row]])
+        self._put("event_most", most < MAX_INT32, lambda row: events.most_words[self.positions[row]])
         self._put("outage", state.cause != NONE, lambda row: outage_words(self.group, row))
         for target, kind in enumerate(inputs.rules.kinds):
             columns = self.context.columns[kind.signal]  # type: ignore[index]  # a signal is its name

@@ -99,7 +99,7 @@ class RowWords(NamedTuple):
     """Why the row is held, where no code says it: what is impossible, or which maintenance window is on."""
     event: str = ""
     """Which event raises the count, and until when."""
-    most: str = ""
+    event_most: str = ""
     """Which event allows how many replicas, and until when."""
     outage: str = ""
     """What was missing in the outage whose floor holds."""

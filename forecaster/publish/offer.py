@@ -132,7 +132,7 @@ class DecidedColumns(Table):
     """Why the row is held, where no code says it."""
     event: Positions = column("i", 0, of_name=True)
     """Which event raises the count, and until when."""
-    most: Positions = column("i", 0, of_name=True)
+    event_most: Positions = column("i", 0, of_name=True)
     """Which event allows how many replicas, and until when."""
     outage: Positions = column("i", 0, of_name=True)
     """What was missing in the outage whose floor holds."""

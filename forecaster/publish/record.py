@@ -74,7 +74,7 @@ class WordTexts(NamedTuple):
     shut: bytes
     hold: bytes
     event: bytes
-    most: bytes
+    event_most: bytes
     outage: bytes
     lead_time: bytes
     unmeasured: tuple[bytes, ...]
@@ -96,7 +96,7 @@ def words_of(texts: WordTexts) -> RowWords:
         shut=texts.shut.decode(),
         hold=texts.hold.decode(),
         event=texts.event.decode(),
-        most=texts.most.decode(),
+        event_most=texts.event_most.decode(),
         outage=texts.outage.decode(),
         lead_seconds=seconds,
         lead_origin=origin,

@@ -158,9 +158,9 @@ def with_texts(
 ) -> DecidedColumns:
     """Put what is said of a single row into its columns, as a cycle does for its rows."""
     names, words = Names(), row_words(decisions, 0, subject, lead)
-    for name in ("shut", "hold", "event", "most", "outage"):
+    for name in ("shut", "hold", "event", "event_most", "outage"):
         getattr(numbers, name)[0] = names.code(getattr(words, name).encode())
-    numbers.stated[0] = names.code(encoded_words(words._replace(shut="", hold="", event="", most="", outage="")))
+    numbers.stated[0] = names.code(encoded_words(words._replace(shut="", hold="", event="", event_most="", outage="")))
     numbers.lead_time[0] = names.code(msgspec.msgpack.encode((words.lead_seconds, words.lead_origin)))
     for target, of in enumerate(one for one in words.targets if one.usable):
         outlook = Outlook(*(getattr(of, name) for name in Outlook._fields))
@@ -187,7 +187,7 @@ def row_words(decisions: Decisions, row: int, subject: Subject, lead: LeadTime |
         shut=subject.shut,
         hold=failed or (calendar.freeze_words[0] if inputs.frozen[row] else ""),
         event=calendar.floor_words[0] if inputs.event_floor[row] > 0 else "",
-        most=calendar.most_words[0],
+        event_most=calendar.most_words[0],
         outage=outage_words(decisions, row),
         lead_seconds=None if lead is None else lead.value.total_seconds(),
         lead_origin="" if lead is None else lead.origin,

@@ -29,4 +29,4 @@ def sentence(step: Step) -> str:
     """Which event, until when, and what measured demand asks for where it lowers."""
     if step.after > step.before:
         return step.words.event
-    return f"{step.words.most}; measured demand asks for {step.numbers.reactive}"
+    return f"{step.words.event_most}; measured demand asks for {step.numbers.reactive}"
