@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGE = Path(__file__).parents[3] / "docs" / "command-line.md"
-BLOCK = re.compile(r"```console\n\$ (.+)\n(?:[^`]*\n)??```")
+BLOCK = re.compile(r"```console\n\$ (.+)\n(?:(?!```).*\n)*```")
 FILES = {
     "settings.yaml": "policy: {horizontal: {requests_metric: http_requests_per_second}}\nstate: {directory: state}\n",
     "critical.yaml": "policy:\n  horizontal: {requests_metric: http_requests_per_second, lead_time: 8m}\n",
@@ -52,7 +52,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-DEMONSTRATED = ("once", "once shop/chekout", "explain shop/recommendations", "diff settings.yaml critical.yaml")
+DEMONSTRATED = (
+    "once",
+    "once shop/chekout",
+    "explain shop/recommendations",
+    "why-not shop/recommendations",
+    "diff settings.yaml critical.yaml",
+)
 """Blocks that `--demo` prints without a Prometheus."""
 
 
