@@ -176,7 +176,7 @@ def clause(
     if mechanism is not Mechanism.CACHE and bound is not None:
         a_year = _kills(bound, horizon)
         few = a_year <= 1 + _ROUNDED
-        risk += ": at most one OOM kill a year" if few else f": {a_year:.0f} OOM kills a year expected"
+        risk += ": at most one OOM kill a year" if few else f": an OOM kill once in {_YEAR / DAY / a_year:.0f} days"
     return f"{resource_amount(request, metric)}, {risk}{_BECAUSE[mechanism]}"
 
 

@@ -44,7 +44,7 @@ def test_what_was_chosen_is_recommended() -> None:
 def test_the_risk_stands_beside_the_number() -> None:
     assert resized().message == (
         "cpu: 400m, 5 % of the coming 1d above it; memory: 512Mi, a 2 % chance that a peak of the coming 1d passes it: "
-        "7 OOM kills a year expected"
+        "an OOM kill once in 50 days"
     )
 
 
