@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.settings import PriceSettings
+    from forecaster.report.helm_values import HelmFiles
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.recommenders.krr import Severity
     from forecaster.vertical.sizing.joint import ResourceCosts
@@ -50,6 +52,21 @@ ServerVersion = Annotated[
     typer.Option("--server-version", metavar="1.37", help="Version of the API server; default: the newest kubelet's."),
 ]
 
+Paths = Annotated[
+    Path | None,
+    typer.Option(
+        "--paths",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Where values have the resources of each container: `NAMESPACE/NAME/CONTAINER: web.resources`.",
+    ),
+]
+Values = Annotated[
+    list[Path] | None,
+    typer.Option("--values", metavar="FILE", exists=True, dir_okay=False, help="What Helm reads before --to."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class AdviceOptions:
@@ -64,6 +81,10 @@ class AdviceOptions:
         str | None, typer.Option("--severity", metavar="LEAST", help="Only OK, WARNING or CRITICAL and worse.")
     ] = None
     refused: Annotated[bool, typer.Option("--refused", help="Only what the cluster would refuse.")] = False
+    moved: Annotated[
+        str | None,
+        typer.Option("--moved", metavar="10%", help="Only what moves by more; with -o helm-values, from what Git has."),
+    ] = None
     price_core_hour: Annotated[
         float | None, typer.Option("--price-core-hour", min=0, help="Price of a requested core for an hour.")
     ] = None
@@ -101,8 +122,10 @@ def recommend(
     given: AdviceOptions,
     output: Annotated[AdviceOutput, typer.Option("--output", "-o", help="How to print.")] = AdviceOutput.TABLE,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="DIR", file_okay=False, help="Folder of the kustomize overlay.")
+        Path | None, typer.Option("--to", metavar="PATH", help="Folder of the kustomize overlay, or file of values.")
     ] = None,
+    paths: Paths = None,
+    values: Values = None,
     base: Annotated[str, typer.Option("--base", help="What the overlay builds on.")] = "../base",
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show VPAs and KRR beside it.")] = True,
     findings: Annotated[bool, typer.Option("--findings", help="Print what every rule of the cluster says.")] = False,
@@ -114,15 +137,15 @@ def recommend(
     from forecaster.cli.look import look_at, with_vpas
     from forecaster.cli.once import workloads_of
     from forecaster.report.advice import print_advice, write_overlay
+    from forecaster.report.helm_values import HelmFiles
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import NONE_FOUND
+    from forecaster.vertical.admission.advice import moved
     from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
-    if (to is None) is (output is AdviceOutput.KUSTOMIZE):
-        raise typer.BadParameter("-o kustomize and the folder that it fills belong together", param_hint="--to")
-    if to is not None:
-        writable_folder(to)
+    share = share_of(given.moved)
+    check_written(output, to, paths, moved=share is not None)
     settings = settings_of(given.config, given.prometheus, given.namespace)
     prices = prices_of(given.price_core_hour, given.price_gib_hour, settings.prices)
     earlier = previous_of(given.previous, settings if given.since_ledger else None)
@@ -143,7 +166,12 @@ def recommend(
     ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)
     chosen_ = chosen(ids, given.workload, None if given.demo else settings)
     ours = filtered(advices, chosen_, given.kind, given.severity, refused=given.refused)
-    if output is AdviceOutput.KUSTOMIZE and to is not None:
+    if share is not None and paths is None:
+        ours = [one for one in ours if one.recommended and moved(one.now, one.recommended, share)]
+    if paths is not None and to is not None:
+        known = [one for one in advices if given.kind in {None, one.id.kind}]
+        write_values(known, ours, HelmFiles(paths, values or [], to), share or 0.0, prices)
+    elif to is not None:
         tell(f"{write_overlay(ours, to, base)} patches in {to}")
     else:
         print_advice(ours, output, prices, findings=findings, joint=together)
@@ -162,6 +190,44 @@ def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSett
     if (core_hour is None) != (gib_hour is None):
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
     return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour, stated.currency)
+
+
+def share_of(text: str | None) -> float | None:
+    """The share that `--moved` states, as a ratio."""
+    if text is not None and re.fullmatch(r"\d+(\.\d+)?%", text) is None:
+        raise typer.BadParameter(f"{text!r}: write a share such as 10%", param_hint="--moved")
+    return None if text is None else float(text[:-1]) / 100
+
+
+def check_written(output: AdviceOutput, to: Path | None, paths: Path | None, *, moved: bool) -> None:
+    """Refuse options that do not belong together, and what could not be written, before the work."""
+    from forecaster.cli.streams import check_writable
+
+    helm, kustomize = output is AdviceOutput.HELM_VALUES, output is AdviceOutput.KUSTOMIZE
+    if (to is None) is (helm or kustomize):
+        raise typer.BadParameter("-o kustomize and its folder, -o helm-values and its file belong together: --to")
+    if (paths is None) is helm:
+        raise typer.BadParameter("-o helm-values and the map of its paths belong together", param_hint="--paths")
+    if moved and kustomize:
+        raise typer.BadParameter("a patch that is left out takes its size back; leave --moved out with -o kustomize")
+    if kustomize and to is not None:
+        writable_folder(to)
+    check_writable(to if helm else None)
+
+
+def write_values(
+    advices: Sequence[Advice], chosen: Sequence[Advice], files: HelmFiles, share: float, prices: ResourcePrices | None
+) -> None:
+    """Write the overlay of values, and print what it changes as Markdown."""
+    from forecaster.cli.streams import write_file
+    from forecaster.report.helm_values import changes_text, helm_values
+
+    found = helm_values(advices, {one.id for one in chosen}, files, share)
+    for line in found.unwritten:
+        tell(f"! {line}")
+    if found.changes or files.overlay.exists():
+        write_file(files.overlay, found.text)
+    typer.echo(changes_text(found, share, prices), nl=False)
 
 
 def writable_folder(folder: Path) -> None:
@@ -229,7 +295,6 @@ def filtered(
         UnknownName: no workload is of this kind.
     """
     from forecaster.errors import UnknownName
-    from forecaster.vertical.recommenders.krr import Severity
 
     wanted, kinds = _at_least(least), {one.id.kind for one in advices}
     if kind is not None and kind not in kinds:
@@ -239,24 +304,17 @@ def filtered(
         for one in advices
         if one.id in chosen
         and (kind is None or one.id.kind == kind)
-        and (wanted is None or one.severity in wanted)
+        and one.severity in wanted
         and (one.refused or not refused)
     ]
-    order = [*_from_bad(), Severity.GOOD, Severity.UNKNOWN]
-    return sorted(ours, key=lambda one: (order.index(one.severity), one.id))
+    return sorted(ours, key=lambda one: (wanted.index(one.severity), one.id))
 
 
-def _from_bad() -> tuple[Severity, ...]:
-    """Severities that can be asked for, the worst first."""
+def _at_least(text: str | None) -> list[Severity]:
+    """Severities from the worst down to the one that is asked for; all where none is."""
     from forecaster.vertical.recommenders.krr import Severity
 
-    return Severity.CRITICAL, Severity.WARNING, Severity.OK
-
-
-def _at_least(text: str | None) -> tuple[Severity, ...] | None:
-    if text is None:
-        return None
-    names = [str(one) for one in _from_bad()]
-    if text.upper() not in names:
-        raise typer.BadParameter(f"{text!r}: use one of {', '.join(names)}", param_hint="--severity")
-    return _from_bad()[: names.index(text.upper()) + 1]
+    order = [*reversed(Severity)]
+    if text is not None and text.upper() not in order[:3]:
+        raise typer.BadParameter(f"{text!r}: use one of {', '.join(order[:3])}", param_hint="--severity")
+    return order if text is None else order[: order.index(Severity(text.upper())) + 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import yaml
@@ -15,6 +16,7 @@ from forecaster.report.printed import (
     Printable,
     PrintedColumn,
     change,
+    markdown_table,
     mebi,
     milli,
     print_as,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.cycle.joint_sizes import JointAdvice
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
     from forecaster.vertical.admission.advice import Advice, ResourcePrices
     from forecaster.vertical.sizing.joint import SizePlan
 
@@ -61,6 +63,12 @@ def print_advice(
     """Print all of it; what cannot be a patch is told on standard error."""
     if output in {AdviceOutput.PATCHES, AdviceOutput.KUSTOMIZE}:
         yaml.safe_dump_all([patch(one) for one in told_patchable(advices)], sys.stdout, sort_keys=False)
+        return
+    if output is AdviceOutput.MARKDOWN:
+        columns = [
+            one for one in columns_of([replace(one, baselines={}) for one in advices], prices) if one.head != "OFF BY"
+        ]
+        sys.stdout.write("\n\n".join([markdown_table(columns), *totals_lines(advices, prices)]) + "\n")
         return
 
     def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
@@ -112,7 +120,7 @@ def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list
         PrintedColumn("OFF BY", [off_by(one) for one in advices], rank=3),
         PrintedColumn("CLUSTER", [_answer(one) for one in advices], rank=4),
         PrintedColumn("PODS", [str(one.replicas) for one in advices], rank=5, right=True),
-        *([PrintedColumn(name, cells, rank=6, right=True) for name, cells in _risks(advices)] if risks else []),
+        *(risk_columns([one.sizes for one in advices]) if risks else []),
         *(_sizes(advices, "limit", 8)),
         *(column for name in others for column in _other(advices, name)),
         PrintedColumn("WHY", [_cluster(one) for one in advices], rank=9, words=True),
@@ -181,20 +189,22 @@ def totals_lines(advices: Sequence[Advice], prices: ResourcePrices | None) -> li
     known, all_ = found.with_a_recommendation, found.workloads
     lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]
     if cost := found.cost_a_month:
-        whose = _in(prices) or ", in the currency of the prices"
         lines.append(
-            f"Cost a month{whose}: {cost.now:,.2f} → {cost.recommended:,.2f}: {cost.freed:,.2f} saved where too much "
-            f"is requested, {cost.added:,.2f} more where too little is."
+            f"Cost a month{in_currency(prices)}: {cost.now:,.2f} → {cost.recommended:,.2f}: {cost.freed:,.2f} saved "
+            f"where too much is requested, {cost.added:,.2f} more where too little is."
         )
     return lines
 
 
-def _risks(advices: Sequence[Advice]) -> list[tuple[str, list[str]]]:
-    """Time that CPU wants more than the request, and how often a peak of memory kills; of the worst container."""
-    cpu = [_worst(size.cpu.over_request for size in one.sizes if size.cpu) for one in advices]
-    kills = [_worst(size.memory.kills_a_year for size in one.sizes if size.memory) for one in advices]
+def risk_columns(rows: Sequence[Sequence[ContainerSize]]) -> list[PrintedColumn]:
+    """Time that CPU wants more than the request, and how often a peak of memory kills; of the worst in each row."""
+    cpu = [_worst(size.cpu.over_request for size in row if size.cpu) for row in rows]
+    kills = [_worst(size.memory.kills_a_year for size in row if size.memory) for row in rows]
     shares = [UNKNOWN_AMOUNT if share is None else f"{share:.1%}" for share in cpu]
-    return [("CPU RISK", shares), ("OOM KILL EXPECTED", [_once_in(a_year) for a_year in kills])]
+    return [
+        PrintedColumn("CPU RISK", shares, rank=6, right=True),
+        PrintedColumn("OOM KILL EXPECTED", [_once_in(a_year) for a_year in kills], rank=6, right=True),
+    ]
 
 
 def _worst(of: Iterable[float | None]) -> float | None:
@@ -224,12 +234,19 @@ def _in(prices: ResourcePrices | None) -> str:
     return f", {prices.currency}" if prices and prices.currency else ""
 
 
-def _cost(one: Advice, prices: ResourcePrices | None) -> str:
-    if prices is None:
-        return ""
-    now, wanted = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.recommended))
-    texts = [UNKNOWN_AMOUNT if value is None else f"{value:,.2f}" for value in (now, wanted)]
-    return texts[0] if wanted is None or texts[0] == texts[1] else " → ".join(texts)
+def in_currency(prices: ResourcePrices | None) -> str:
+    """In which currency money is, behind a word."""
+    return _in(prices) or ", in the currency of the prices"
+
+
+def _cost(one: Advice, prices: ResourcePrices) -> str:
+    now, wanted = (prices.a_month(of, one.replicas) for of in (one.now, one.recommended or one.now))
+    return told_cost(now, wanted)
+
+
+def told_cost(now: float | None, wanted: float | None) -> str:
+    """Money of a month now and as recommended."""
+    return change(*(UNKNOWN_AMOUNT if value is None else f"{value:,.2f}" for value in (now, wanted)))
 
 
 def _other(advices: Sequence[Advice], name: str) -> list[PrintedColumn]:
@@ -295,10 +312,15 @@ def proof_lines(advices: Iterable[Advice]) -> list[str]:
 
 def finding_lines(one: Advice) -> list[str]:
     """What each rule of the cluster says to one workload's sizes; also for `explain`."""
-    targets = [f"the HPA's {of.metric} target goes with it: {of.value * 100:.0f} %" for of in one.targets]
+    targets = target_lines(one)
     if one.proof is None:
         return [*targets, f"not proved: {one.unproved or one.reason}"]
     return [*targets, *(f"{finding.verdict:<8} {finding}" for finding in one.proof.findings)]
+
+
+def target_lines(one: Advice) -> list[str]:
+    """Targets of the HPA that go with the sizes."""
+    return [f"the HPA's {of.metric} target goes with it: {of.value * 100:.0f} %" for of in one.targets]
 
 
 def joint_lines(found: Iterable[tuple[WorkloadId, JointAdvice]]) -> list[str]:
@@ -353,11 +375,12 @@ def told_patchable(advices: Sequence[Advice]) -> list[Advice]:
     """Return the advices that can be written, and print the others with the reason."""
     for one in advices:
         if one.recommended is not None and not patchable(one):
-            sys.stderr.write(f"! {one.id}: no patch: {_why(one)}\n")
+            sys.stderr.write(f"! {one.id}: no patch: {why_unpatched(one)}\n")
     return [one for one in advices if patchable(one)]
 
 
-def _why(one: Advice) -> str:
+def why_unpatched(one: Advice) -> str:
+    """Why a recommended size cannot be written."""
     if one.proof is not None and one.proof.nearest is None:
         return f"the cluster takes no value near it: {one.proof.refusals[0]}"
     return one.unproved or "the names of its containers are not known; give --objects"

@@ -6,7 +6,7 @@ What is not known is null, and a text beside it says why.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -170,8 +170,9 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class AdvicesView(msgspec.Struct, frozen=True):
-    """All workloads that were chosen."""
+    """All workloads that were chosen. Without a new version a field may come, and none goes or changes its meaning."""
 
+    schema_version: Literal[1]
     recommendations: list[AdviceView]
     totals: Totals
 
@@ -181,7 +182,8 @@ def document(
 ) -> AdvicesView:
     """All of it; `read_previous` understands it."""
     together = joint or {}
-    return AdvicesView([_advice(one, prices, together.get(one.id)) for one in advices], totals(advices, prices))
+    ours = [_advice(one, prices, together.get(one.id)) for one in advices]
+    return AdvicesView(1, ours, totals(advices, prices))
 
 
 def _advice(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | None) -> AdviceView:

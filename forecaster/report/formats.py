@@ -58,6 +58,10 @@ class AdviceOutput(StrEnum):
     """YAML documents, one strategic-merge patch for each workload."""
     KUSTOMIZE = "kustomize"
     """An overlay in a folder."""
+    HELM_VALUES = "helm-values"
+    """An overlay of values in a file, and what it changes as Markdown."""
+    MARKDOWN = "md"
+    """All columns and the totals as Markdown, for the text of a pull request."""
 
 
 class NodesOutput(StrEnum):

@@ -158,6 +158,17 @@ def print_table(columns: Sequence[PrintedColumn], styles: Sequence[str] = (), *,
         sys.stderr.write(f"({missing} more columns: -o wide)\n")
 
 
+def markdown_table(columns: Sequence[PrintedColumn]) -> str:
+    """All columns as a table of GitHub's and GitLab's Markdown."""
+    rows = zip(*(one.cells for one in columns), strict=True)
+    lines = [[one.head for one in columns], ["--:" if one.right else "---" for one in columns], *rows]
+    return "\n".join(f"| {' | '.join(map(_in_markdown, line))} |" for line in lines)
+
+
+def _in_markdown(cell: str) -> str:
+    return harmless(cell).replace("|", "\\|").replace("<", "&lt;")
+
+
 def print_text(*lines: str, style: str = "", hang: int | None = None) -> None:
     """Sentences, each from the beginning of a line; they end between words, and go on `hang` further in."""
     width = terminal_width()

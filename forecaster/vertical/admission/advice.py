@@ -33,7 +33,7 @@ HOURS_A_MONTH = 730
 MIB = 2**20
 _DIGITS = 6
 """What doubles leave beyond these digits is not a reason for one more."""
-_AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
+AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,16 @@ def _proved(
 
 def severity_between(now: Resources, recommended: Resources) -> Severity:
     """The worst of the four amounts, by KRR's steps: half a core or 500 MiB off is critical."""
-    pairs = [(name, getattr(now, amount), getattr(recommended, amount)) for name, amount in _AMOUNTS]
+    pairs = [(name, getattr(now, amount), getattr(recommended, amount)) for name, amount in AMOUNTS]
     return worst([severity_of(name, before, after) for name, before, after in pairs])
+
+
+def moved(before: Resources, after: Resources, share: float) -> bool:
+    """Whether an amount differs by more than a share of what it was, appears, or goes away."""
+    for old, new in ((getattr(before, name), getattr(after, name)) for _, name in AMOUNTS):
+        if (old is None) is not (new is None) or (old is not None and round(abs(new - old), _DIGITS) > share * old):
+            return True
+    return False
 
 
 def sum_of(values: ProposedRequirements) -> Resources:

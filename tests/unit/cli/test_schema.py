@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,7 +33,6 @@ from tests.support.replays import looked_back, small_comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from click import Command
 
@@ -145,3 +145,13 @@ def test_help_fits_a_terminal(names: tuple[str, ...], monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     shown = CliRunner().invoke(app, [*names, "-h"]).stdout
     assert [line for line in shown.splitlines() if len(line) > WIDTH] == []
+
+
+PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas"
+
+
+def test_the_schema_that_others_build_on_is_published_under_its_version() -> None:
+    """With the same version a field may come: `forecaster schema recommend >docs/schemas/recommend-N.json`."""
+    schema = schema_of("recommend")
+    (version,) = schema["$defs"]["AdvicesView"]["properties"]["schema_version"]["enum"]
+    assert json.loads((PUBLISHED / f"recommend-{version}.json").read_text(encoding="utf-8")) == schema

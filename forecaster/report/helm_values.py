@@ -1,0 +1,240 @@
+"""Sizes as values for Helm, and what they change as Markdown; a map says where a chart reads each container's sizes.
+
+The values are an overlay, the last `-f` of Helm, so the chart's own values keep their text and comments. Git is what
+sizes are compared with: what moved less than the stated share stays in the overlay as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from forecaster.config.files import read_file
+from forecaster.domain.amounts import counted
+from forecaster.domain.quantity import QuantityError
+from forecaster.errors import ConfigError, Fault, nearest
+from forecaster.report.advice import in_currency, risk_columns, spoken, target_lines, told_cost, why_unpatched
+from forecaster.report.printed import PrintedColumn, change, markdown_table
+from forecaster.vertical.admission.advice import AMOUNTS, moved, sum_of
+from forecaster.vertical.admission.cluster import POD
+from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, parsed, texts
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+    from forecaster.vertical.admission.advice import Advice, ResourcePrices
+
+Tree = dict[str, Any]
+HEADER = "# Written by `forecaster recommend -o helm-values`, which overwrites edits. Helm reads it last.\n"
+KINDS = ("requests", "limits")
+
+
+class HelmFiles(NamedTuple):
+    """The map of paths, the values that Helm reads before the overlay in its order, and the overlay."""
+
+    paths: Path
+    values: Sequence[Path]
+    overlay: Path
+
+
+class Place(NamedTuple):
+    """A container, `NAMESPACE/NAME/CONTAINER`, the path of its `resources` in the values, and what Git has there."""
+
+    key: str
+    path: tuple[str, ...]
+    advice: Advice
+    before: Resources
+
+    @property
+    def recommended(self) -> Requirements | None:
+        """What the cluster takes for the container; None where nothing is recommended, or names are not known."""
+        return (self.advice.values or {}).get(self.key.rpartition("/")[2])
+
+    @property
+    def after(self) -> Resources:
+        """The size to write, or what Git has."""
+        return sum_of({"": self.recommended}) if self.recommended else self.before
+
+
+class HelmValues(NamedTuple):
+    """The overlay as it should be, all containers of the map, those that change, and why others cannot be written."""
+
+    text: str
+    places: Sequence[Place]
+    changes: Sequence[Place]
+    unwritten: Sequence[str]
+
+
+def helm_values(advices: Sequence[Advice], chosen: Container[WorkloadId], files: HelmFiles, share: float) -> HelmValues:
+    """Return the overlay with the sizes of the chosen workloads that moved by more than a share of what Git has.
+
+    Raises:
+        ConfigError: with every fault of the map and of the values.
+    """
+    below: Tree = {}
+    for file in files.values:
+        below = _merged(below, read_file(file))
+    ours = read_file(files.overlay) if files.overlay.exists() else {}
+    places = places_of(files, advices, below, ours)
+    of_chosen = [one for one in places if one.advice.id in chosen]
+    changes = {one.key: one for one in of_chosen if moved(one.before, one.after, share)}
+    overlay: Tree = {}
+    for one in places:
+        new = one.recommended if one.key in changes else None
+        if block := _block(new, _at(below, one.path)) if new else _at(ours, one.path):
+            _put(overlay, one.path, block)
+    silent = [one for one in of_chosen if one.recommended is None and one.advice.recommended]
+    unwritten = [f"{one.key}: not written: {why_unpatched(one.advice)}" for one in silent]
+    return HelmValues(HEADER + yaml.safe_dump(overlay, sort_keys=False), places, list(changes.values()), unwritten)
+
+
+# The map.
+
+
+def places_of(files: HelmFiles, advices: Iterable[Advice], below: Tree, ours: Tree) -> list[Place]:
+    """Return the places that the map states. Raises ConfigError with every fault."""
+    present = _merged(below, ours)
+    by_name: dict[str, list[Advice]] = {}
+    for advice in advices:
+        by_name.setdefault(str(advice.id), []).append(advice)
+    found, faults = [], []
+    for key, text in ((str(key), text) for key, text in read_file(files.paths).items()):
+        path = tuple(part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", str(text)))
+        wrong = [*_container_faults(key, by_name), *(_path_faults(path, below) if files.values else ())]
+        if not isinstance(text, str) or not all(path):
+            wrong = [*_container_faults(key, by_name), "write the path of its resources, such as web.resources"]
+        try:
+            before = sum_of({"": _requirements(_at(present, path))})
+        except (AttributeError, QuantityError) as error:
+            wrong.append(f"the values have no size there: {error}; write requests and limits such as 250m and 1Gi")
+        faults += [Fault(key, text, why) for why in wrong]
+        if not wrong:
+            found.append(Place(key, path, by_name[key.rpartition("/")[0]][0], before))
+    for first, second in pairwise(sorted(found, key=lambda one: one.path)):
+        if second.path[: len(first.path)] == first.path:
+            faults.append(Fault(second.key, ".".join(second.path), f"{first.key} has {'.'.join(first.path)} already"))
+    if faults:
+        raise ConfigError(str(files.paths), faults)
+    return found
+
+
+def _container_faults(key: str, known: Mapping[str, Sequence[Advice]]) -> Iterator[str]:
+    workload, _, container = key.rpartition("/")
+    there = known.get(workload, ())
+    names = {*there[0].values, *(one.name for one in there[0].sizes)} - {POD, ""} if there and there[0].values else ()
+    if workload.count("/") != 1 or not container:
+        yield "write NAMESPACE/NAME/CONTAINER"
+    elif not there:
+        near = nearest(workload, known)
+        yield f"no such workload; {f'did you mean {near[0]}?' if near else '`forecaster once -o name` lists them'}"
+    elif len(there) > 1:
+        yield f"{' and '.join(one.id.kind for one in there)} have this name: choose by --kind"
+    elif names and container not in names:
+        yield f"no such container; there are {', '.join(sorted(names))}"
+
+
+# Trees of values.
+
+
+def _path_faults(path: Sequence[str], tree: Tree) -> Iterator[str]:
+    """Why a path leads to no mapping; a key without a value is an empty mapping."""
+    for i, name in enumerate(path, 1):
+        at = ".".join(path[:i])
+        if name not in tree:
+            near = nearest(name, map(str, tree))
+            yield f"the values have no {at}; {f'did you mean {near[0]}?' if near else 'add it if the chart reads it'}"
+            return
+        if not isinstance(tree[name], dict | None):
+            yield f"{at} is {tree[name]!r} and no mapping; name the one that holds requests and limits"
+            return
+        tree = tree[name] or {}
+
+
+def _merged(below: Tree, above: Tree) -> Tree:
+    """Merge two trees as Helm merges values: mappings by key, everything else replaced."""
+    both = {key for key in below.keys() & above.keys() if isinstance(below[key], dict) and isinstance(above[key], dict)}
+    return {**below, **{key: _merged(below[key], value) if key in both else value for key, value in above.items()}}
+
+
+def _at(tree: Tree, path: Sequence[str]) -> Tree:
+    for name in path:
+        tree = found if isinstance(found := tree.get(name), dict) else {}
+    return tree
+
+
+def _put(tree: Tree, path: Sequence[str], block: Tree) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = block
+
+
+def _requirements(block: Tree) -> Requirements:
+    each = ((block.get(kind) or {}) for kind in KINDS)
+    return Requirements(*(parsed({name: of[name] for name in COMPUTE if of.get(name) is not None}) for of in each))
+
+
+def _block(after: Requirements, below: Tree) -> Tree:
+    """Return the `resources` of a container; null takes away what the chart's values have and the size has not."""
+    gone = ({name: None for name in COMPUTE if (below.get(kind) or {}).get(name) is not None} for kind in KINDS)
+    both = (absent | texts(amounts) for absent, amounts in zip(gone, (after.requests, after.limits), strict=True))
+    return {kind: amounts for kind, amounts in zip(KINDS, both, strict=True) if amounts}
+
+
+# The text of a pull request.
+
+
+def changes_text(found: HelmValues, share: float, prices: ResourcePrices | None) -> str:
+    """Return sizes, risk and money of what changes as Markdown."""
+    changes, whole = found.changes, counted(len(found.places), "container")
+    lines = [f"{len(changes)} of {whole} moved by more than {share * 100:g} % of what Git has."]
+    if changes:
+        lines += [markdown_table(list(_columns(changes, prices))), RISK]
+    if changes and prices:
+        pairs = [(now, then) for now, then in (_costs(one, prices) for one in changes) if None not in (now, then)]
+        now, then = (sum(filter(None, costs)) for costs in zip((0.0, 0.0), *pairs, strict=True))
+        among = (
+            "" if len(pairs) == len(changes) else f", {counted(len(pairs), 'container')} of which Git has the requests"
+        )
+        lines.append(f"Cost a month{in_currency(prices)}{among}: {now:,.2f} → {then:,.2f} ({then - now:+,.2f}).")
+    return "\n\n".join(lines) + "\n"
+
+
+RISK = "CPU RISK is the share of time in which CPU wants more than the recommended request."
+
+
+def _columns(changes: Sequence[Place], prices: ResourcePrices | None) -> Iterator[PrintedColumn]:
+    sizes = [_sizes(one) for one in changes]
+    yield PrintedColumn("CONTAINER", [one.key for one in changes])
+    for resource, name in AMOUNTS:
+        cells = [change(*(spoken(resource, getattr(of, name)) for of in (one.before, one.after))) for one in changes]
+        yield PrintedColumn(name.upper().replace("_", " "), cells, right=True)
+    yield PrintedColumn("PODS", [str(one.advice.replicas) for one in changes], right=True)
+    if prices:
+        yield PrintedColumn("COST A MONTH", [told_cost(*_costs(one, prices)) for one in changes], right=True)
+    yield from risk_columns(sizes)
+    yield PrintedColumn(
+        "WHY", [_why(one, [size.message for size in each]) for one, each in zip(changes, sizes, strict=True)]
+    )
+
+
+def _sizes(one: Place) -> list[ContainerSize]:
+    """The size of the container, or those of the pod where usage has other names."""
+    own = [size for size in one.advice.sizes if size.name == one.key.rpartition("/")[2]]
+    return own or list(one.advice.sizes)
+
+
+def _costs(one: Place, prices: ResourcePrices) -> tuple[float | None, float | None]:
+    return prices.a_month(one.before, one.advice.replicas), prices.a_month(one.after, one.advice.replicas)
+
+
+def _why(one: Place, messages: Sequence[str]) -> str:
+    """The sentences of a size; what its HPA needs; why the nearest that the cluster takes is written in its place."""
+    refusals = one.advice.proof.refusals if one.advice.proof else ()
+    nearest_taken = [f"the nearest that the cluster takes: {refusal}" for refusal in refusals[:1]]
+    return "; ".join([*messages, *target_lines(one.advice), *nearest_taken])
