@@ -191,7 +191,7 @@ COMPOSED: tuple[Composed, ...] = (
         (3, 40, _average("cpu", 0.5)),
         kind="StatefulSet",
         cpu=("crane/input04", 10.0),
-        memory=("bitbrains/vm231_memory", 4.0),
+        memory=("bitbrains/vm231_memory", 1.6),
     ),
     _composed("shop", "checkout", _pod(1.0, 1.0), (2, 20, _utilization(0.75)), cpu=("crane/input08", 0.015)),
     _composed(
@@ -200,7 +200,7 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(1.0, 1.5),
         (2, 24, _utilization(0.65)),
         cpu=("crane/input12", 1.0),
-        memory=("bitbrains/vm303_memory", 3.0),
+        memory=("bitbrains/vm303_memory", 1.4),
     ),
     _composed(
         "shop",
@@ -208,7 +208,7 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(1.0, 2.0),
         (3, 24, _utilization(0.7)),
         cpu=("crane/input14", 0.15),
-        memory=("bitbrains/vm420_memory", 5.0),
+        memory=("bitbrains/vm420_memory", 1.5),
     ),
     _composed(
         "shop",
@@ -216,7 +216,7 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(1.0, 1.0),
         (3, 36, _utilization(0.7), _average("http_requests_per_second", 60.0)),
         cpu=("crane/input09", 0.02),
-        memory=("bitbrains/vm253_memory", 1.0),
+        memory=("bitbrains/vm253_memory", 0.5),
         requests=("nab/elb_request_count_8c0756", 500.0),
     ),
     _composed(
@@ -233,7 +233,7 @@ COMPOSED: tuple[Composed, ...] = (
         _pod(0.5, 0.5),
         (2, 48, _utilization(0.7)),
         cpu=(_NASA, 2.0),
-        memory=("bitbrains/vm006_memory", 8.0),
+        memory=("bitbrains/vm006_memory", 1.6),
         requests=(_NASA, 100.0),
     ),
 )

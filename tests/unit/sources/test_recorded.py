@@ -25,6 +25,12 @@ def test_every_workload_has_cpu_for_every_minute(recording: Recording) -> None:
     assert (cpu >= 0).all()
 
 
+def test_no_pod_uses_more_memory_than_its_limit(recording: Recording) -> None:
+    """A cluster would have killed it."""
+    limits = np.array([[one.resources.memory_limit] for one in recording.workloads], float)
+    assert np.nanmax(recording.values[MEMORY] / recording.values[PODS] / limits) < 1
+
+
 def test_a_recorded_minute_is_stamped_with_its_end(recording: Recording) -> None:
     assert recording.start == datetime(2021, 10, 8, 0, 1, tzinfo=UTC)
 
