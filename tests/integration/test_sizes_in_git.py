@@ -58,8 +58,10 @@ class Team(NamedTuple):
         return subprocess.run(["git", *words], cwd=self.clone, check=True, capture_output=True, text=True).stdout
 
     def week(self) -> None:
-        """Run the script of the page in a fresh clone, as a job does."""
-        subprocess.run(["git", "clone", "-q", self.origin, "job"], cwd=self.clone.parent, check=True)
+        """Run the script of the page in a fresh and shallow clone, as a job does."""
+        subprocess.run(
+            ["git", "clone", "-q", "--depth=1", f"file://{self.origin}", "job"], cwd=self.clone.parent, check=True
+        )
         job = self.clone.parent / "job"
         try:
             done = subprocess.run(

@@ -78,6 +78,32 @@ def test_a_size_that_moved_less_stays_as_the_overlay_has_it(folder: Path) -> Non
     assert written["storefront"] == before["storefront"]
 
 
+def test_a_size_that_is_held_stays(folder: Path) -> None:
+    """Usage of shop/checkout says nothing about the memory that it needs."""
+    before = {"search": {"resources": {"requests": {"memory": "2Gi"}}}}
+    (folder / "over.yaml").write_text(yaml.safe_dump(before))
+    assert "0 of 1 container moved" in run("shop/checkout/app: search.resources", folder).stdout
+    assert yaml.safe_load((folder / "over.yaml").read_text()) == before
+
+
+def test_what_the_cluster_refuses_is_written_as_the_nearest_that_it_takes(folder: Path) -> None:
+    given.written(
+        folder / "cluster.json",
+        given.deployment("shop", "search", APP),
+        given.limit_range("shop", max={"memory": "4Gi"}),
+    )
+    told = run("shop/search/app: search.resources", folder).stdout
+    assert "the nearest that the cluster takes: LimitRange: app: maximum memory per Container is 4Gi" in told
+    assert yaml.safe_load((folder / "over.yaml").read_text())["search"]["resources"]["requests"]["memory"] == "4Gi"
+
+
+def test_a_size_that_cannot_be_split_over_containers_is_not_written_and_the_reason_is_told(folder: Path) -> None:
+    two = (given.container("front"), given.container("back"))
+    given.written(folder / "cluster.json", given.deployment("shop", "search", *two))
+    assert "! shop/search/front: not written: " in run("shop/search/front: search.resources", folder).stderr
+    assert not (folder / "over.yaml").exists()
+
+
 def test_what_leaves_the_map_leaves_the_overlay(folder: Path) -> None:
     (folder / "over.yaml").write_text("storefront: {resources: {requests: {cpu: 2}}}")
     run("shop/search/app: search.resources", folder)
