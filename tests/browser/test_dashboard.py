@@ -134,6 +134,8 @@ def test_the_reason_is_the_sentence_of_the_decision(browser: Any, few: str) -> N
 def test_filters_are_part_of_the_address(browser: Any, few: str) -> None:
     with opened(browser, few) as page:
         page.wait_for_selector(".row .why")
+        firsts = [page.locator(f"select[name={name}] option").first for name in ("namespace", "reason", "show")]
+        assert [one.inner_text() for one in firsts] == ["All namespaces", "All reasons", "All workloads"]
         page.keyboard.press("/")
         page.keyboard.type("we")
         assert names(page) == ["web"]
