@@ -202,6 +202,22 @@ def test_a_forecast_acts_only_where_a_mode_lets_it(browser: Any, walked: Walked)
     assert observing[1] == "0 acting"
 
 
+def test_a_coming_peak_above_the_pods_is_said_of_the_future(browser: Any, walked: Walked) -> None:
+    """The same fleet with one pod a workload, as the answer is changed on its way."""
+
+    def with_one_pod(route: Any) -> None:
+        fleet = route.fetch().json()
+        ones = [1] * len(fleet["current"])
+        route.fulfill(json={**fleet, "current": ones, "recommended": ones})
+
+    with opened(browser, walked.address) as page:
+        page.route("**/dashboard/fleet", with_one_pod)
+        page.reload()
+        page.wait_for_selector(".row .risk.bad")
+        assert page.locator(".row .risk.bad").first.inner_text().startswith("above ")
+        assert "may run short: the coming peak is above what the pods carry" in page.inner_text("#causes")
+
+
 def test_the_newest_report_is_one_click_away(browser: Any, walked: Walked) -> None:
     with opened(browser, walked.address) as page:
         with page.expect_popup() as opened_beside:
