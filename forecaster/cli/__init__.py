@@ -131,9 +131,6 @@ COMMANDS = {
         "Histories and decisions as a file to take away.",
         (f"export week.zip 'shop/*' {AT} --length 7d", "replay --export week.zip"),
     ),
-    "outcome": Command(
-        "report:outcome", "What last week's decisions were worth.", ("outcome --config settings.yaml --length 7d",)
-    ),
     "report": Command(
         "report:report",
         "What a week was worth, where we were worse first.",

@@ -25,7 +25,6 @@ DOCUMENTS = {
     "models": "cli.catalogue:ModelsView",
     "nodes": "cycle.node_document:NodesView",
     "once": "report.recommendations:RecommendationsDocument",
-    "outcome": "report.comparison_view:ComparisonView",
     "recommend": "report.advice_view:AdvicesView",
     "replay": "report.comparison_view:ComparisonView",
     "report": "report.week:WeekView",

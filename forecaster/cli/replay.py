@@ -80,8 +80,8 @@ GibHour = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpanOptions:
-    """Options that select workloads, settings, the span of time and the start-up of pods."""
+class ReplayOptions:
+    """Options that select the demand, the span of time, the autoscaler and the behaviour of the cluster around it."""
 
     workload: Pattern = "*"
     prometheus: PrometheusUrl = None
@@ -90,12 +90,6 @@ class SpanOptions:
     length: Length = "7d"
     until: Until = None
     start_up: StartUps = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOptions(SpanOptions):
-    """Options that select the demand, the autoscaler and the behaviour of the cluster around it."""
-
     export: Export = None
     from_prometheus: FromPrometheus = False
     hpa: Hpas = None

@@ -1,8 +1,8 @@
-"""`forecaster report`: what a week was worth. `forecaster outcome`: what last week's recorded decisions were worth."""
+"""`forecaster report`: what a week was worth, and what the decisions that were recorded in it were."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecaster.cli.options import OutputForm, finished, grouped
-from forecaster.cli.replay import Every, Length, PricedOptions, ReplayOptions, SpanOptions
+from forecaster.cli.replay import Every, Length, PricedOptions
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -174,29 +174,6 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
 
 HISTORY_BEFORE = timedelta(days=30)
 """A count that has not changed for long was decided long ago."""
-
-
-@grouped
-def outcome(given: SpanOptions, output: OutputForm = Output.TABLE) -> None:
-    """Compare the decisions of the ledger with the HPA alone on the load that came: pod-hours, shortage, losses.
-
-    The history is asked of Prometheus, the decisions are read from the database of --config.
-    """
-    from forecaster.cli.decisions import recorded_ledger
-    from forecaster.cli.options import settings_of
-    from forecaster.cli.replay_inputs import inputs_of
-    from forecaster.report.comparison_view import print_comparison
-    from forecaster.report.progress import shown_progress
-
-    with shown_progress("outcome") as shown:
-        shown.began("history", 0.1)
-        recorded_ledger(settings_of(given.config, given.prometheus, None).state).close()  # before the work
-        inputs = inputs_of(ReplayOptions(**asdict(given), from_prometheus=True, no_cache=True))
-        shown.began("replay", 0.5)
-        found = _realised(inputs)
-    print_comparison(found, output, each=True)
-    if not found.workloads:
-        raise typer.Exit(1)
 
 
 def _realised(inputs: ReplayInputs) -> Comparison:

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.report.comparison import (
     COMPARISON_LEGEND,
-    EACH,
     left_out_lines,
     limits_of,
     sentences,
     strategy_columns,
-    workload_columns,
 )
 from forecaster.report.printed import Printable, flat, print_as, print_table, print_text
 
@@ -217,11 +214,11 @@ def _curve(one: WorkloadComparison, name: str, *, priced: bool, tracks: bool) ->
     )
 
 
-def print_comparison(whole: Comparison, output: Output, *, each: bool = False) -> None:
-    """Print a comparison, with `each` workload by workload; a row of CSV is a strategy on a workload."""
-    view = comparison_view(whole, tracks=not each)
+def print_comparison(whole: Comparison, output: Output) -> None:
+    """Print a comparison; a row of CSV is a strategy on a workload."""
+    view = comparison_view(whole)
     result = Printable(
-        table=lambda wide: _print(whole, wide=wide, each=each),
+        table=lambda wide: _print(whole, wide=wide),
         document=lambda: view,
         rows=lambda: [
             {"namespace": one.namespace, "kind": one.kind, "name": one.name, "strategy": name}
@@ -234,15 +231,11 @@ def print_comparison(whole: Comparison, output: Output, *, each: bool = False) -
     print_as(output, result)
 
 
-def _print(whole: Comparison, *, wide: bool, each: bool) -> None:
+def _print(whole: Comparison, *, wide: bool) -> None:
     print_text(*sentences(whole))
     if whole.workloads:
         print_table(strategy_columns(whole), wide=wide)
         print_text(COMPARISON_LEGEND, style="dim")
-    if whole.workloads and each:
-        print_text("", EACH)
-        print_table(workload_columns(whole), wide=wide)
-        print_text(BENEFIT_MEANS, style="dim")
     print_text(*left_out_lines(whole.left_out))
     if whole.workloads and wide and whole.seconds:
         took = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in whole.seconds.items())

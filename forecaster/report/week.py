@@ -155,6 +155,7 @@ def _print(one: WeekOutcome, *, wide: bool) -> None:
     print_text(*sentences(one.comparison))
     if one.decided:
         print_text("", DECIDED_NOTE, *sentences(one.decided))
+        print_table(workload_columns(one.decided), wide=wide)
     if one.comparison.workloads:
         print_text("", EACH)
         print_table(workload_columns(one.comparison), wide=wide)

@@ -1,4 +1,4 @@
-"""`forecaster outcome` from a ledger and an endpoint, and a tape from the command line."""
+"""What kept decisions were worth, from a ledger and an endpoint, and a tape from the command line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from forecaster.app.tape_replay import beginning
 from forecaster.cli import app
 from forecaster.config.settings import parse
+from forecaster.report.week import DECIDED_NOTE
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
@@ -35,13 +36,16 @@ def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
     settings = tmp_path / "settings.yaml"
     settings.write_text(f"state: {{database: '{database}', keep: 3650d}}", encoding="utf-8")
     with EmbeddedPrometheus(recording, Queries(), recording.fleet(recording.end)) as server:
-        named = ("outcome", "shop/*", "--prometheus", server.url, "--config", str(settings))
-        done = CliRunner().invoke(app, [*named, "--until", end.isoformat(), "--length", "2h", "-o", "json"])
+        named = ("report", "shop/*", "--prometheus", server.url, "--config", str(settings))
+        span = ("--until", end.isoformat(), "--length", "2h")
+        done = CliRunner().invoke(app, [*named, *span, "-o", "json"])
+        told = CliRunner().invoke(app, [*named, *span]).stdout.partition(DECIDED_NOTE)[2]
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout)["decided"]
     (one,) = found["workloads"]
     assert one["name"] == "search"
     assert one["strategies"]["decided"]["own"]["pod_hours"] >= 2 * 12 - 1
+    assert "shop/search" in told
     assert {left["name"] for left in found["left_out"]} == {"checkout", "recommendations", "storefront"}
 
 

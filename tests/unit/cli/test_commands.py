@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 COMMANDS = (
     *("once", "run", "explain", "doctor", "demo", "models", "settings", "hpa", "top", "why-not", "history", "diff"),
-    *("recommend", "nodes", "replay", "tune", "outcome", "backtest", "certificates", "init", "shards"),
+    *("recommend", "nodes", "replay", "tune", "backtest", "certificates", "init", "shards"),
 )
 WEB, CART = workload("web"), workload("cart", autoscaler=replace(hpa(), name="cart-hpa"))
 BATCH = workload(id=workload_id("batch", "jobs"), replicas=2, autoscaler=None)
@@ -288,10 +288,6 @@ class TestMistakes:
             "replay", "--from-prometheus", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config)
         )
         assert (told.code, "`forecaster doctor` tries" in told.err) == (1, True)
-
-    def test_an_outcome_without_a_ledger_is_told_before_the_history_is_read(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("outcome", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config))
-        assert (told.code, "no decisions are recorded in" in told.err) == (1, True)
 
 
 class TestExplain:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from typer.main import get_command
@@ -16,19 +15,13 @@ from typer.testing import CliRunner
 
 from forecaster.cli import app
 from forecaster.cli.catalogue import DOCUMENTS, schema_of
-from forecaster.domain.policies import Policies
-from forecaster.domain.policy import Policy
-from forecaster.domain.signal import CPU
 from forecaster.errors import UnknownName
-from forecaster.replay.realised import outcome_of
-from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import WeekOutcome, adoptions_of
 from forecaster.report.comparison_view import comparison_view
 from forecaster.report.week import week_view
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
-from tests.support.builders import NOON, workload
 from tests.support.replays import looked_back, small_comparison
 
 if TYPE_CHECKING:
@@ -96,9 +89,8 @@ def test_what_doctor_and_diff_print_is_of_their_schemas(measured: list[str], tmp
 
 
 def test_what_looks_back_is_of_its_schema() -> None:
-    one, nothing = looked_back(), Traces((workload("web"),), NOON, {CPU: np.ones((1, 5))})
+    one = looked_back()
     views = {
-        "outcome": comparison_view(outcome_of(nothing, {}, Policies(Policy()), begin=NOON, until=NOON), tracks=False),
         "replay": comparison_view(small_comparison()),
         "report": week_view(WeekOutcome(one, adoptions_of(one), [])),
     }
@@ -112,7 +104,7 @@ ELSEWHERE = {"backtest vertical", "history", "hpa simulate", "nodes", "store mov
 
 def test_every_document_has_a_schema_that_a_test_holds() -> None:
     speaking = {" ".join(names) for names in leaves(get_command(app)) if writes_json(names)}
-    held = {*MEASURED, *ALONE, *ELSEWHERE, "diff", "doctor", "outcome", "replay", "report"}
+    held = {*MEASURED, *ALONE, *ELSEWHERE, "diff", "doctor", "replay", "report"}
     assert speaking == set(DOCUMENTS) == held
 
 

@@ -85,11 +85,11 @@ def test_what_the_pods_that_were_there_carried_stands_beside() -> None:
 
 def test_machines_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     found = outcome(DecidedCount(NOON, 6))
-    view = comparison_view(found, tracks=False)
-    print_comparison(found, Output.JSON, each=True)
+    view = comparison_view(found)
+    print_comparison(found, Output.JSON)
     assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(view))
-    print_comparison(found, Output.TABLE, each=True)
-    assert "shop/web" in capsys.readouterr().out
+    print_comparison(found, Output.TABLE)
+    assert "better on 1, the same on none" in capsys.readouterr().out
 
 
 def test_nothing_kept_is_nothing_compared() -> None:
