@@ -68,6 +68,13 @@ def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> N
         console.print("These hours as pictures in a browser: [bold]./dev demo --serve[/bold]", highlight=False)
 
 
+AS_MEASURED = (
+    "Its own comparison is of hours that are over, by what Prometheus measured: a rate over two minutes, whose peaks are "
+    "lower than those above, so both sides are short less."
+)
+"""Why the dashboard has other figures than the outcome of the play."""
+
+
 def show_dashboard(
     port: int, *, length: timedelta = PLAYED, stay: Callable[[], object] = lambda: Event().wait()
 ) -> None:
@@ -81,6 +88,7 @@ def show_dashboard(
         console.print(f"The dashboard of these hours: [bold]{address}[/bold]", highlight=False)
         print_played(_played(stage, console, interrupt, length).compared)
         console.print(f"Played. It stays at [bold]{address}[/bold] until Ctrl-C.", highlight=False)
+        console.print(AS_MEASURED, style="dim", highlight=False)
         stay()
 
 
