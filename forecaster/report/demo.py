@@ -69,8 +69,8 @@ def show_play(output: Output = Output.TABLE, *, length: timedelta = PLAYED) -> N
 
 
 AS_MEASURED = (
-    "Its own comparison is of hours that are over, by what Prometheus measured: a rate over two minutes, whose peaks are "
-    "lower than those above, so both sides are short less."
+    "It compares the hours that are over by what Prometheus measured: a rate over two minutes, whose peaks are lower "
+    "than those of the play, so both sides are short less."
 )
 """Why the dashboard has other figures than the outcome of the play."""
 
