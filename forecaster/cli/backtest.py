@@ -74,7 +74,10 @@ def vertical(
 
     settings = settings_of(config, prometheus, namespace)
     with shown_progress("backtest") as shown:
-        seen = look_at_demo(None, None, shown) if demo else look(narrowed(settings, workload), at, None, None, shown)
+        if demo:
+            seen = look_at_demo(None, None, shown, settings if config else None)
+        else:
+            seen = look(narrowed(settings, workload), at, None, None, shown)
         seen.tell_faults()
         if seen.outcome.lost:
             raise typer.Exit(1)

@@ -148,19 +148,26 @@ def look(
     return Observer(settings, now, objects, server, watch).look(now)
 
 
-def look_at_demo(objects: Sequence[Path] | None, server: str | None, watch: StageWatch | None = None) -> Look:
-    """The recorded load; of its cluster nothing is known but what objects are given."""
+def look_at_demo(
+    objects: Sequence[Path] | None,
+    server: str | None,
+    watch: StageWatch | None = None,
+    stated: Settings | None = None,
+) -> Look:
+    """The recorded load under the policies that are stated; of its cluster only objects that are given are known."""
     version = _version(server)
     known, why = _objects(objects, version) if objects else (Cluster(), "")
     with staged() as stage:
         stage.cycle.watch = watch
+        if stated:
+            stage.cycle.policies.restate(stated.policies.defaults, stated.policies.overrides)
         return Look(stage.cycle.run(stage.begin), stage.cycle, known, why)
 
 
 def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) -> Look:
     """What the options ask for; only those workloads are read, unless donors are wanted."""
     if asked.demo:
-        return look_at_demo(asked.objects, asked.server_version, watch)
+        return look_at_demo(asked.objects, asked.server_version, watch, settings if asked.config else None)
     less = settings if asked.donors else narrowed(settings, asked.workload)
     seen = look(less, asked.at, asked.objects, asked.server_version, watch)
     if less.queries != settings.queries:

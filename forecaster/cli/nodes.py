@@ -85,7 +85,9 @@ def nodes(
         return
     with shown_progress("nodes") as shown:
         seen = (
-            look_at_demo(objects, server_version, shown) if demo else look(settings, at, objects, server_version, shown)
+            look_at_demo(objects, server_version, shown, settings if config else None)
+            if demo
+            else look(settings, at, objects, server_version, shown)
         )
         shown.began("node pools", 1.0)
         ahead = seen.node_forecast(quantile, warm_minutes)

@@ -97,6 +97,11 @@ class TestCommand:
         assert "COST A MONTH, EUR" in printed
         assert "Cost a month, EUR: 248.20" in printed
 
+    def test_on_recorded_load_the_policy_of_a_file_counts_too(self, tmp_path: Path) -> None:
+        (tmp_path / "large.yaml").write_text("policy: {vertical: {min_cpu: 5}}", encoding="utf-8")
+        printed = run("recommend", "--demo", "data/reports", "--config", str(tmp_path / "large.yaml")).output
+        assert "→ 5000m" in printed
+
     def test_money_without_a_currency_says_whose_it_is(self) -> None:
         printed = run("recommend", "--demo", "data/reports", "--price-core-hour", "1", "--price-gib-hour", "1").output
         assert "Cost a month, in the currency of the prices: " in printed
