@@ -274,8 +274,8 @@ def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
     found: dict[str, Any] = {name: _summed([getattr(one, name) for one in reports]) for name in SUMMED}
     found |= {name: _chained(reports, name) for name in CHAINED}
     found |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}
-    ages = _youngest([one.newest_sample_age for one in reports])
-    return CycleReport(at, newest_sample_age=ages, at_maximum=sum(one.at_maximum for one in reports), **found)
+    found |= {name: sum(getattr(one, name) for one in reports) for name in ("at_maximum", "gates_waiting")}
+    return CycleReport(at, newest_sample_age=_youngest([one.newest_sample_age for one in reports]), **found)
 
 
 def merged_decisions(

@@ -1,4 +1,4 @@
-"""Shards on workers: none has more than its part, and what was placed stays."""
+"""Shards on workers: none has more than its part, what was placed stays, and their reports are one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.app.sharding.cycle import merged
 from forecaster.app.sharding.dask import assigned
+from forecaster.domain.report import CycleReport
+from tests.support.builders import NOON
 
 
 @pytest.mark.parametrize("last", [{}, {0: "a", 1: "a", 2: "a", 3: "a"}, {0: "gone", 1: "a"}])
@@ -29,3 +32,8 @@ def test_shards_of_any_size_are_spread_by_their_workloads_and_then_stay(
     assert found.keys() == sizes.keys()
     assert max(load.values()) <= 1.1 * (sum(sizes.values()) / 4 + max(sizes.values()))
     assert assigned(sizes, found, "abcd") == found
+
+
+def test_what_waits_in_any_shard_waits_in_the_fleet() -> None:
+    found = merged(NOON, [CycleReport(NOON, at_maximum=1, gates_waiting=3), CycleReport(NOON, gates_waiting=4)])
+    assert (found.at_maximum, found.gates_waiting) == (1, 7)
