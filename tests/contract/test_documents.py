@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
 from forecaster.app.telemetry import Metrics
 from forecaster.config.settings import Settings
 from forecaster.domain.decision import Reason
+from forecaster.domain.policy import Policy
 from forecaster.errors import OWN_PACKAGES
 from forecaster.serving.metrics import FAMILIES
 
@@ -124,6 +126,12 @@ def test_every_clamp_is_found_from_the_readme_with_its_sentence() -> None:
 def test_the_readme_leads_a_stranger_to(row: str, defines: str) -> None:
     (path,) = re.findall(rf"^\| {row} \| \[[^]]+\]\(([^)]+)\)", text_of("README.md"), re.MULTILINE)
     assert defines in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_pages_name_the_mode_that_is_the_default_and_the_one_of_the_start() -> None:
+    base = yaml.safe_load((ROOT / "deploy" / "base" / "settings.yaml").read_text(encoding="utf-8"))
+    assert f"by default: mode `{Policy().mode}`" in text_of("README.md")
+    assert f"Its mode is `{base['policy']['mode']}`" in text_of("docs/start.md")
 
 
 def test_every_metric_is_explained() -> None:
