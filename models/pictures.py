@@ -31,11 +31,11 @@ WIDTH, ROW_HEIGHT = 10.0, 1.9
 
 
 def figure_of(rows: int = 1, *, height: float = ROW_HEIGHT, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes, dressed."""
+    """A figure with so many axes, dressed; rows that stand one below the other have one axis of time."""
     from matplotlib.figure import Figure  # noqa: PLC0415  a picture for people; half a second
 
     figure = Figure(figsize=(WIDTH, max(2.4, height * rows)), layout="constrained", dpi=110)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=columns == 1).ravel().tolist()
     for one in axes:
         dress(one)
     return figure, axes

@@ -50,6 +50,8 @@ def test_a_trajectory_has_demand_and_pods_of_both(outcome: Comparison) -> None:
     assert titles[0].startswith("media/transcoder, the HPA alone: ")
     assert titles[1].endswith("0.00% of demand short")
     assert [len(line.get_xdata()) for line in figure.axes[0].lines] == [60, 60]
+    above, below = figure.axes
+    assert above.get_shared_x_axes().joined(above, below)
 
 
 def test_a_tape_of_the_demo_is_the_same_again_and_other_under_other_settings(tmp_path: Path) -> None:
