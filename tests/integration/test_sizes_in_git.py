@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 BLOCKS = [one.text for one in snippets() if one.page.name == "sizes-in-git.md" and one.language]
 (MAP, SCRIPT, GITHUB, GITLAB) = BLOCKS
-NAMES = ("search", "storefront", "recommendations")
+NAMES = (("data", "reports"), ("shop", "storefront"), ("shop", "recommendations"))
 BRANCH, OVERLAY = "forecaster-sizes", "values-forecaster.yaml"
 VALUES = """\
-search:
+reports:
   # an owner's comment
   resources:
     requests: {{cpu: 1, memory: 2Gi}}
@@ -90,7 +90,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ..
     app = given.container("app", {"cpu": "1", "memory": "1Gi"})
     objects = given.written(
         tmp_path_factory.mktemp("objects") / "cluster.json",
-        *(given.deployment("shop", name, app, replicas=5) for name in NAMES),
+        *(given.deployment(*name, app, replicas=5) for name in NAMES),
     )
     recording = load_recording()
     with EmbeddedPrometheus(recording, Queries(), recording.fleet(recording.end)) as server:
@@ -101,7 +101,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ..
 @pytest.fixture(scope="module")
 def recommended(measured: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Requests and limits of each container, as `-o json` has them."""
-    command = [Path(sys.executable).with_name("forecaster"), "recommend", "shop/*", *measured, "-o", "json"]
+    command = [Path(sys.executable).with_name("forecaster"), "recommend", *measured, "-o", "json"]
     document = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return {one["name"]: one["containers"]["app"] for one in document["recommendations"] if one["containers"]}
 
@@ -143,11 +143,11 @@ def test_there_is_never_a_second_pull_request(team: Team, recommended: dict[str,
         assert (team.branches, team.ahead) == ({"main", BRANCH}, 1)
         assert team.git("diff", "--name-only", "origin/main", f"origin/{BRANCH}").split() == [OVERLAY]
     overlay, message = team.overlay(BRANCH), team.git("log", "-1", "--format=%B", f"origin/{BRANCH}")
-    assert overlay.keys() == {"search", "storefront"}, "5 % is less than 10 %"
-    assert overlay["search"]["resources"]["requests"] == recommended["search"]["requests"]
+    assert overlay.keys() == {"reports", "storefront"}, "5 % is less than 10 %"
+    assert overlay["reports"]["resources"]["requests"] == recommended["reports"]["requests"]
     assert overlay["storefront"]["resources"]["limits"]["cpu"] is None
     assert message.startswith("Requests and limits by forecaster\n\n2 of 3 containers moved by more than 10 %")
-    assert all(said in message for said in ("| shop/search/app |", "OOM KILL EXPECTED", "Cost a month", "once in"))
+    assert all(said in message for said in ("| data/reports/app |", "OOM KILL EXPECTED", "Cost a month", "once in"))
 
     team.git("push", "-q", "origin", f"origin/{BRANCH}:main")
     team.week()
@@ -171,8 +171,8 @@ def test_helm_reads_the_sizes(team: Team, recommended: dict[str, Any]) -> None:
     done = helm("template", "shop", str(team.clone), "-f", str(team.clone / OVERLAY))
     assert done.returncode == 0, done.stderr
     rendered = yaml.safe_load(done.stdout)
-    assert {name: rendered[name] for name in ("search", "storefront")} == {
-        name: {kind: sizes for kind, sizes in recommended[name].items() if sizes} for name in ("search", "storefront")
+    assert {name: rendered[name] for name in ("reports", "storefront")} == {
+        name: {kind: sizes for kind, sizes in recommended[name].items() if sizes} for name in ("reports", "storefront")
     }
     assert (
         rendered["recommendations"]

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APP = given.container("app", {"cpu": "1", "memory": "1Gi"})
-VALUES = "search: {resources: {requests: {cpu: 1, memory: 2Gi}, limits: {memory: 2Gi}}}\nstorefront: {resources: }\n"
+VALUES = "search: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {memory: 1Gi}}}\nstorefront: {resources: }\n"
 VALUES += "hpa: [1]\n"
 FAULTS = """\
 shop/serch/app: search.resources
-shop/search/ap: serch.resources
+shop/recommendations/ap: serch.resources
 shop/search: search.resources
 shop/search/app: search..resources
 shop/storefront/app: hpa
@@ -49,8 +49,8 @@ def test_every_fault_is_named_with_its_remedy_and_nothing_is_written(folder: Pat
     told = str(run(FAULTS, folder, code=1).exception)
     for said in (
         "shop/serch/app: 'search.resources': no such workload; did you mean shop/search?",
-        "shop/search/ap: 'serch.resources': no such container; there are app",
-        "shop/search/ap: 'serch.resources': the values have no serch; did you mean search?",
+        "shop/recommendations/ap: 'serch.resources': no such container; there are app",
+        "shop/recommendations/ap: 'serch.resources': the values have no serch; did you mean search?",
         "shop/search: 'search.resources': write NAMESPACE/NAME/CONTAINER",
         "shop/search/app: 'search..resources': write the path of its resources, such as web.resources",
         "shop/storefront/app: 'hpa': hpa is [1] and no mapping; name the one that holds requests and limits",
@@ -71,8 +71,8 @@ def test_a_size_that_moved_less_stays_as_the_overlay_has_it(folder: Path) -> Non
     sizes = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
     before = {"storefront": {"resources": sizes}}
     (folder / "over.yaml").write_text(yaml.safe_dump(before))
-    paths = "shop/search/app: search.resources\nshop/storefront/app: storefront.resources"
-    assert "1 of 2 containers moved" in run(paths, folder, "--moved", "150%").stdout
+    paths = "shop/recommendations/app: search.resources\nshop/storefront/app: storefront.resources"
+    assert "1 of 2 containers moved" in run(paths, folder, "--moved", "50%").stdout
     written = yaml.safe_load((folder / "over.yaml").read_text())
     assert written.keys() == {"search", "storefront"}
     assert written["storefront"] == before["storefront"]
@@ -89,35 +89,38 @@ def test_a_size_that_is_held_stays(folder: Path) -> None:
 def test_what_the_cluster_refuses_is_written_as_the_nearest_that_it_takes(folder: Path) -> None:
     given.written(
         folder / "cluster.json",
-        given.deployment("shop", "search", APP),
-        given.limit_range("shop", max={"memory": "4Gi"}),
+        given.deployment("shop", "recommendations", APP),
+        given.limit_range("shop", max={"memory": "1800Mi"}),
     )
-    told = run("shop/search/app: search.resources", folder).stdout
-    assert "the nearest that the cluster takes: LimitRange: app: maximum memory per Container is 4Gi" in told
-    assert yaml.safe_load((folder / "over.yaml").read_text())["search"]["resources"]["requests"]["memory"] == "4Gi"
+    told = run("shop/recommendations/app: search.resources", folder).stdout
+    assert "the nearest that the cluster takes: LimitRange: app: maximum memory per Container is 1800Mi" in told
+    assert yaml.safe_load((folder / "over.yaml").read_text())["search"]["resources"]["requests"]["memory"] == "1800Mi"
 
 
 def test_a_size_that_cannot_be_split_over_containers_is_not_written_and_the_reason_is_told(folder: Path) -> None:
     two = (given.container("front"), given.container("back"))
-    given.written(folder / "cluster.json", given.deployment("shop", "search", *two))
-    assert "! shop/search/front: not written: " in run("shop/search/front: search.resources", folder).stderr
+    given.written(folder / "cluster.json", given.deployment("shop", "recommendations", *two))
+    assert (
+        "! shop/recommendations/front: not written: "
+        in run("shop/recommendations/front: search.resources", folder).stderr
+    )
     assert not (folder / "over.yaml").exists()
 
 
 def test_what_leaves_the_map_leaves_the_overlay(folder: Path) -> None:
     (folder / "over.yaml").write_text("storefront: {resources: {requests: {cpu: 2}}}")
-    run("shop/search/app: search.resources", folder)
+    run("shop/recommendations/app: search.resources", folder)
     assert yaml.safe_load((folder / "over.yaml").read_text()).keys() == {"search"}
 
 
 def test_a_dot_of_a_key_is_escaped(folder: Path) -> None:
     (folder / "values.yaml").write_text("shop.example: {resources: {}}")
-    run(r"shop/search/app: shop\.example.resources", folder)
+    run(r"shop/recommendations/app: shop\.example.resources", folder)
     assert yaml.safe_load((folder / "over.yaml").read_text()).keys() == {"shop.example"}
 
 
 def test_where_nothing_moved_no_file_is_made(folder: Path) -> None:
-    told = run("shop/search/app: search.resources", folder, "--moved", "900%")
+    told = run("shop/recommendations/app: search.resources", folder, "--moved", "900%")
     assert "0 of 1 container moved by more than 900 % of what Git has." in told.stdout
     assert not (folder / "over.yaml").exists()
 
