@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -233,3 +234,22 @@ def test_the_next_cycle_is_on_the_page_without_reloading(browser: Any, walked: W
         tick(walked.service, walked.week.week.now + MINUTE)
         newer = "before => document.querySelector('#age span').title !== before"
         page.wait_for_function(newer, arg=before, timeout=POLLED_MS)
+
+
+@pytest.mark.parametrize(("hours", "title"), [(11, "Last 11 h"), (60, "Last 3 days"), (163, "Last week")])
+def test_a_week_that_is_not_over_is_called_by_its_length(browser: Any, walked: Walked, hours: int, title: str) -> None:
+    """A service that was installed this morning has no week behind it."""
+    four = {"unserved_share": 0.0, "short_minutes": 0, "pod_hours": 1.0, "money": None}
+    until = datetime(2026, 3, 10, 12, tzinfo=UTC)
+    span = {"since": (until - timedelta(hours=hours)).isoformat(), "until": until.isoformat()}
+    one = {**span, "hpa": four, "forecaster": four, "workloads": {"same": 1}, "said": "The same."}
+
+    def told(route: Any) -> None:
+        benefit = {"periods": {"day": one, "week": one}, "unknown": ""}
+        route.fulfill(json={**route.fetch().json(), "benefit": benefit})
+
+    with opened(browser, walked.address) as page:
+        page.route("**/dashboard/fleet", told)
+        page.reload()
+        page.wait_for_selector("#benefit :text('forecaster, as decided')")
+        assert page.inner_text("#benefit tbody td:first-child") == title
