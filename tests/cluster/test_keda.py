@@ -135,8 +135,13 @@ def test_ignorance_is_keda_s_fallback_and_not_zero(
 def test_a_trigger_that_says_too_little_is_told_so(
     keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
 ) -> None:
+    """And without a fallback it moves nothing: it has no number."""
     forecast(table, namespace, 200.0)
-    scale_by(keda, scaler, client, namespace, begin=1, signal="disk")
+    keda.api.create(secret(keda, client), namespace)
+    keda.api.create(deployment("web", 1), namespace)
+    authentication, scaled = example(scaler, namespace, signal="disk")
+    del scaled["spec"]["fallback"]
+    apply(keda, [authentication, scaled])
     wait_until(
         lambda: "use cpu, memory, requests" in keda.programs.log("keda-operator").read_text(),
         what="the sentence in KEDA's log",
