@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected, ForecastScore
+    from forecaster.domain.signal import Signal
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
@@ -125,7 +126,8 @@ class Cycle:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
         failed, at_maximum = _trouble(decided)
-        missing = (*targets.inventory.faults, *(missing or _silent(targets, known)))
+        ages = known.ages()
+        missing = (*targets.inventory.faults, *(missing or _silent(targets, ages)))
         early = (*missing, *learned.unread, *known.failures, *learned.gates.failures)
         unwritten = [line for one in effected.values() for line in one.failures]
         late = (*failed, *unkept, *unwritten, *scored.unkept, *steps.failures)
@@ -133,7 +135,7 @@ class Cycle:
             at=now,
             steps=steps.seconds,
             series=known.series(),
-            newest_sample_age=known.ages(),
+            newest_sample_age=ages,
             incomplete=Counter(self.completeness.counts),
             verdicts=decided.verdicts(),
             at_maximum=at_maximum,
@@ -280,9 +282,9 @@ def _trouble(decided: Sequence[Recommendation]) -> tuple[list[str], int]:
     return (decided.failures(), decided.at_maximum()) if isinstance(decided, FleetDecisions) else ([], 0)
 
 
-def _silent(targets: Targets, known: Forecasts) -> tuple[str, ...]:
+def _silent(targets: Targets, ages: Mapping[Signal, float]) -> tuple[str, ...]:
     """Return a sentence where every question was answered and no answer has a sample of any workload."""
-    if targets.down or not targets.inventory.workloads or known.ages():
+    if targets.down or not targets.inventory.workloads or ages:
         return ()
     count = len(targets.inventory.workloads)
     return (

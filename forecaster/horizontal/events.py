@@ -55,7 +55,7 @@ def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> InForce | None
 
 
 class EventColumns(NamedTuple):
-    """Floors and freezes [row] at an instant."""
+    """Floors, maxima and freezes [row] at an instant."""
 
     floors: Counts
     most: Counts

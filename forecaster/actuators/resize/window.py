@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.actuators.writes import RefusalReason, Unseen, WriteRefusal
 from forecaster.domain.amounts import duration_text
+from forecaster.horizontal.events import freeze_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +26,8 @@ def closed(events: Sequence[ScheduledEvent], now: datetime) -> str:
 
     An event with `freeze` changes nothing. Where any event has `sizes`, they change while one of those is on.
     """
-    for event in events:
-        if event.freeze and (until := event.lasts_until(now)):
-            return f"its size stays, {event.name} changes nothing until {until:%Y-%m-%d %H:%M} UTC"
+    if freeze := freeze_at(events, now):
+        return f"its size stays, {freeze.event} changes nothing until {freeze.until:%Y-%m-%d %H:%M} UTC"
     windows = [event for event in events if event.sizes]
     if not windows or any(event.lasts_until(now) for event in windows):
         return ""
