@@ -332,5 +332,10 @@ def test_a_pod_has_more_cpu_until_it_has_started(deployed: Deployed, leader: Act
     leader.cycle(namespace, 2, at=began + timedelta(minutes=1), name="slow")
     assert limits() == ["200m", "200m"]
     assert [one["metadata"]["uid"] for one in pods(api, namespace)] == uids
-    settled = leader.cycle(namespace, 2, at=began + timedelta(minutes=15), name="slow")["resize"]
-    assert settled.writes["settle", "written"] >= 2
+    left = leader.cycle(namespace, 2, at=began + timedelta(minutes=2), name="slow")["resize"]
+    assert left.writes["forget", "written"] >= 2
+    for minute in (3, 15):
+        leader.cycle(namespace, 2, at=began + timedelta(minutes=minute), name="slow", sizes=sized(0.15, 64))
+    assert requests(api, namespace) == ["150m", "150m"], "one after the other"
+    assert limits() == ["200m", "200m"]
+    assert [one["metadata"]["uid"] for one in pods(api, namespace)] == uids

@@ -69,13 +69,11 @@ def resize_plan(
     for one in candidates:
         if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:
             continue
-        match _sized(one, wanted[one.workload], around(one.namespace), now, rules):
-            case ResizeWrite() as write:
-                plan.writes.append(write)
-            case WriteRefusal() as refusal:
-                plan.refusals.append(refusal)
-            case None:
-                pass
+        decided = _sized(one, wanted[one.workload], around(one.namespace), now, rules)
+        if isinstance(decided, ResizeWrite):
+            plan.writes.append(decided)
+        elif decided:
+            plan.refusals.append(decided)
     return plan
 
 
@@ -118,7 +116,7 @@ def _followed(
         yield ResizeWrite(one, Change.FORGET, {}, "its own size was written down, and ours was not written")
     elif one.settled:
         pass
-    elif differs(one.sizes, one.resized.started):
+    elif _begins(one, one.resized):
         yield from _starting(one, one.resized, now, rules)
     elif evictions.concern(one) and not _worse(one, one.resized, now, rules):
         yield from _stuck(one, one.resized, watched, now, rules, evictions)
@@ -126,11 +124,19 @@ def _followed(
         yield from _watched(one, one.resized, now, rules)
 
 
+def _begins(one: ResizablePod, resized: Resized) -> bool:
+    """Whether it has more CPU until it has started, or had that and has its own size again."""
+    return bool(resized.started) and (differs(one.sizes, resized.started) or not differs(one.sizes, resized.before))
+
+
 def _starting(
     one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that has more CPU until it has started; no change window holds its own size back."""
-    if one.ready and (resized.boosted_until is None or now >= resized.boosted_until):
+    has_more = differs(one.sizes, resized.started)
+    if not has_more and one.status is ResizeStatus.NONE:
+        yield ResizeWrite(one, Change.FORGET, {}, "it has started, and has its own size again")
+    elif has_more and one.ready and (resized.boosted_until is None or now >= resized.boosted_until):
         yield ResizeWrite(one, Change.RESIZE, changed(one.sizes, resized.started), "it has started", resized)
     else:
         found = _watched(one, resized, now, rules)
@@ -203,7 +209,8 @@ def _sized(
         return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
     if not one.ready or one.status is not ResizeStatus.NONE:
         return None
-    allowed = _kept_memory(one.sizes, wanted) if not rules.lower_memory else wanted
+    able = {name: merged(one.sizes.get(name, Requirements()), size) for name, size in wanted.items()}
+    allowed = _kept_memory(one.sizes, able) if not rules.lower_memory else able
     nearest, refused = admitted(one.pod, allowed, around, running=((one.pod, one.node),))
     sizes = changed(one.sizes, nearest)
     if not sizes:

@@ -92,9 +92,16 @@ def test_memory_is_not_lowered_in_a_running_pod_unless_that_is_allowed() -> None
 
 
 def test_a_guaranteed_pod_stays_guaranteed() -> None:
-    (write,) = planned(pod(now=size(100, 64, limits=True)), wanted=size(300, 128)).writes or [None]
-    if write is not None:
-        assert write.sizes["app"].requests == write.sizes["app"].limits
+    (write,) = planned(pod(now=size(100, 64, limits=True)), wanted=size(300, 128)).writes
+    assert write.sizes == {"app": size(300, 128, limits=True)}
+
+
+@pytest.mark.parametrize(("cpu", "limit"), [(150, 200), (300, 300)], ids=["below the limit", "above it"])
+def test_a_limit_stays_where_the_size_has_none_and_rises_with_the_request(cpu: int, limit: int) -> None:
+    """A running pod cannot lose a limit; a size without one (`cpu_limit: none`) still reaches it."""
+    has = Requirements({"cpu": 100, "memory": 64 * MIB}, {"cpu": 200})
+    (write,) = planned(pod(now=has), wanted=size(cpu, 64)).writes
+    assert write.sizes == {"app": Requirements({"cpu": cpu, "memory": 64 * MIB}, {"cpu": limit})}
 
 
 def test_a_container_that_would_be_restarted_is_left_unless_that_is_allowed() -> None:

@@ -16,6 +16,7 @@ from forecaster.actuators.settings import ResizeSettings
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources
+from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.admitting import FITS, MIB, WEB, Admitting, Document, FakeRules, admitting_in, sized, web
 from tests.support.builders import NOON
@@ -123,8 +124,16 @@ class TestTheWayBack:
         (write,) = self.planned(pod, 2)
         assert write.resized == pod.resized
         back = replace(pod, pod=pod.pod.with_containers(lambda one: replace(one, resources=write.sizes[one.name])))
-        assert self.planned(back, 3) == []
-        assert [one.change for one in self.planned(back, 11)] == ["settle"]
+        assert [one.change for one in self.planned(back, 3)] == ["forget"]
+
+    def test_with_its_own_size_again_it_is_a_pod_like_any_other(self, pod: ResizablePod) -> None:
+        """Without our label a pod is a candidate: what is recommended for its workload reaches it, too."""
+        (write,) = self.planned(pod, 2)
+        own = pod.pod.with_containers(lambda one: replace(one, resources=write.sizes[one.name]))
+        on_its_way = replace(pod, pod=own, status=ResizeStatus.IN_PROGRESS)
+        assert self.planned(on_its_way, 3) == []
+        (write,) = self.planned(replace(pod, pod=own), 3)
+        assert (write.change, write.reason) == ("forget", "it has started, and has its own size again")
 
     def test_one_that_does_not_get_ready_has_its_own_size_again(self, pod: ResizablePod) -> None:
         (write,) = self.planned(replace(pod, ready=False), 11)
