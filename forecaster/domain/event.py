@@ -193,7 +193,7 @@ class ScheduledEvent(BaseModel):
         if (self.replicas is None and self.max_replicas is None and not self.sizes) == (not self.freeze):
             raise ValueError("an event has any of replicas, max_replicas and sizes: true, or else freeze: true")
         if self.replicas is not None and self.max_replicas is not None and self.replicas > self.max_replicas:
-            raise ValueError(f"replicas {self.replicas} is above max_replicas {self.max_replicas}")
+            raise ValueError(f"replicas {self.replicas} is above max_replicas {self.max_replicas}; state one no higher")
         if self.over_measured and self.max_replicas is None:
             raise ValueError("over_measured goes with max_replicas")
         return self

@@ -34,15 +34,19 @@ def floor_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedel
     return max(floors, default=None)
 
 
-def maxima_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedelta) -> dict[bool, InForce]:
-    """The lowest maximum of the events that are on, by whether it holds over measured demand, too.
+def maxima_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> dict[bool, InForce]:
+    """The maximum now, by whether it holds over measured demand, too.
 
-    None ends within the lead time, so that pods are there when it does.
+    It is the higher one of now and a lead time ahead, and none where there is none then: pods have to be there in time.
     """
+    on, ahead = (_lowest_maxima(events, at) for at in (now, now + lead_time))
+    return {over: max(one, ahead[over]) for over, one in on.items() if over in ahead}
+
+
+def _lowest_maxima(events: Iterable[ScheduledEvent], at: datetime) -> dict[bool, InForce]:
     found: dict[bool, InForce] = {}
     for event in events:
-        until = event.lasts_until(now) if event.max_replicas else None
-        if event.max_replicas and until and until - now > lead_time:
+        if event.max_replicas and (until := event.lasts_until(at)):
             one = InForce(event.max_replicas, event.name, until)
             found[event.over_measured] = min(one, found.get(event.over_measured, one))
     return found
@@ -64,11 +68,9 @@ class EventColumns(NamedTuple):
     """Replicas above which measured demand raises nothing, either."""
     frozen: Flags
     floor_words: list[str]
-    """Which event has the floor, and until when; empty where none is on."""
     most_words: list[str]
-    """Which event allows how many, and until when; empty where none is on."""
     freeze_words: list[str]
-    """Which maintenance window is on, and until when; empty where none is."""
+    """Which event is on, and until when; empty where none is."""
 
     @classmethod
     def none(cls, rows: int) -> EventColumns:
@@ -91,7 +93,6 @@ class RowEvents(NamedTuple):
 
 
 NO_EVENTS = RowEvents(0, MAX_INT32, MAX_INT32, frozen=False, floor_words="", most_words="", freeze_words="")
-"""No event is on."""
 
 
 def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> EventColumns:
@@ -111,8 +112,7 @@ def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats
 
 def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:
     """What these events of one policy say at an instant."""
-    floor, freeze = floor_at(events, now, lead_time), freeze_at(events, now)
-    maxima = maxima_at(events, now, lead_time)
+    floor, freeze, maxima = floor_at(events, now, lead_time), freeze_at(events, now), maxima_at(events, now, lead_time)
     lowest = min(maxima.values(), default=None)
     return RowEvents(
         floor=floor.replicas if floor else 0,

@@ -127,6 +127,16 @@ class TestMaximaOfEvents:
         assert self.wanted(self.NIGHT, lead="59m")[0] == 6
         assert self.wanted(self.NIGHT, lead="1h") == (10, "")
 
+    def test_where_the_next_one_follows_at_once_it_does_not_end(self) -> None:
+        hourly = ScheduledEvent(name="hourly", max_replicas=6, cron="0 * * * *", duration=timedelta(hours=1))
+        assert self.wanted(hourly, lead="61m") == (6, "hourly allows 6 until 14:00 UTC; measured demand asks for 4")
+
+    def test_and_of_two_maxima_the_higher_one_holds_a_lead_time_before_the_switch(self) -> None:
+        day = ScheduledEvent(name="day", max_replicas=9, start=after(60), end=after(600))
+        assert self.wanted(self.NIGHT, day, lead="59m")[0] == 6
+        allowed = "day allows 9 until 22:00 UTC; measured demand asks for 4"
+        assert self.wanted(self.NIGHT, day, lead="1h") == (9, allowed)
+
     def test_and_begins_no_lead_time_early(self) -> None:
         later = self.NIGHT.model_copy(update={"start": after(2)})
         assert self.wanted(later) == (10, "")
