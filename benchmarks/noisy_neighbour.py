@@ -54,12 +54,16 @@ if TYPE_CHECKING:
     from forecaster.kube.connections import RawRequest
 
 TENANTS, EACH = 50, 10
+LARGE = 10_000
+"""Workloads of a large fleet: what the noisy tenant costs does not grow with the others."""
 OBJECTS = 300
 """PredictiveAutoscalers of the noisy tenant, all of them written anew each minute."""
 STEADY = 10
 WRITE_SECONDS = 0.02
 """What a write of an API server at peace takes."""
 PACE, PODS, PODS_PACE, SECONDS = 200, 1_000, 100, 10
+BURST = 10
+"""Seconds within which a flood has had what its namespace may have at once."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +133,9 @@ POLICY = {"mode": "publish", "horizontal": {"gate": False}}
 """A first look at 500 gates takes 40 s of CPU, and nothing that an owner states changes it."""
 
 
-def cycle_cpu(*, noisy: bool) -> float:
+def cycle_cpu(workloads: int, *, noisy: bool) -> float:
     """Median CPU seconds of a cycle of the whole fleet, policies included."""
-    fleet = Tenants(TENANTS * EACH)
+    fleet = Tenants(workloads)
     settings = parse({"prometheus": {"url": "http://127.0.0.1:9"}, "policy": POLICY}, "benchmark")
     with ExitStack() as parts:
         folder = Path(parts.enter_context(tempfile.TemporaryDirectory()))
@@ -192,7 +196,8 @@ class Answers:
         now, table = datetime.now(UTC), folder / "table"
         publisher(table).publish(now, [recommendation(number) for number in range(TENANTS * EACH)])
         block = {"requests": {"cpu": "300m", "memory": "128Mi"}, "limits": {}}
-        sizes = {"shop": {"Deployment": {"web": NewPodSize({"app": block}, PODS, "sized")}}}
+        sized = {"Deployment": {"web": NewPodSize({"app": block}, PODS, "sized")}}
+        sizes = {"shop": sized, NOISY: sized}
         write_new_pods(new_pods_path(table), NewPods(now, 3600.0, "1.36", sizes))
         self.serving = parts.enter_context(SecureServing(folder, table, str(new_pods_path(table))))
         ca, proxy = self.serving.issuer.certificate, self.serving.proxy
@@ -203,7 +208,7 @@ class Answers:
         large["spec"]["containers"] = [
             {**large["spec"]["containers"][0], "name": f"c{n}"} for n in range(MAX_CONTAINERS)
         ]
-        self.flood = self.metrics._replace(post=_review(folder / "large", large), user="", connections=16)
+        self.flood = self.metrics._replace(post=_review(folder / "large", large, NOISY), user="", connections=16)
 
     def asked(self, seconds: float = SECONDS) -> dict[str, Any]:
         """What HPAs wait for."""
@@ -216,12 +221,13 @@ class Answers:
         return self.pods.ask(self.server, targets, rate=PODS_PACE, seconds=seconds, pid=self.serving.process.pid)
 
     def flooded(self) -> dict[str, Any]:
-        """Dry runs of the largest pods that are read, as many as go."""
-        return self.flood.ask(self.server, ["/admit/pods"], rate=0, seconds=SECONDS + 1, pid=self.serving.process.pid)
+        """Dry runs of the largest pods that are read, as many as go, from before the metrics are asked."""
+        seconds, pid = 2 * SECONDS + BURST + 1, self.serving.process.pid
+        return self.flood.ask(self.server, ["/admit/pods"], rate=0, seconds=seconds, pid=pid)
 
 
-def _review(path: Path, pod: Any) -> Path:
-    request = {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod, "dryRun": True}
+def _review(path: Path, pod: Any, namespace: str = "shop") -> Path:
+    request = {"uid": "u", "namespace": namespace, "operation": "CREATE", "object": pod, "dryRun": True}
     path.write_text(json.dumps({"request": request}))
     return path
 
@@ -233,6 +239,7 @@ def answers() -> list[str]:
         found.asked(2)
         quiet = found.asked()
         flood = beside.submit(found.flooded)
+        begun = found.asked(SECONDS + BURST)
         noisy = found.asked()
         flood.result()
         alone = found.rolled_out()
@@ -243,13 +250,20 @@ def answers() -> list[str]:
                 _row(f"metrics of HPAs at {PACE}/s, {name}, ms", quiet["millis"][key], noisy["millis"][key])
                 for name, key in WAITS
             ),
+            *(
+                _row(f"the same from the flood's beginning, {name}, ms", quiet["millis"][key], begun["millis"][key])
+                for name, key in WAITS
+            ),
             _told(f"webhook, {PODS:,} pods at {PODS_PACE}/s alone, p50 and p99, ms", *_waits(alone)),
             _told("webhook beside the metrics, p50 and p99, ms", *_waits(rollout.result())),
             *(
                 _row(f"metrics during that rollout, {name}, ms", quiet["millis"][key], during["millis"][key])
                 for name, key in WAITS
             ),
-            _told("errors of metrics alone, beside the flood, during the rollout", *_errors(quiet, noisy, during)),
+            _told(
+                "errors of metrics alone, beside the flood's beginning, beside the flood, during the rollout",
+                *_errors(quiet, begun, noisy, during),
+            ),
             _told("errors of the webhook alone, beside the metrics", *_errors(alone, rollout.result())),
         ]
 
@@ -275,11 +289,14 @@ def _row(what: str, without: float, with_it: float) -> str:
 
 def rows() -> Sequence[str]:
     """Each figure without and with the noisy tenant, and their ratio."""
-    cpu = [cycle_cpu(noisy=noisy) for noisy in (False, True)]
+    cpu = {
+        workloads: [cycle_cpu(workloads, noisy=noisy) for noisy in (False, True)]
+        for workloads in (TENANTS * EACH, LARGE)
+    }
     floors = [minutes_to_floors(noisy=noisy) for noisy in (False, True)]
     return [
-        _row(f"cycle over {TENANTS * EACH} workloads, CPU s (median of {STEADY})", *cpu),
-        _row("minutes to the others' floors, mean", *map(statistics.mean, floors)),
+        *(_row(f"cycle over {of:,} workloads, CPU s (median of {STEADY})", *found) for of, found in cpu.items()),
+        _row("minutes to the others' floors, mean", *[statistics.mean(one) for one in floors]),
         _row("minutes to the others' floors, the last", *map(max, floors)),
         *answers(),
     ]

@@ -148,7 +148,8 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
         by_part[one.lower()] = one
         by_part.setdefault(one.lower().replace(".", "/").rpartition("/")[2], one)
     typed = name.lower().strip("*")
-    alike = {part: difflib.SequenceMatcher(None, typed, part).ratio() for part in by_part}
+    close = difflib.get_close_matches(typed, by_part, max(1, len(by_part)), LEAST_ALIKE)
+    alike = {part: difflib.SequenceMatcher(None, part, typed).ratio() for part in close}
     best = max(alike.values(), default=0.0)
-    found = sorted((part for part in alike if alike[part] >= max(LEAST_ALIKE, best - 0.1)), key=lambda one: -alike[one])
+    found = [part for part in close if alike[part] >= best - 0.1]
     return list(dict.fromkeys(by_part[part] for part in found))[:most]

@@ -35,6 +35,8 @@ class GrafanaPanel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str = "timeseries"
     width: int = 12
     stacked: bool = False
+    by_signal: dict[str, str] = {}
+    """Units of signals that are drawn in one of their own where the reader chooses them."""
 
 
 class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,8 +115,8 @@ def _panel(number: int, panel: GrafanaPanel, place: dict[str, int]) -> dict[str,
         "description": panel.about,
         "datasource": DATA_SOURCE,
         "gridPos": place,
-        "targets": [_target(i, legend, expr, panel) for i, (legend, expr) in enumerate(panel.queries.items())],
-        "fieldConfig": {"defaults": _defaults(panel), "overrides": [_coloured(one) for one in _named(panel)]},
+        "targets": [_target(i, legend, expr, panel) for i, (legend, expr, _) in enumerate(queries_of(panel))],
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": [*map(_coloured, _named(panel)), *_units(panel)]},
         "options": OPTIONS[panel.kind],
         "transformations": [WITHOUT_TIME] if _table(panel) else [],
     }
@@ -137,9 +139,37 @@ def _table(panel: GrafanaPanel) -> bool:
     return panel.kind == "table"
 
 
+def queries_of(panel: GrafanaPanel) -> list[tuple[str, str, str]]:
+    """Legend, expression and unit of each query; of a signal with a unit of its own only where that one is chosen."""
+    if not panel.by_signal:
+        return [(legend, expr, panel.unit) for legend, expr in panel.queries.items()]
+    chosen = {f'="{signal}"': unit for signal, unit in panel.by_signal.items()}
+    chosen[f'!~"{"|".join(panel.by_signal)}"'] = panel.unit
+    return [
+        (legend, expr.replace(CHOSEN, f"{CHOSEN},signal{which}"), unit)
+        for which, unit in chosen.items()
+        for legend, expr in panel.queries.items()
+    ]
+
+
+CHOSEN = 'signal="$signal"'
+
+
+def _ref(index: int) -> str:
+    return chr(ord("A") + index)
+
+
+def _units(panel: GrafanaPanel) -> list[dict[str, Any]]:
+    return [
+        {"matcher": {"id": "byFrameRefID", "options": _ref(index)}, "properties": [{"id": "unit", "value": unit}]}
+        for index, (_, _, unit) in enumerate(queries_of(panel))
+        if unit != panel.unit
+    ]
+
+
 def _target(index: int, legend: str, expr: str, panel: GrafanaPanel) -> dict[str, Any]:
     return {
-        "refId": chr(ord("A") + index),
+        "refId": _ref(index),
         "datasource": DATA_SOURCE,
         "expr": expr,
         "legendFormat": legend,

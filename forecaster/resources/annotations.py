@@ -37,8 +37,8 @@ PAUSED_POLICY: Mapping[str, object] = MappingProxyType({"mode": "observe"})
 """What a paused workload has: recommendations only, nothing that anything reads or that is written."""
 VALUE_SHOWN = 40
 """Characters of a value that cannot be read."""
-FAULTS_TOLD = 5
-"""Faults of an object after which names that are unknown are compared with no known one: that takes a millisecond."""
+NAMES_COMPARED = 5
+"""Names of an object that are unknown, and compared with the known ones."""
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
@@ -75,7 +75,7 @@ def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
 @lru_cache(maxsize=1 << 15)
 def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Annotated:
     policy: dict[str, object] = {}
-    pause, faults = None, []
+    pause, faults, compared = None, [], 0
     for name, text in annotations:
         bare = name.removeprefix(ANNOTATION_PREFIX)
         if name in ANNOTATION_SETTINGS:
@@ -87,8 +87,11 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 faults.append(
                     f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
                 )
-        elif len(faults) < FAULTS_TOLD and not name.endswith(WRITTEN) and (near := nearest(bare, KNOWN_ANNOTATIONS)):
-            faults.append(f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}{near[0]}?")
+        elif compared < NAMES_COMPARED and not name.endswith(WRITTEN):
+            compared += 1
+            near = nearest(bare, KNOWN_ANNOTATIONS, 1)
+            said = f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}"
+            faults += [f"{said}{one}?" for one in near]
     layer = Layer(f"annotations of {described}", policy) if policy else None
     return Annotated(layer, pause, tuple(faults))
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from requests import get
 
-from deploy.generate.grafana import BOARDS
+from deploy.generate.grafana import BOARDS, queries_of
 from forecaster.app.child import ServingProcess
 from forecaster.app.serve import table_path
 from forecaster.domain.window import MINUTE
@@ -116,6 +116,12 @@ def filled_in(expr: str) -> str:
 def test_every_panel_shows_numbers(scraped: RealPrometheus) -> None:
     empty = [name for name, expr in expressions() if not [v for v in values(scraped, filled_in(expr)) if v == v]]  # noqa: PLR0124  NaN
     assert empty == []
+
+
+def test_demand_is_drawn_in_the_unit_of_the_signal_that_is_chosen(scraped: RealPrometheus) -> None:
+    (panel,) = [panel for board in BOARDS for panel in board.panels if panel.by_signal]
+    answered = {unit for _, expr, unit in queries_of(panel) if values(scraped, filled_in(expr))}
+    assert answered == {panel.by_signal[CHOSEN["signal"]]}
 
 
 def test_every_choice_of_a_reader_has_values(scraped: RealPrometheus) -> None:

@@ -76,6 +76,26 @@ def cells(place: dict[str, Any]) -> list[tuple[int, int]]:
     return [(x, y) for x in across for y in down]
 
 
+def test_demand_of_a_workload_is_drawn_in_the_unit_of_the_signal_that_is_chosen() -> None:
+    made = json.loads((DASHBOARDS / "forecaster-workload.json").read_text(encoding="utf-8"))
+    (panel,) = [one for one in made["panels"] if one["title"] == "Demand"]
+    overrides = panel["fieldConfig"]["overrides"]
+    units = {
+        one["matcher"]["options"]: one["properties"][0]["value"]
+        for one in overrides
+        if one["matcher"]["id"] == "byFrameRefID"
+    }
+    drawn = {
+        re.findall(r'"\$signal",signal(.*?)}', one["expr"])[0]: units.get(one["refId"]) for one in panel["targets"]
+    }
+    assert drawn == {
+        '="cpu"': "suffix: cores",
+        '="memory"': "bytes",
+        '="requests"': "reqps",
+        '!~"cpu|memory|requests"': None,
+    }
+
+
 def test_the_table_of_the_fleet_leads_to_the_workload() -> None:
     tables = [panel for board in BOARDS for panel in document(board)["panels"] if panel["type"] == "table"]
     links = [link["url"] for panel in tables for link in panel["fieldConfig"]["defaults"]["links"]]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from forecaster.domain.workload import WorkloadId
-from forecaster.resources.annotations import NO_ANNOTATIONS, _annotated, annotated
+from forecaster.resources.annotations import NAMES_COMPARED, NO_ANNOTATIONS, _annotated, annotated
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
 
 WEB = WorkloadId("shop", "Deployment", "web")
@@ -67,6 +69,11 @@ class TestAHostileOwner:
         layer = annotated(marks, "HPA web").layer
         assert layer is not None
         assert layer.policy == {"mode": "floor"}
+
+    @pytest.mark.parametrize(("name", "told"), [("quantil", NAMES_COMPARED), ("x", 0)])
+    def test_has_few_names_compared_with_the_known_ones(self, name: str, told: int) -> None:
+        marks = {f"forecaster.dev/{name}{each:02}": "" for each in range(30)}
+        assert len(annotated(marks, "HPA web").faults) == told
 
     def test_is_refused_a_value_of_any_length_in_one_short_line(self) -> None:
         (fault,) = annotated({"forecaster.dev/quantile": "9" * 200_000}, "HPA web").faults

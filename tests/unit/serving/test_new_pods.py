@@ -36,8 +36,9 @@ class SlowFile:
         return None
 
 
-def review(pod: dict[str, Any]) -> bytes:
-    return json.dumps({"request": {"uid": "u", "namespace": "shop", "operation": "CREATE", "object": pod}}).encode()
+def review(pod: dict[str, Any], namespace: str = "shop") -> bytes:
+    request = {"uid": "u", "namespace": namespace, "operation": "CREATE", "object": pod}
+    return json.dumps({"request": request}).encode()
 
 
 async def rollout(admission: NewPodAdmission, file: SlowFile) -> tuple[HttpReply, list[HttpReply]]:
@@ -94,3 +95,21 @@ def test_whoever_asks_without_end_has_a_share_of_the_process_and_the_metrics_the
     took = asyncio.run(flooded(admission, 40))
     assert len(used) == 40
     assert took >= (1 + new_pods.REST_SHARE) * sum(used[:-1])
+
+
+def test_a_namespace_that_asks_without_end_waits_and_takes_no_answer_from_others() -> None:
+    file = SlowFile()
+    file.free.set()
+    admission = NewPodAdmission(cast("NewPodsFile", file), lambda: NOON, paid_ahead=0.0)
+
+    async def asked(namespace: str) -> tuple[int, float]:
+        began = time.monotonic()
+        answered = await admission.answered("POST", review(web(), namespace))
+        return answered.status, time.monotonic() - began
+
+    async def story() -> list[tuple[int, float]]:
+        return [await asked("shop"), *await asyncio.gather(asked("shop"), asked("other"))]
+
+    (first, _), (again, waited), (other, _) = asyncio.run(story())
+    assert (first, again, other) == (200, 503, 200)
+    assert waited >= new_pods.SHARE_TAKEN_WAIT
