@@ -164,12 +164,12 @@ class Gates(Table):
         demand = f"the {signal} demand" if signal else "the demand"
         if max(reactive, short) < LEAST_SHORT:
             saving = float(self.saving[row])
-            return f"nothing of {demand} was short on {days:.3g} days; {by} would have saved {saving:.1%}"
+            return f"nothing of {demand} was short on the {days:.3g} days judged; {by} would have saved {saving:.1%}"
         promoted = self.verdict[row] in {PROMISING, PROMOTED, STILL_BETTER}
         chance = ", a difference that chance explains" if promoted and short > reactive else ""
         return (
-            f"for the same pod-hours decisions by {by} left {short:.2%} of {demand} short on {days:.3g} days, "
-            f"measured demand alone {reactive:.2%}{chance}"
+            f"for the same pod-hours decisions by {by} left {short:.2%} of {demand} short on the {days:.3g} days "
+            f"judged, measured demand alone {reactive:.2%}{chance}"
         )
 
 

@@ -64,8 +64,8 @@ def test_what_is_worse_is_demoted_and_says_so() -> None:
     gate = gate_of(after_all(evidence(0.11), gates=PROMOTED_ONE))
     assert gate.standing is Standing.OBSERVE
     assert gate.why == (
-        "it acted before; for the same pod-hours decisions by the model left 11.00% of the demand short on 3 days, "
-        "measured demand alone 10.00%"
+        "it acted before; for the same pod-hours decisions by the model left 11.00% of the demand short on the 3 days "
+        "judged, measured demand alone 10.00%"
     )
 
 
