@@ -196,6 +196,9 @@ def replay(
     print_comparison(outcome, output)
     finished(shown)
     if not outcome.workloads:
+        typer.echo(
+            "State what scales it by --hpa FILE, and its pods by --request cpu=500m; see docs/replay.md.", err=True
+        )
         raise typer.Exit(1)
 
 

@@ -84,6 +84,7 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
     done = run("--export", str(export), "--no-cache")
     assert done.exit_code == 1
     assert "no HPA scales it" in done.output
+    assert "State what scales it by --hpa FILE, and its pods by --request cpu=500m" in done.output
 
 
 def test_an_export_may_have_a_column_a_workload(tmp_path: Path, manifest: Path) -> None:
