@@ -87,10 +87,11 @@ def opened(
 
 
 def inked(page: Any, canvas: str) -> int:
-    """How many pixels of a canvas have a colour."""
-    found: int = page.eval_on_selector(
-        canvas,
-        "one => { const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
-        " return all.filter((byte, i) => i % 4 == 3 && byte).length; }",
+    """How many pixels of a canvas have a colour, once any has: charts are drawn a moment after they are placed."""
+    drawn = (
+        "canvas => { const one = document.querySelector(canvas);"
+        " const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
+        " return all.filter((byte, i) => i % 4 == 3 && byte).length; }"
     )
+    found: int = page.wait_for_function(drawn, arg=canvas).json_value()
     return found
