@@ -153,8 +153,12 @@ def test_a_floor_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_no_pod_
         found: Document = plane.api.get(used).get("status", {}).get("used", {})
         return bool(found.get("requests.cpu") == amount)
 
-    wait_until(lambda: told("100m"), what="the quota")
-    wait_until(lambda: bool(leader.cycle(web, 6).writes), what="a floor by the quota that is watched")
+    def watched() -> bool:
+        quotas = leader.actuator.rooms().around(web).quotas or ()
+        return [dict(one.used) for one in quotas] == [{"requests.cpu": 100}]
+
+    wait_until(watched, what="the quota, and what is used of it")
+    wait_until(lambda: bool(leader.cycle(web, 6).writes), what="a floor")
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 4
     wait_until(lambda: replicas(plane.api, "web", web) == (4, 4), what="the pods that fit")
     wait_until(lambda: told("400m"), what="the quota")
