@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 TENANTS, EACH = 50, 10
 LARGE = 10_000
-"""Workloads of a large fleet: what the noisy tenant costs does not grow with the others."""
+"""Workloads of a large fleet, a fiftieth of them the noisy tenant's: what it costs grows with its own."""
 OBJECTS = 300
 """PredictiveAutoscalers of the noisy tenant, all of them written anew each minute."""
 STEADY = 10

@@ -36,7 +36,7 @@ class GrafanaPanel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     width: int = 12
     stacked: bool = False
     by_signal: dict[str, str] = {}
-    """Units of signals that are drawn in one of their own where the reader chooses them."""
+    """Unit of each signal that has one of its own, where the reader of the panel chooses the signal."""
 
 
 class Board(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,7 +140,7 @@ def _table(panel: GrafanaPanel) -> bool:
 
 
 def queries_of(panel: GrafanaPanel) -> list[tuple[str, str, str]]:
-    """Legend, expression and unit of each query; of a signal with a unit of its own only where that one is chosen."""
+    """Legend, expression and unit of each query; where units differ by signal, only those of the chosen one answer."""
     if not panel.by_signal:
         return [(legend, expr, panel.unit) for legend, expr in panel.queries.items()]
     chosen = {f'="{signal}"': unit for signal, unit in panel.by_signal.items()}

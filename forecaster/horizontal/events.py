@@ -35,9 +35,9 @@ def floor_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedel
 
 
 def maxima_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> dict[bool, InForce]:
-    """The maximum now, by whether it holds over measured demand, too.
+    """The maximum in force, by whether it holds over measured demand, too.
 
-    It is the higher one of now and a lead time ahead, and none where there is none then: pods have to be there in time.
+    It is the higher of those now and a lead time ahead, and none where there is none then: pods must be there in time.
     """
     on, ahead = (_lowest_maxima(events, at) for at in (now, now + lead_time))
     return {over: max(one, ahead[over]) for over, one in on.items() if over in ahead}
@@ -59,7 +59,7 @@ def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> InForce | None
 
 
 class EventColumns(NamedTuple):
-    """Floors, maxima and freezes [row] at an instant."""
+    """Floors, maxima and freezes [row] at an instant; words say which event is on and until when, or are empty."""
 
     floors: Counts
     most: Counts
@@ -70,7 +70,6 @@ class EventColumns(NamedTuple):
     floor_words: list[str]
     most_words: list[str]
     freeze_words: list[str]
-    """Which event is on, and until when; empty where none is."""
 
     @classmethod
     def none(cls, rows: int) -> EventColumns:

@@ -32,12 +32,12 @@ PATH = "/admit/pods"
 REST_SHARE = 3.0
 """Times the CPU of a review that its thread rests after it: whoever asks without end has a quarter of the process."""
 NAMESPACE_SHARE, PAID_AHEAD = 0.01, 200.0
-"""Of a processor, what reviews of one namespace take in the long run, and the seconds of that which they may take at
-once: 2 s, which a rollout of 2,000 pods takes."""
+"""Share of a processor that reviews of one namespace take in the long run, and for how many seconds of that they may
+be ahead: 2 s of a processor at once, which a rollout of 2,000 pods takes."""
 SHARE_TAKEN_WAIT = 0.5
-"""Seconds after which a pod is made as it is where its namespace has had its share: answered at once, it asks anew."""
+"""Seconds until a namespace that has had its share is answered, without a size: at once, it would ask at once again."""
 MAX_NAMESPACES = 10_000
-"""Of which it is known what they have had; those that owe nothing leave."""
+"""Namespaces whose share is counted; where there are more, those that are not ahead are forgotten."""
 AMOUNTS = ("cpu", "memory")
 MAX_WAITING = 64
 """Reviews that wait at a time, each for a few milliseconds; one more is answered at once, without a size."""
@@ -82,7 +82,7 @@ class AskedReview(Wire, frozen=True):
 
 
 class AskedNamespace(Wire, frozen=True):
-    """Whose review it is, read without its pod."""
+    """The namespace of a review, read without its pod: it is known before a thread is taken, in 1 to 110 µs."""
 
     class _Request(Wire, frozen=True):
         namespace: str = ""
@@ -113,7 +113,7 @@ class NewPodAdmission:
         namespace = _namespace(body)
         if self._paid.get(namespace, 0.0) - time.monotonic() > self._paid_ahead:
             await asyncio.sleep(SHARE_TAKEN_WAIT)
-            return self._busy(f"reviews of {namespace} take more than a hundredth of a processor")
+            return self._busy(f"reviews of {namespace} take more than {NAMESPACE_SHARE:.0%} of a processor")
         if self._waiting >= MAX_WAITING:
             return self._busy(f"{MAX_WAITING} pods wait already")
         self._waiting += 1

@@ -125,14 +125,14 @@ def _followed(
 
 
 def _begins(one: ResizablePod, resized: Resized) -> bool:
-    """Whether it has more CPU until it has started, or had that and has its own size again."""
+    """Whether a pod has more CPU until it has started, or had that and has its own size again."""
     return bool(resized.started) and (differs(one.sizes, resized.started) or not differs(one.sizes, resized.before))
 
 
 def _starting(
     one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
-    """What is done with a pod that has more CPU until it has started; no change window holds its own size back."""
+    """What is done with a pod that has, or had, more CPU to start with; no change window holds its own size back."""
     has_more = differs(one.sizes, resized.started)
     if not has_more and one.status is ResizeStatus.NONE:
         yield ResizeWrite(one, Change.FORGET, {}, "it has started, and has its own size again")
