@@ -25,11 +25,11 @@ from benchmarks.serving import recommendation
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
-from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.table_file import TableFile
 from tests.support.control_plane.authority import Authority, KeyPair
 from tests.support.control_plane.binaries import find
 from tests.support.keda import ScalerProcess
+from tests.support.told import RecordPublisher, record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def main() -> None:
 def prepared(folder: Path, workloads: int) -> Iterator[tuple[ScalerProcess, list[str]]]:
     """A scaler over a table that is replaced all the while, and the client's options for its certificates."""
     table = TableFile(folder / "table", interval=timedelta(minutes=1), version="0")
-    publisher = table_publisher(table, Policies(Policy(mode="publish")))
+    publisher = record_publisher(table, Policies(Policy(mode="publish")))
     rows = [row(i) for i in range(workloads)]
     publisher.publish(datetime.now(UTC), rows)
     authority = Authority(folder / "pki", "scaler-ca")
@@ -80,7 +80,7 @@ def prepared(folder: Path, workloads: int) -> Iterator[tuple[ScalerProcess, list
             thread.join()
 
 
-def replace_again_and_again(publisher: OfferPublisher, rows: list[Recommendation], done: threading.Event) -> None:
+def replace_again_and_again(publisher: RecordPublisher, rows: list[Recommendation], done: threading.Event) -> None:
     while not done.wait(15):
         publisher.publish(datetime.now(UTC), rows)
 

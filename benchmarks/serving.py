@@ -31,9 +31,9 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.peaks import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS
-from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
+from tests.support.told import RecordPublisher, record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,12 +66,12 @@ def main() -> None:
 
 def publisher_of(
     table: Path, paths: Mapping[WorkloadId, Mapping[Signal, StepForecast]] | None = None
-) -> OfferPublisher:
+) -> RecordPublisher:
     file = TableFile(table, interval=timedelta(minutes=1), version="0", paths=lambda: paths or {})
-    return table_publisher(file, Policies(Policy()))
+    return record_publisher(file, Policies(Policy()))
 
 
-def measure_publishing(publisher: OfferPublisher, table: Path, rows: list[Recommendation]) -> None:
+def measure_publishing(publisher: RecordPublisher, table: Path, rows: list[Recommendation]) -> None:
     wall, own = time.perf_counter(), time.process_time()
     publisher.publish(datetime.now(UTC), rows)
     wall, own = time.perf_counter() - wall, time.process_time() - own
@@ -110,7 +110,7 @@ def measure_start(table: Path) -> tuple[float, float]:
         return time.perf_counter() - begin, cpu_seconds(serving.pid or 0)
 
 
-def measure_reloading(publisher: OfferPublisher, table: Path, rows: list[Recommendation], seconds: int) -> None:
+def measure_reloading(publisher: RecordPublisher, table: Path, rows: list[Recommendation], seconds: int) -> None:
     waits = []
     with running(table) as serving, httpx.Client(base_url=f"http://{serving.address}") as client:
         client.get("/readyz").raise_for_status()

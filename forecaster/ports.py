@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Gap, Inventory, Window
     from forecaster.domain.workload import ContainerBlock, ContainerFacts, WorkloadId
+    from forecaster.publish.decided import DecidedRows
 
 
 class Source(Protocol):
@@ -103,5 +104,5 @@ class Actuator(Protocol):
 class Publisher(Protocol):
     """Hands one immutable table to the serving process. Raises `StoreError`."""
 
-    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Replace the published table as a whole."""

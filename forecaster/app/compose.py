@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
+    from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.sources.request_origins import Origins
     from forecaster.store.signing import StateKeys
@@ -57,7 +58,7 @@ JUDGED_AT_ONCE = 100
 class Nowhere:
     """Publisher and ledger of a command that only prints."""
 
-    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Publish nothing."""
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:

@@ -22,17 +22,17 @@ from forecaster.serving.replicas import FILES
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
 
     from forecaster.app.service import Service
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
-    from forecaster.domain.decision import Recommendation
     from forecaster.kube.config import ClientConfig
     from forecaster.kube.lease import Election, Leader
     from forecaster.ports import Publisher
+    from forecaster.publish.decided import DecidedRows
     from forecaster.publish.table import TableMeta
 
 
@@ -104,7 +104,7 @@ class FencedPublisher:
     publisher: Publisher
     holds: Callable[[], bool]
 
-    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Offer what was decided.
 
         Raises:

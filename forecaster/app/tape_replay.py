@@ -97,8 +97,7 @@ def retell(path: Path, changed: Mapping[str, object] | None = None) -> Iterator[
     )
     while (now := tape.cycle()) is not None:
         outcome = cycle.run(now)
-        outcome = outcome._replace(recommendations=list(outcome.recommendations))
-        yield Retold(now, outcome, tape.decided())
+        yield Retold(now, outcome._replace(recommendations=list(outcome.recommendations)), tape.decided())
 
 
 def _restored(settings: Settings, begun: Beginning) -> HistoryStore:

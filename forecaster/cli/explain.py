@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.peaks import Paths
     from forecaster.hpa.behavior import Behavior
+    from forecaster.publish.decided import DecidedRows
     from forecaster.report.recommendations import ExplanationDocument
     from forecaster.vertical.admission.cluster import Cluster
 
@@ -185,7 +186,7 @@ class Explanations:
 
         target, one = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
         policies = [self.cycle.policies.of(each.id) for each in self.outcome.recommendations]
-        offers = offered_cycle(self.outcome.report.at, self.outcome.recommendations, policies)
+        offers = offered_cycle(self.outcome.report.at, cast("DecidedRows", self.outcome.recommendations), policies)
         signal = policies[place].horizontal.demand_signal
         offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
         behavior, origins = _live_facts(self.cycle, target)

@@ -33,7 +33,6 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.errors import StoreError
 from forecaster.ports import Changes
-from forecaster.publish.decided import DecidedRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, StageWatch
+    from forecaster.publish.decided import DecidedRows
 
 CYCLE_BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
@@ -201,7 +201,7 @@ class Cycle:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         return self.decider.decide(rows, known, self.sizes.of, self._lead_times(self.policies), now)
 
-    def _hand_over(self, targets: Targets, decided: Sequence[Recommendation], now: datetime) -> Sequence[str]:
+    def _hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> Sequence[str]:
         """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
         return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
 
@@ -277,7 +277,7 @@ class Cycle:
         return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
 
 
-def _trouble(decided: Sequence[Recommendation]) -> tuple[list[str], int]:
+def _trouble(decided: DecidedRows) -> tuple[list[str], int]:
     """A sentence for each workload that failed, and how many ask for more than their maximum."""
     return (decided.failures(), decided.at_maximum()) if isinstance(decided, FleetDecisions) else ([], 0)
 
@@ -315,19 +315,15 @@ class Effects:
     actuator: Actuator | None = None
     recorded: DecidedRows | None = None
 
-    def publish_and_record(self, recommendations: Sequence[Recommendation], now: datetime) -> list[str]:
+    def publish_and_record(self, recommendations: DecidedRows, now: datetime) -> list[str]:
         """Publish first, then record: a full disk must not keep a number from its readers. What failed is said."""
         return [
             *_failure_of(lambda: self.publisher.publish(now, recommendations)),
             *_failure_of(lambda: self._record(recommendations, now)),
         ]
 
-    def _record(self, recommendations: Sequence[Recommendation], now: datetime) -> None:
+    def _record(self, recommendations: DecidedRows, now: datetime) -> None:
         """What could not be recorded is compared again by the next cycle."""
-        if not isinstance(recommendations, DecidedRows):
-            self.recorded = None
-            self.ledger.record(now, recommendations)
-            return
         rows = recommendations.changed_since(self.recorded)
         changes = Changes(recommendations.ids, [recommendations.summary(row) for row in rows])
         self.ledger.record(now, recommendations, changes)

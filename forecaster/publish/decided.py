@@ -1,7 +1,4 @@
-"""What a cycle decided: numbers as columns, and records that are made of them when asked for.
-
-A plain list of recommendations (a test, a recorded cycle) is read row by row into the same columns.
-"""
+"""What a cycle decided: numbers as columns, and records that are made of them when asked for."""
 
 from __future__ import annotations
 
@@ -19,18 +16,15 @@ import numpy as np
 from forecaster.domain.decision import FORECAST_STATES, LeadTime, Reason, Recommendation, Scale, forecast_state
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
-from forecaster.horizontal.columns import Names
 from forecaster.horizontal.record import held, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.publish.numbers import DECIDED_REASON, STANDING, nothing_decided
-from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
+from forecaster.publish.numbers import DECIDED_REASON
+from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.record import (
     ABSTAIN,
     MODE_CODES,
-    REASON_WORDS,
     WordTexts,
-    recommended_count,
     row_numbers,
     words_of,
 )
@@ -41,9 +35,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Hold, Resize, SignalView
+    from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Workload
     from forecaster.horizontal.row import RowWords
     from forecaster.publish.offer import DecidedColumns
 
@@ -171,28 +165,11 @@ class DecidedRows(Sequence["Recommendation"]):
         return Counter({("scale" if reason in SCALED else "hold", reason.value): n for reason, n in counts if n})
 
 
-def workload_ids(decided: Sequence[Recommendation]) -> tuple[WorkloadId, ...]:
-    """The workloads in the order of the rows."""
-    return decided.ids if isinstance(decided, DecidedRows) else tuple(one.id for one in decided)
-
-
-def decided_signals(decided: Sequence[Recommendation]) -> tuple[str, ...]:
-    """The signals that any count is decided by, in the order in which they are met."""
-    if isinstance(decided, DecidedRows):
-        return decided.numbers.signals
-    return tuple(dict.fromkeys(str(view.signal) for one in decided for view in one.signals if view.target))
-
-
 def decided_columns(
-    at: datetime, decided: Sequence[Recommendation], policies: Sequence[Policy], signals: tuple[str, ...] | None = None
+    at: datetime, decided: DecidedRows, policies: Sequence[Policy], signals: tuple[str, ...]
 ) -> DecidedColumns:
-    """The columns of what was decided; a policy that observes keeps the forecast from having its say.
-
-    `signals` are those of the axis; by default the ones that any count is decided by.
-    """
-    signals = decided_signals(decided) if signals is None else signals
-    numbers = decided.numbers if isinstance(decided, DecidedRows) else _numbers_of_records(decided, signals)
-    numbers, stated = numbers.with_signals(signals), _stated(policies)
+    """The columns of what was decided, and of what policies say: one that observes keeps the forecast from a say."""
+    numbers, stated = decided.numbers.with_signals(signals), _stated(policies)
     found = {"acting": numbers.acting & stated["published"], "state": _states(numbers)}
     return replace(numbers, at=at.timestamp(), **stated | found)
 
@@ -227,62 +204,3 @@ def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
         "maximum": stated((policy.horizontal.max_replicas or MAX_INT32 for policy in each), np.int64),
         "last_for": stated((policy.publish.last_for.total_seconds() for policy in each), np.float64),
     }
-
-
-def _numbers_of_records(decided: Sequence[Recommendation], signals: tuple[str, ...]) -> DecidedColumns:
-    """The numbers of single recommendations, without those that only their records are made of."""
-    numbers = nothing_decided(len(decided), signals)
-    for row, one in enumerate(decided):
-        _put_record(numbers, row, one)
-    names = Names()
-    numbers.shut[:] = names.codes(one.shut.encode() for one in decided)
-    return replace(numbers, names=names.texts)
-
-
-def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
-    """Put one recommendation into the columns."""
-    numbers.reason[row] = REASON_WORDS.index(str(one.replicas.reason))
-    numbers.current[row] = one.replicas_now
-    numbers.recommended[row] = recommended_count(one)
-    numbers.acting[row] = not one.watched
-    if isinstance(one.replicas, Scale):
-        numbers.standing[row] = DECIDED
-        by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
-        first = one.clamps[0] if one.clamps else None
-        numbers.reactive[row] = first.before if first else max(by_measured, default=NO_COUNT)
-        numbers.joined[row] = _joined(one, one.replicas.replicas)
-        numbers.count[row] = one.replicas.replicas if one.offered is None else one.offered
-    else:
-        numbers.standing[row] = STANDING.get(one.replicas.reason, HELD)
-    for view in one.signals:
-        if view.target and view.signal in numbers.signals:
-            _put_view(numbers, (numbers.signals.index(view.signal), row), view, one.at)
-
-
-def _joined(one: Recommendation, replicas: int) -> int:
-    """The count before the clamps, of a workload that is to have `replicas`."""
-    first = one.clamps[0] if one.clamps else None
-    if first is None:
-        return replicas
-    return first.after if first.rule == "forecast" else first.before
-
-
-def _put_view(numbers: DecidedColumns, cell: tuple[int, int], view: SignalView, at: datetime) -> None:
-    """Put one signal of a recommendation into its cell [signal, row]."""
-    ahead = view.forecast
-    known: dict[str, float | None] = {
-        "pod": view.pod,
-        "measured": view.measured,
-        "measured_at": None if view.measured_at is None else view.measured_at.timestamp(),
-    }
-    if ahead is not None:
-        known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high")}
-        known["forecast_quantile"] = ahead.quantile
-        numbers.lead[cell[1]] = (ahead.begin - at).total_seconds()
-    for name, value in known.items():
-        if value is not None:
-            column = getattr(numbers, name)
-            column[cell] = np.fmax(column[cell], value)
-    if view.forecast_replicas is not None:
-        numbers.replicas[cell] = max(view.forecast_replicas, int(numbers.replicas[cell]))
-    numbers.decides[cell] = True

@@ -12,7 +12,7 @@ import numpy as np
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.horizontal.columns import rows_before
-from forecaster.publish.decided import decided_columns, decided_signals, workload_ids
+from forecaster.publish.decided import decided_columns
 from forecaster.publish.offer import Numbers, Offers, offered
 from forecaster.publish.reader import TableReader
 from forecaster.publish.record import SOURCE_CODES, workload_offer
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
+    from forecaster.publish.decided import DecidedRows
     from forecaster.publish.offer import DecidedColumns
     from forecaster.publish.table_file import TableFile
     from forecaster.publish.values import OfferedNumber, WorkloadOffer
@@ -61,7 +61,7 @@ class OfferPublisher:
         self._ids: tuple[WorkloadId, ...] = tuple(known)
         self._offers: Offers = offers_of([*known.values()])
 
-    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+    def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Offer what was decided.
 
         Raises:
@@ -80,8 +80,8 @@ class OfferPublisher:
         if faults:
             raise StoreError("; ".join(faults))
 
-    def _offered(self, at: datetime, recommendations: Sequence[Recommendation]) -> OfferedCycle:
-        ids = workload_ids(recommendations)
+    def _offered(self, at: datetime, recommendations: DecidedRows) -> OfferedCycle:
+        ids = recommendations.ids
         policies = [self._policies.of(id_) for id_ in ids]
         cycle = offered_cycle(at, recommendations, policies, self._before(ids))
         self._ids, self._offers = cycle.ids, cycle.offers
@@ -123,7 +123,7 @@ class OfferedCycle:
 
     at: datetime
     ids: tuple[WorkloadId, ...]
-    recommendations: Sequence[Recommendation]
+    recommendations: DecidedRows
     decided: DecidedColumns
     offers: Offers
 
@@ -144,17 +144,14 @@ class OfferedCycle:
 
 
 def offered_cycle(
-    at: datetime,
-    recommendations: Sequence[Recommendation],
-    policies: Sequence[Policy],
-    before: Offers | None = None,
+    at: datetime, decided: DecidedRows, policies: Sequence[Policy], before: Offers | None = None
 ) -> OfferedCycle:
     """The offers of a cycle. `before` has the same rows; where knowledge ends, its numbers stay."""
     known = () if before is None else before.signals
-    signals = tuple(dict.fromkeys((*known, *decided_signals(recommendations))))
-    decided = decided_columns(at, recommendations, policies, signals)
-    offers = offered(decided, None if before is None else before.covering(signals))
-    return OfferedCycle(at, workload_ids(recommendations), recommendations, decided, offers)
+    signals = tuple(dict.fromkeys((*known, *decided.signals)))
+    columns = decided_columns(at, decided, policies, signals)
+    offers = offered(columns, None if before is None else before.covering(signals))
+    return OfferedCycle(at, decided.ids, decided, columns, offers)
 
 
 def offers_of(rows: Sequence[WorkloadOffer | None]) -> Offers:

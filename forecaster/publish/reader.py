@@ -32,7 +32,6 @@ IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "co
 """Texts without which no number can be found or said."""
 _history = msgspec.json.Decoder(WorkloadHistory)
 _words = msgspec.msgpack.Decoder(RowWords)
-_record = msgspec.json.Decoder(RecommendationView)
 _sizes = msgspec.json.Decoder(ResourcesView)
 
 
@@ -128,12 +127,7 @@ class PublishedTable:
         return self._overlay.over(offer, entry, self.meta.live, self.meta.published_at)
 
     def view(self, entry: TableEntry) -> RecommendationView:
-        """The public form of what was decided about a workload.
-
-        It is made of numbers and words, or lies there as a whole where the table was made of single records.
-        """
-        if "record" + TEXTS in self.columns:
-            return _record.decode(self.text("record", entry.row))
+        """The public form of what was decided about a workload, made of its numbers and words."""
         words = _words.decode(self.text("words", entry.row))
         sizes = _sizes.decode(self.text("sizes", entry.row))
         return record_view(self, entry, words, sizes)

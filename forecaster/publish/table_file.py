@@ -14,14 +14,12 @@ import numpy as np
 from forecaster.domain.signal import BUILT_IN
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.benefit import BENEFIT_KEY, NO_BENEFIT, SeenBenefit
-from forecaster.publish.decided import DecidedRows
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
 from forecaster.publish.record import encoded_words, words_of
 from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
-from forecaster.publish.values import encoded_readers
-from forecaster.publish.views import recommendation_view, resources_view
+from forecaster.publish.views import resources_view
 from forecaster.publish.vpas import VPAS_KEY, SeenVpas
 
 if TYPE_CHECKING:
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport
     from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import WorkloadId
+    from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.record import WordTexts
     from forecaster.publish.table import PriceList
@@ -119,7 +118,7 @@ class TableFile:
         for name, column in cycle.columns.items():
             yield name, column_of(column, rows)
         places = rows.tolist()
-        yield from self._records(cycle, places)
+        yield from self._records(cycle.recommendations, places)
         yield from text_columns("history", self._history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
         yield "nodes", Column.of("B", 0, self.nodes())
@@ -136,14 +135,8 @@ class TableFile:
             yield VPAS_KEY, Column.of("B", 0, seen.sight)
             yield from text_columns(VPAS_KEY, [seen.of(id_) for id_ in self._order.sorted])
 
-    def _records(self, cycle: OfferedCycle, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
-        """Records as numbers and words; as a whole where a cycle hands over single ones."""
-        fleet = cycle.recommendations
-        if not isinstance(fleet, DecidedRows):
-            records = [fleet[row] for row in places]
-            yield from text_columns("record", [_json.encode(recommendation_view(one)) for one in records])
-            yield from text_columns("consumers", [encoded_readers(one.targets) for one in records])
-            return
+    def _records(self, fleet: DecidedRows, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
+        """Records as numbers and words."""
         words, sizes, readers = self._words.of(fleet), self._sizes.of(fleet), fleet.numbers.texts("readers")[0]
         yield from text_columns("words", [words[row] for row in places])
         yield from text_columns("sizes", [sizes[row] for row in places])
@@ -228,10 +221,8 @@ class CountBook:
 
 def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[WorkloadId, DecisionChange]]:
     """What was decided about the counts of these rows."""
-    decided = cycle.recommendations
-    of = decided.verdict if isinstance(decided, DecidedRows) else lambda row: decided[row].replicas
     for row in rows:
-        yield cycle.ids[row], DecisionChange.of(cycle.at, of(row))
+        yield cycle.ids[row], DecisionChange.of(cycle.at, cycle.recommendations.verdict(row))
 
 
 def column_of(column: NDArray[Any], rows: NDArray[np.intp]) -> Column:

@@ -136,14 +136,10 @@ class FleetSizes(msgspec.Struct, frozen=True, gc=False):
 
 
 _sizes_of = msgspec.json.Decoder(FleetSizes)
-UNSIZED: tuple[Pair, Pair] = ((None, None), (None, None))
 
 
 def _sizes(table: PublishedTable) -> Iterator[tuple[Pair, Pair]]:
-    """Requests of a pod now and as recommended; a table that was made of single records does not tell them so."""
-    if "sizes" + TEXTS not in table.columns:
-        yield from [UNSIZED] * table.rows
-        return
+    """Requests of a pod now and as recommended."""
     for text in table.texts("sizes"):
         found = _sizes_of.decode(text)
         now = found.now.pair()

@@ -19,13 +19,13 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU, PODS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.publish.pictures import PictureFile
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.vertical.admission.cluster import Cluster
 from tests.browser.conftest import inked, opened, served
 from tests.support.cluster_rules import node, resident
 from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,8 +61,8 @@ def files(path: Path, rows: Sequence[Recommendation], unmeasured: slice = slice(
     return {"table": TableFile(path, **given), "pictures": pictures}
 
 
-def publisher(files: dict[str, Any]) -> OfferPublisher:
-    return OfferPublisher(Policies(Policy()), files)
+def publisher(files: dict[str, Any]) -> RecordPublisher:
+    return RecordPublisher(Policies(Policy()), files)
 
 
 FEW = (
@@ -181,7 +181,7 @@ def test_a_workload_shows_demand_replicas_and_the_chain_of_its_decision(browser:
         steps = page.locator("#chain li").all_inner_texts()
         assert steps[0].split()[0] == "3"
         assert steps[-1].split()[0] == "5"
-        assert "peak at 12:10" in steps[-1]
+        assert "the forecast asks for 5, the measured demand for 4" in steps[-1]
         box = page.locator("#demand canvas").bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 60)
         assert "demand" in page.inner_text("#demand .tip")

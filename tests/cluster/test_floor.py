@@ -24,12 +24,12 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 from forecaster.kube.config import client_config_source
-from forecaster.publish.publisher import OfferPublisher
 from tests.support.control_plane.acting import apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
 from tests.support.recommendations import recommendation, signal_view
+from tests.support.told import RecordPublisher
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Replica:
         assert isinstance(found.parts["floor"], FloorActuator)
         self.actuator = found.parts["floor"]
         self.fence = found.election
-        self.publisher = OfferPublisher(self.settings.policies, {"floor": self.actuator})
+        self.publisher = RecordPublisher(self.settings.policies, {"floor": self.actuator})
 
     def until_leading(self) -> None:
         wait_until(self.fence.leading, what="the Lease")
@@ -136,8 +136,8 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
     assert found["metadata"]["labels"] == {LABEL: "raised"}
     assert reason(plane.api, web) == "FailedGetExternalMetric"
     assert [message.partition(";")[0] for reason, message in events(plane.api, web) if reason == "FloorRaised"] == [
-        "minReplicas 1 → 5: the forecast asks for 6. peak at 12:10",
-        "minReplicas 5 → 6: the forecast asks for 6. peak at 12:10",
+        "minReplicas 1 → 5: the forecast asks for 6. the forecast asks for 5, the measured demand for 4",
+        "minReplicas 5 → 6: the forecast asks for 6. the forecast asks for 5, the measured demand for 4",
     ]
 
 

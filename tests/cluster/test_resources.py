@@ -23,7 +23,6 @@ from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import WorkloadId
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.objects import API_VERSION, AUTOSCALERS, path_of_all
 from forecaster.resources.schema import CEL_RULES
 from forecaster.resources.spelling import in_objects
@@ -34,6 +33,7 @@ from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
 from tests.support.owner_walk import specs
 from tests.support.recommendations import recommendation
+from tests.support.told import RecordPublisher
 from tests.support.waiting import wait_until
 from tests.unit.resources.test_definitions import CONTRADICTIONS
 
@@ -84,7 +84,7 @@ class Replica:
         of_policies = policy_status_writer(self.settings, structlog.get_logger(), parts, self.cluster, self.fence)
         assert of_policies is not None
         receivers = {"status": writer, "policy-status": of_policies, "seen": seen}
-        self.publisher = OfferPublisher(self.settings.policies, receivers)
+        self.publisher = RecordPublisher(self.settings.policies, receivers)
 
     def cycle(self, namespace: str) -> Inventory:
         """One cycle."""

@@ -17,6 +17,7 @@ from tests.support.control_plane.acting import ActingReplica, apply_components, 
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
+from tests.support.recommendations import SAID
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     found = plane.api.read("Deployment", "web", web)["metadata"]
     assert found["labels"] == {LABEL: "scaled", BEFORE: "2"}
     assert traces(plane.api, web) == set()
-    assert ("ScaledUp", "replicas 2 → 6: 6 are asked for. peak at 12:10") in events(plane.api, web)
+    assert (
+        "ScaledUp",
+        f"replicas 2 → 6: 6 are asked for. {SAID}",
+    ) in events(plane.api, web)
     assert leader.cycle(web, 6)["scale"].writes == {}
     left = release(plane, f"{web}/web", code=1)
     assert left.startswith(f"Deployment {web}/web: left at replicas 6: its owner's 2 would come back at once")

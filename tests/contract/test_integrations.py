@@ -18,7 +18,6 @@ from forecaster.horizontal.decide import decide as decide_columns
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.record import recommendation
 from forecaster.horizontal.standing import Gate, Standing
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.remote_write import samples_of
 from forecaster.publish.settings import RemoteWriteSettings
@@ -34,6 +33,7 @@ from tests.support.horizontal import NOTHING_BEFORE, recommended_before
 from tests.support.one_row import Subject, decide_one, inputs_of_one
 from tests.support.published import FleetOfOne
 from tests.support.recommendations import NOON
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,13 +99,13 @@ class Received:
 class Offered:
     """A cycle that was published, with every way in which it is read."""
 
-    def __init__(self, folder: Path, story: Story, *, as_columns: bool) -> None:
+    def __init__(self, folder: Path, story: Story) -> None:
         self.remote = Received()
         self.story = story
         table = TableFile(folder / "table", interval=timedelta(minutes=1), version="1", gauges="all")
         fleet = story.decided()
-        publisher = OfferPublisher(Policies(story.policy), {"table": table, "remote": self.remote})
-        publisher.publish(NOON, fleet if as_columns else list(fleet))
+        publisher = RecordPublisher(Policies(story.policy), {"table": table, "remote": self.remote})
+        publisher.publish(NOON, fleet)
         self.reader = TableReader(table.path)
         self.reader.refresh()
         self.client = Client(create_app(self.reader, clock=lambda: NOW))
@@ -273,16 +273,11 @@ STORIES = {
 }
 
 
-@pytest.fixture(params=[True, False], ids=["columns", "records"])
-def as_columns(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
-
-
 @pytest.mark.parametrize("name", INTEGRATIONS)
 @pytest.mark.parametrize("told", STORIES)
-def test_it_says_what_was_decided(told: str, name: str, tmp_path: Path, *, as_columns: bool) -> None:
+def test_it_says_what_was_decided(told: str, name: str, tmp_path: Path) -> None:
     story, expected = STORIES[told]
-    integration, offered = INTEGRATIONS[name], Offered(tmp_path, story, as_columns=as_columns)
+    integration, offered = INTEGRATIONS[name], Offered(tmp_path, story)
     for metric in integration.metrics:
         said, number = integration.read(offered, metric), expected[METRICS.index(metric)]
         left_out = integration.stores and metric in expected.kept

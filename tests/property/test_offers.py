@@ -10,7 +10,7 @@ from hypothesis import given
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide as decide_columns
 from forecaster.publish.decided import decided_columns
-from forecaster.publish.offer import DECIDED, DecidedColumns, Offers, offered
+from forecaster.publish.offer import DECIDED, DecidedColumns, offered
 from tests.property.test_horizontal_decide import CASES, Case
 from tests.support.builders import NOON
 from tests.support.horizontal import decide
@@ -27,26 +27,8 @@ def fleet(case: Case) -> FleetOfOne:
 
 def columns(case: Case) -> DecidedColumns:
     policy = Policy(mode="publish", horizontal=case.policy.horizontal)
-    return decided_columns(NOON, fleet(case), [policy])
-
-
-@given(CASES)
-def test_columns_and_records_of_a_decision_are_offered_alike(case: Case) -> None:
-    policy = Policy(mode="publish", horizontal=case.policy.horizontal)
     decided = fleet(case)
-    by_columns = decided_columns(NOON, decided, [policy])
-    by_record = decided_columns(NOON, list(decided), [policy], by_columns.signals)
-    stated = int(by_columns.maximum[0]) if case.policy.horizontal.max_replicas else 0
-    most = max(int(by_columns.count[0]), int(by_columns.current[0]), stated)
-    same(offered(by_columns), offered(by_record), tolerance=2 * 0.001 * (most + 1))
-
-
-def same(first: Offers, second: Offers, tolerance: float) -> None:
-    """But for the targets of pods, which columns have in milli-units, times the pods that are offered at most."""
-    np.testing.assert_array_equal(first.decides, second.decides)
-    for name in ("demand", "replicas", "floor"):
-        for mine, other in zip(getattr(first, name), getattr(second, name), strict=True):
-            np.testing.assert_allclose(mine, other, err_msg=name, atol=tolerance)
+    return decided_columns(NOON, decided, [policy], decided.signals)
 
 
 @given(CASES)

@@ -23,6 +23,7 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.builders import NOON
 from tests.support.fences import Fence
 from tests.support.recommendations import recommendation
+from tests.support.told import told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +65,7 @@ class Admitting:
     def cycle(self, decided: Resize | Hold, *, minutes: float = 0, now: Resources | None = None) -> dict[str, int]:
         at = NOON + minutes * MINUTE
         one = replace(recommendation(WEB, at=at, now=2), resources=decided, resources_now=now or Resources(0.1))
-        self.actuator.receive(offered_cycle(at, [one], [Policy()]))
+        self.actuator.receive(offered_cycle(at, told([one], at), [Policy()]))
         return dict(self.actuator.act(at).states)
 
     def made(self, pod: Document | None = None, *, minutes: float = 0, **request: object) -> Document:

@@ -24,12 +24,12 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours
 from forecaster.sources.live_objects import BUILT_IN_KINDS
 from tests.support.fake_api_server import OURS, OWNER, FakeApiServer
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -126,7 +126,7 @@ class Hands:
             sizes = ResizeSettings(enabled=True)
             pods, running = Resizes(client, lambda id_: id_), self.live.running if self.live else self._running
             self.actuator = ResizeActuator(pods, running, queue, self.policies, sizes, lambda _: none)
-        self.publisher = OfferPublisher(self.policies, {self.mode: self.actuator})
+        self.publisher = RecordPublisher(self.policies, {self.mode: self.actuator})
 
     def cycle(self) -> Effected:
         """One cycle, in which more is asked for while the mode is on."""

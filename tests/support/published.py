@@ -13,8 +13,8 @@ from forecaster.horizontal.decide import decide
 from forecaster.horizontal.state import State
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import numbers_of
-from forecaster.publish.publisher import OfferPublisher, offers_of, table_publisher
 from forecaster.publish.publisher import offered_cycle as rows_of_cycle
+from forecaster.publish.publisher import offers_of
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import encoded_readers
@@ -22,6 +22,7 @@ from tests.support.builders import outlooks, policy, workload
 from tests.support.horizontal import decided
 from tests.support.one_row import Subject, inputs_of_one, with_texts
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import RecordPublisher, record_publisher, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,11 +37,13 @@ if TYPE_CHECKING:
     from forecaster.publish.values import WorkloadOffer
 
 
-def publisher(path: Path, *, paths: Callable[[], Any] = dict, gauges: Gauges = "none", **policy: Any) -> OfferPublisher:
+def publisher(
+    path: Path, *, paths: Callable[[], Any] = dict, gauges: Gauges = "none", **policy: Any
+) -> RecordPublisher:
     """A publisher whose workloads are all in mode publish."""
     policies = Policies(Policy.model_validate({"mode": "publish", **policy}))
     table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", paths=paths, gauges=gauges)
-    return table_publisher(table, policies)
+    return record_publisher(table, policies)
 
 
 def served(path: Path, *rows: Recommendation, at: datetime = NOON, **policy: Any) -> TableReader:
@@ -94,9 +97,9 @@ def fleet_of_one(cpu: float, ahead: float, name: str = "web", **rules: Any) -> F
 def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publish", **policy: Any) -> OfferedCycle:
     """A cycle as it leaves the process."""
     policies = [Policy.model_validate({"mode": mode, **policy})] * len(rows)
-    return rows_of_cycle(at, rows, policies)
+    return rows_of_cycle(at, told(rows, at), policies)
 
 
 def offer_of(one: Recommendation, policy: Policy, before: WorkloadOffer | None = None) -> WorkloadOffer | None:
     """What is offered of a workload, after a cycle that offered `before`."""
-    return rows_of_cycle(one.at, [one], [policy], offers_of([before])).offer(0, encoded_readers(one.targets))
+    return rows_of_cycle(one.at, told([one]), [policy], offers_of([before])).offer(0, encoded_readers(one.targets))

@@ -11,6 +11,8 @@ from forecaster.domain.workload import Resources, WorkloadId
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GIB = 2.0**30
+SAID = "the forecast asks for 5, the measured demand for 4"
+RAISED = "the p90 of the coming peak raises what the measured demand asks for"
 
 
 def workload_id(name: str = "web", namespace: str = "shop", kind: str = "Deployment") -> WorkloadId:
@@ -26,8 +28,8 @@ def recommendation(
     reason: Reason = Reason.FORECAST,
     cpu_request: float = 0.5,
 ) -> Recommendation:
-    """Three signals and two clamps; holds when `replicas` is None."""
-    decided = Hold(reason, "no samples for 20 min") if replicas is None else Scale(replicas, reason, "peak at 12:10")
+    """Three signals, raised by the forecast; holds when `replicas` is None."""
+    decided = Hold(reason, "no samples for 20 min") if replicas is None else Scale(replicas, reason, SAID)
     return Recommendation(
         id=id or workload_id(),
         at=at,
@@ -36,7 +38,7 @@ def recommendation(
         resources_now=Resources(0.25, None, GIB, GIB),
         resources=Resize(Resources(cpu_request, None, GIB, GIB), Reason.SIZED, "95 % of the coming day"),
         signals=tuple(signal_view(signal, at) for signal in ("cpu", "memory", "requests")),
-        clamps=(Clamp("tolerance", 5, 5, "outside 10 %"), Clamp("max replicas", 5, 5, "within 2..10")),
+        clamps=(Clamp("forecast", 4, replicas or 5, RAISED),),
         autoscaler="web-hpa",
         lead_time=LeadTime(timedelta(minutes=3), "assumed; 0 of 5 scale-ups seen"),
     )

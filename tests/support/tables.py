@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.publisher import table_publisher
 from forecaster.publish.table_file import TableFile
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,5 +29,5 @@ def publish(
     """One table with these rows, one workload if none is given; `mode` is that of all of them."""
     table = TableFile(path, interval=timedelta(minutes=1), version="1.2.3", gauges=gauges, metrics=lambda: metrics)
     policies = Policies(Policy.model_validate({"mode": mode}))
-    table_publisher(table, policies).publish(at, rows or (recommendation(at=at),))
+    record_publisher(table, policies).publish(at, rows or (recommendation(at=at),))
     return path

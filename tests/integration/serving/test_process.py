@@ -19,12 +19,12 @@ from forecaster.app.child import ChildExit, ServingProcess
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
-from forecaster.publish.publisher import table_publisher
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
 from tests.support.published import fleet_of_one
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
+from tests.support.told import record_publisher
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_it_loads_nothing_that_computes() -> None:
 
 def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
     table = TableFile(tmp_path / "table", interval=timedelta(minutes=1), version="1")
-    table_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0, surge=0.5))
+    record_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0, surge=0.5))
     program = textwrap.dedent(f"""
         import pathlib, sys
         from forecaster.horizontal.explain import explanation
@@ -153,7 +153,7 @@ def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
 
 def test_the_fleet_is_put_together_without_arrays(tmp_path: Path) -> None:
     table = TableFile(tmp_path / "table", interval=timedelta(minutes=1), version="1")
-    table_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0))
+    record_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0))
     program = textwrap.dedent(f"""
         import pathlib, sys
         from forecaster.publish.reader import TableReader

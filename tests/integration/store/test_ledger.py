@@ -239,7 +239,7 @@ def test_a_new_process_recalls_the_newest_decisions_of_all(ledger: SqlLedger) ->
     found = ledger.recalled(NOON + HOUR, changes=2, half_life=DAY).decisions
     assert [(one.replicas, one.at.minute) for one in found if one.id == WEB] == [(5, 4), (6, 5)]
     assert [(one.replicas, one.verdict, one.message) for one in found if one.id == API] == [
-        (5, "scale", "peak at 12:10")
+        (5, "scale", "the forecast asks for 5, the measured demand for 4")
     ]
 
 

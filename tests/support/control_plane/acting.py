@@ -17,10 +17,10 @@ from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT
 from tests.support.recommendations import recommendation, signal_view
+from tests.support.told import RecordPublisher
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ActingReplica:
         found = actuators(self.settings, structlog.get_logger(), parts, live, table=table, source=source)
         assert found is not None
         self.actuators = found
-        self.publisher = OfferPublisher(self.settings.policies, {"effects": found})
+        self.publisher = RecordPublisher(self.settings.policies, {"effects": found})
 
     def until_leading(self) -> None:
         wait_until(self.actuators.election.leading, what="the Lease")

@@ -17,11 +17,11 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.kube.client import ApiError, UnreachableError
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours, ScaledObject
 from tests.support.autoscalers import OWNER, FakeAutoscalers, live_hpa
 from tests.support.fences import Fence, Log
-from tests.support.recommendations import NOON, recommendation, signal_view
+from tests.support.recommendations import NOON, SAID, recommendation, signal_view
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ class Replica:
         self.actuator = FloorActuator(
             cluster, writer, self.policies, FloorSettings(enabled=True), lambda _: self.beside
         )
-        self.publisher = OfferPublisher(self.policies, {"floor": self.actuator})
+        self.publisher = RecordPublisher(self.policies, {"floor": self.actuator})
         self.now = NOON
 
     def cycle(self, asked: int | None = 7, *, watched: bool = False) -> Effected:
@@ -102,7 +102,7 @@ def test_a_forecast_that_acts_raises_the_floor_at_once_and_keeps_the_owners_valu
     assert hpa.floor is not None
     assert hpa.floor.expires == NOON + 15 * MINUTE
     assert found.writes == {("raise", "written"): 1}
-    assert replica.cluster.recorded[0].reason == "the forecast asks for 7. peak at 12:10"
+    assert replica.cluster.recorded[0].reason == f"the forecast asks for 7. {SAID}"
 
 
 def test_each_write_is_noted_before_it_is_sent(replica: Replica) -> None:

@@ -17,6 +17,7 @@ from forecaster.publish.publisher import offered_cycle
 from forecaster.resources.objects import PolicyResource
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import told
 
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 
@@ -67,7 +68,7 @@ class Stage:
         for id_ in here:
             self.policies.of(id_)
         rows = [recommendation(id_, at=NOON) for id_ in here]
-        self.writer.receive(offered_cycle(NOON, rows, [Policy()] * len(rows)))
+        self.writer.receive(offered_cycle(NOON, told(rows, NOON), [Policy()] * len(rows)))
         before = len(self.written)
         if self.writer.sender.sending:
             self.writer.sender.step()

@@ -18,13 +18,13 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ class OnePod:
             lambda _: none,
             lambda *_: {WEB: self.health},
         )
-        self.publisher = OfferPublisher(policies, {"resize": self.actuator})
+        self.publisher = RecordPublisher(policies, {"resize": self.actuator})
 
     def running(self) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
         own = self.pod.sizes["app"] == block(NOW)

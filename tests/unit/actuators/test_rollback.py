@@ -22,12 +22,12 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.kube.objects import HorizontalPodAutoscaler
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import Neighbours
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
 from tests.support.scales import FakeScales, live_scale_of
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ class World:
             rules_of_floor = FloorSettings(enabled=True)
             found = FloorActuator(self.cluster, writer, policies, rules_of_floor, lambda _: Neighbours(), self.seen)
         self.actuator = found
-        self.publisher = OfferPublisher(policies, {self.mode: found})
+        self.publisher = RecordPublisher(policies, {self.mode: found})
 
     def seen(self, since: Mapping[WorkloadId, datetime], now: datetime) -> Mapping[WorkloadId, Health]:
         return dict.fromkeys(since, self.health)

@@ -18,12 +18,12 @@ from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS, Neighbours, ScaledObject, VpaNeighbour
 from tests.support.autoscalers import live_hpa
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
 from tests.support.scales import FakeScales, live_scale_of
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from forecaster.domain.report import Effected
@@ -47,7 +47,7 @@ class Replica:
             ScaleSettings(enabled=True),
             lambda _: self.beside,
         )
-        self.publisher = OfferPublisher(self.policies, {"scale": self.actuator})
+        self.publisher = RecordPublisher(self.policies, {"scale": self.actuator})
         self.now = NOON
 
     def cycle(self, asked: int | None = 7, *, reactive: int = 3) -> Effected:
@@ -73,7 +73,7 @@ def test_a_count_is_raised_and_the_owners_kept_and_each_write_is_noted_first(rep
     ((event, facts),) = replica.log.lines
     assert (event, replica.log.sent) == ("cluster_write", [0])
     assert (facts["object"], facts["count"], facts["was"], facts["before"]) == ("Deployment shop/web", 6, 3, 3)
-    assert replica.cluster.recorded[0].reason == "6 are asked for. peak at 12:10"
+    assert replica.cluster.recorded[0].reason == "6 are asked for. the forecast asks for 5, the measured demand for 4"
 
 
 def test_only_what_may_have_to_change_is_looked_at(replica: Replica) -> None:

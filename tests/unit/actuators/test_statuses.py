@@ -16,6 +16,7 @@ from forecaster.kube.client import ApiError
 from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.resources.objects import AutoscalerResource
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import told
 
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 
@@ -100,7 +101,7 @@ def resource(id_: WorkloadId) -> AutoscalerResource:
 def cycle_of(replicas: int, seconds: float) -> OfferedCycle:
     at = NOON + timedelta(seconds=seconds)
     rows = [recommendation(WEB, at=at, replicas=replicas), recommendation(API, at=at, replicas=4)]
-    return offered_cycle(at, rows, [Policy(mode="publish")] * 2)
+    return offered_cycle(at, told(rows, at), [Policy(mode="publish")] * 2)
 
 
 def test_a_status_is_written_once_and_again_when_it_is_another_one() -> None:
@@ -148,7 +149,7 @@ def test_texts_that_change_are_written_after_a_while() -> None:
 
 def changed_by_hand(one: AutoscalerResource) -> AutoscalerResource:
     return msgspec.structs.replace(
-        one, status=msgspec.Raw(bytes(one.status).replace(b"peak at 12:10", b"peak at 11:10"))
+        one, status=msgspec.Raw(bytes(one.status).replace(b"the forecast asks for 5", b"the forecast asks for 6"))
     )
 
 

@@ -18,7 +18,6 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.errors import ConfigError
 from forecaster.horizontal.explain import explanation
-from forecaster.publish.publisher import table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.sources.embedded import EmbeddedPrometheus
@@ -27,6 +26,7 @@ from forecaster.sources.recorded import Recording
 from forecaster.sources.tape import Tape, TapedLedger, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
+from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ def test_the_external_metric_is_its_demand(settings: Settings, tmp_path: Path) -
         settings,
         source_of(settings),
         HistoryStore(settings.signal_table.measured, settings.history, now=NOW),
-        publisher=table_publisher(table, settings.policies),
+        publisher=record_publisher(table, settings.policies),
         ledger=Nowhere(),
         learns_first=True,
     )

@@ -12,7 +12,6 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.kube.client import ApiClient, UnreachableError
 from forecaster.kube.config import ClientConfig
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
@@ -21,6 +20,7 @@ from tests.support.api_objects import ScriptedServer, page, refusal
 from tests.support.asgi import Client
 from tests.support.objects import vpa
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import RecordPublisher
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def beside(path: Path, seen: SeenVpas) -> dict[str, Any]:
     """What the page of the workload is told of its VPAs."""
     table = TableFile(path, interval=MINUTE, version="1")
     table.vpas = lambda: seen
-    OfferPublisher(Policies(Policy()), {"table": table}).publish(NOON, (recommendation(),))
+    RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, (recommendation(),))
     reader = TableReader(path)
     reader.refresh()
     app = create_app(reader, clock=lambda: NOON + timedelta(seconds=5), pictures=TableReader(pictures_path(path)))

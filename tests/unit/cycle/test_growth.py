@@ -12,11 +12,11 @@ import pytest
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, PODS
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table_file import TableFile
 from forecaster.store.history import HistorySettings
 from tests.support.builders import NOON, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, steady
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def stage(tmp_path: Path) -> CycleOnFakes:
     settings = HistorySettings(minutes_kept=minutes(120), weeks_kept=minutes(2880), forget_after=minutes(60))
     stage = CycleOnFakes(policies=policies, settings=settings, learns_first=False)
     table = TableFile(tmp_path / "table", interval=minutes(1), version="1", last_report=lambda: None)
-    stage.cycle.effects = replace(stage.cycle.effects, publisher=OfferPublisher(policies, {"table": table}))
+    stage.cycle.effects = replace(stage.cycle.effects, publisher=RecordPublisher(policies, {"table": table}))
     return stage
 
 

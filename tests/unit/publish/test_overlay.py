@@ -13,13 +13,13 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType, WorkloadId
 from forecaster.publish.overlay import GONE, LAPSED, OverlayWriter, PresentWorkload, overlay_path
-from forecaster.publish.publisher import table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import MetricTarget, metric_readers
 from forecaster.serving.app import create_app
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -68,7 +68,7 @@ class Story:
     def publish(self, *rows: Recommendation, live: Collection[str] = DEPLOYMENTS, abstain: str = "neutral") -> None:
         table = TableFile(self.path, interval=timedelta(minutes=1), version="1", live=lambda _at: live)
         policies = Policies(Policy.model_validate({"mode": "publish", "publish": {"abstain": abstain}}))
-        table_publisher(table, policies).publish(self.now, rows)
+        record_publisher(table, policies).publish(self.now, rows)
         if live:
             self.writer.published(self.now)
 

@@ -7,8 +7,8 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
-from forecaster.publish.publisher import OfferPublisher
 from tests.support.recommendations import NOON, recommendation
+from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
@@ -33,7 +33,7 @@ class Received:
 
 def test_every_receiver_gets_the_very_same_offers() -> None:
     first, second = Received(), Received()
-    OfferPublisher(PUBLISH, {"table": first, "remote-write": second}).publish(NOON, [recommendation()])
+    RecordPublisher(PUBLISH, {"table": first, "remote-write": second}).publish(NOON, [recommendation()])
     assert len(first.cycles[0].ids) == 1
     assert first.cycles[0] is second.cycles[0]
 
@@ -43,13 +43,13 @@ def test_one_that_fails_keeps_it_from_no_other_and_all_faults_are_said() -> None
     faults = {"table": "the disk is full", "pictures": "no thread"}
     receivers = {name: Received(fault) for name, fault in faults.items()} | {"a": received, "b": Received("refused")}
     with pytest.raises(StoreError, match="the disk is full; pictures: RuntimeError: no thread; refused"):
-        OfferPublisher(PUBLISH, receivers).publish(NOON, [])
+        RecordPublisher(PUBLISH, receivers).publish(NOON, [])
     assert len(received.cycles) == 1
 
 
 def test_the_last_known_numbers_go_on_from_cycle_to_cycle() -> None:
     received = Received()
-    publisher = OfferPublisher(PUBLISH, {"table": received})
+    publisher = RecordPublisher(PUBLISH, {"table": received})
     publisher.publish(NOON, [recommendation()])
     publisher.publish(NOON, [recommendation(replicas=None)])
     offer = received.cycles[1].offer(0)

@@ -43,7 +43,7 @@ def test_what_is_published_is_read(path: Path) -> None:
         "recommended": 5,
         "verdict": "up",
         "reason": "forecast",
-        "message": "peak at 12:10",
+        "message": "the forecast asks for 5, the measured demand for 4",
     }
     assert record["at"] == "2026-03-01T12:00:00Z"
     assert record["signals"][0]["unit"] == "cores"

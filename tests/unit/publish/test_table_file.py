@@ -9,12 +9,11 @@ import pytest
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.publisher import OfferPublisher, table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
-from forecaster.publish.views import recommendation_view
 from tests.support.published import fleet_of_one
 from tests.support.recommendations import NOON
+from tests.support.told import RecordPublisher, record_publisher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +27,8 @@ def file(tmp_path: Path) -> TableFile:
 
 
 @pytest.fixture
-def publisher(file: TableFile) -> OfferPublisher:
-    return table_publisher(file, Policies(Policy(mode="publish")))
+def publisher(file: TableFile) -> RecordPublisher:
+    return record_publisher(file, Policies(Policy(mode="publish")))
 
 
 def table(file: TableFile) -> PublishedTable:
@@ -39,7 +38,7 @@ def table(file: TableFile) -> PublishedTable:
     return reader.table
 
 
-def test_demand_moves_without_a_word(file: TableFile, publisher: OfferPublisher) -> None:
+def test_demand_moves_without_a_word(file: TableFile, publisher: RecordPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     moved = fleet_of_one(2.2, 2.95)
     publisher.publish(NOON + timedelta(minutes=1), moved)
@@ -51,7 +50,7 @@ def test_demand_moves_without_a_word(file: TableFile, publisher: OfferPublisher)
     assert view.signals[0].forecast.begin == NOON + timedelta(minutes=4)
 
 
-def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: OfferPublisher) -> None:
+def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: RecordPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     publisher.publish(NOON + timedelta(minutes=1), more := fleet_of_one(2.1, 3.6))
     assert more.asked == ["verdict"]
@@ -61,7 +60,7 @@ def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: OfferP
     assert [one.replicas for one in table(file).past(table(file).entries[0]).decisions] == [8, 6]
 
 
-def test_other_words_are_written_anew(file: TableFile, publisher: OfferPublisher) -> None:
+def test_other_words_are_written_anew(file: TableFile, publisher: RecordPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     publisher.publish(NOON + timedelta(minutes=1), fleet_of_one(2.1, 2.9, lead_time="7m"))
     view = table(file).view(table(file).entries[0])
@@ -69,7 +68,7 @@ def test_other_words_are_written_anew(file: TableFile, publisher: OfferPublisher
     assert view.lead_time.seconds == 420
 
 
-def test_another_size_is_written_without_the_words(publisher: OfferPublisher) -> None:
+def test_another_size_is_written_without_the_words(publisher: RecordPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     other = fleet_of_one(2.1, 2.9)
     other.sized = other.sized + 1
@@ -77,19 +76,10 @@ def test_another_size_is_written_without_the_words(publisher: OfferPublisher) ->
     assert other.asked == ["resources"]
 
 
-def test_workloads_that_come_and_go_keep_their_words(file: TableFile, publisher: OfferPublisher) -> None:
+def test_workloads_that_come_and_go_keep_their_words(file: TableFile, publisher: RecordPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     publisher.publish(NOON + timedelta(minutes=1), fleet_of_one(2.1, 2.9, name="api"))
     (entry,) = table(file).entries
     assert entry.name == "api"
     assert table(file).view(entry).replicas.message.startswith("the forecast asks for 6")
     assert table(file).named("shop", "web") == []
-
-
-def test_a_plain_list_is_said_as_it_is(file: TableFile, publisher: OfferPublisher) -> None:
-    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
-    publisher.publish(NOON + timedelta(minutes=1), plain := [*fleet_of_one(2.1, 3.6)])
-    assert table(file).view(table(file).entries[0]) == recommendation_view(plain[0])
-    publisher.publish(NOON + timedelta(minutes=2), last := fleet_of_one(2.1, 3.6))
-    assert last.asked == []
-    assert len(table(file).entries) == 1

@@ -34,7 +34,7 @@ def test_a_forecast_that_acts() -> None:
         "cpu 1800m",
         "acting",
         "forecast",
-        "peak at 12:10",
+        "the forecast asks for 5, the measured demand for 4",
     )
     assert conditions(DECIDED) == {
         "Ready": ("True", "PolicyInForce"),

@@ -21,7 +21,6 @@ from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import MINUTE, Window
 from forecaster.publish.health import HealthBook, SettingView, shown_settings
 from forecaster.publish.pictures import PICTURE_POINTS, PictureFile
-from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.table import PriceList, pictures_path
 from forecaster.publish.table_file import TableFile
@@ -34,6 +33,7 @@ from forecaster.serving.options import FOLLOWS
 from forecaster.serving.what_if import WhatIfProcess
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.told import RecordPublisher
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def publish(path: Path, *rows: Recommendation, at: datetime = NOON, pictures: bo
     given: dict[str, Any] = {"interval": MINUTE, "version": "1.2.3", "signals": BUILT_IN}
     table = TableFile(path, health=HealthBook((SettingView("policy.mode", "publish", "environment"),)), **given)
     drawn = {"pictures": PictureFile(pictures_path(path), window=window, **given)} if pictures else {}
-    OfferPublisher(Policies(Policy()), {"table": table, **drawn}).publish(at, rows)
+    RecordPublisher(Policies(Policy()), {"table": table, **drawn}).publish(at, rows)
 
 
 def client_of(path: Path) -> Client:
@@ -290,7 +290,7 @@ def test_secrets_are_not_among_the_settings() -> None:
 def drawn(path: Path, minutes: range) -> None:
     """A new process publishes the pictures of these minutes; the count of each is its number."""
     file = PictureFile(path, interval=MINUTE, version="1", signals=BUILT_IN, window=window)
-    publisher = OfferPublisher(Policies(Policy()), {"pictures": file})
+    publisher = RecordPublisher(Policies(Policy()), {"pictures": file})
     for minute in minutes:
         at = NOON + minute * MINUTE
         publisher.publish(at, [recommendation(at=at, replicas=minute + 1)])
@@ -354,7 +354,7 @@ def test_prices_of_the_table_are_those_of_the_fleet_and_none_are_made_up(tmp_pat
         version="1",
         prices=PriceList(core_hour=0.03, gib_hour=0.004, currency="EUR"),
     )
-    OfferPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
+    RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
     found = client_of(tmp_path / "priced").get("/dashboard/fleet").json()
     assert found["prices"] == {"core_hour": 0.03, "gib_hour": 0.004, "currency": "EUR"}
 
@@ -362,7 +362,7 @@ def test_prices_of_the_table_are_those_of_the_fleet_and_none_are_made_up(tmp_pat
 def test_nodes_are_what_the_computing_process_wrote(tmp_path: Path) -> None:
     table = TableFile(tmp_path / "table", interval=MINUTE, version="1")
     table.nodes = lambda: b'{"refused":"no nodes are known"}'
-    OfferPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
+    RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
     assert client_of(tmp_path / "table").get("/dashboard/nodes").json() == {"refused": "no nodes are known"}
 
 

@@ -12,11 +12,11 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.publish.decision_history import DecisionHistory, PastScores, ScoreSums
-from forecaster.publish.publisher import table_publisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import Gauges, TableFile
 from forecaster.serving.metrics import FAMILIES, TableGauges
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
+from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def table(folder: Path, level: Gauges, *rows: Recommendation, mode: str = "publi
     history = DecisionHistory()
     history.recall(NOON, (), [PastScores(workload_id(), "cpu", ScoreSums(10.0, 8.0, 8.5, 1.2, 10.0))])
     file = TableFile(folder / "table", interval=timedelta(minutes=1), version="1", gauges=level, history=history)
-    table_publisher(file, Policies(Policy.model_validate({"mode": mode}))).publish(NOON, rows or [row()])
+    record_publisher(file, Policies(Policy.model_validate({"mode": mode}))).publish(NOON, rows or [row()])
     reader = TableReader(file.path)
     reader.refresh()
     assert reader.table is not None

@@ -56,7 +56,7 @@ class TestWatermark:
             "lowerBoundReplicas": 5,
             "upperBoundReplicas": 6,  # five for a peak of 1.75, so six for the 1.9 of the 95 % quantile
             "timestamp": "2026-03-01T12:00:00Z",
-            "reason": "peak at 12:10",
+            "reason": "the forecast asks for 5, the measured demand for 4",
         }
 
     def test_without_a_forecast_the_interval_is_the_count(self, tmp_path: Path) -> None:

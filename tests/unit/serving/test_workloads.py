@@ -80,7 +80,7 @@ def test_decisions_are_the_changes_of_the_recommended_count(client: Client) -> N
         "replicas": 5,
         "verdict": "scale",
         "reason": "forecast",
-        "message": "peak at 12:10",
+        "message": "the forecast asks for 5, the measured demand for 4",
     }
 
 

@@ -1,0 +1,166 @@
+"""Single recommendations as the fleet that a cycle hands over; a test names only what its story is about.
+
+The numbers and texts are those of the record. Sentences are made of them where they are read, as in the service: the
+message of a count is computed, that of a held workload is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from forecaster.domain.decision import LeadTime, Scale
+from forecaster.domain.workload import Autoscaler, Workload
+from forecaster.horizontal.clamps import CLAMPS
+from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, UNKNOWN
+from forecaster.horizontal.columns import Names
+from forecaster.horizontal.row import Outlook, RowWords, RuleNumbers, TargetWords
+from forecaster.publish.decided import DecidedRows
+from forecaster.publish.numbers import STANDING, nothing_decided
+from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
+from forecaster.publish.publisher import OfferPublisher, last_offers
+from forecaster.publish.record import REASON_WORDS, encoded_lead_time, encoded_words
+from forecaster.publish.values import encoded_readers
+from tests.support.recommendations import NOON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from numpy.typing import NDArray
+
+    from forecaster.domain.decision import Hold, Recommendation, Resize, SignalView
+    from forecaster.domain.policies import Policies
+    from forecaster.publish.offer import DecidedColumns
+    from forecaster.publish.table_file import TableFile
+
+RULES = RuleNumbers(lowest=1, highest=100, max_sample_age=300.0, numbers=(("quantile", 0.9),))
+NO_LEAD_TIME = msgspec.msgpack.encode((0.0, ""))
+
+
+class ToldRecords(DecidedRows):
+    """Given records as what a cycle decided."""
+
+    def __init__(self, at: datetime, records: Sequence[Recommendation]) -> None:
+        self.records = records
+        super().__init__(at, [_workload(one) for one in records], columns_of(records))
+
+    def _record(self, index: int) -> Recommendation:
+        return self.records[index]
+
+    @property
+    def sized(self) -> NDArray[np.int64]:
+        return np.array([hash(one.resources) for one in self.records], np.int64)
+
+    def resources(self, index: int) -> Resize | Hold:
+        return self.records[index].resources
+
+    def verdict(self, index: int) -> Scale | Hold:
+        return self.records[index].replicas
+
+
+class RecordPublisher(OfferPublisher):
+    """The service's publisher, for stories that state records."""
+
+    def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
+        super().publish(at, told(recommendations, at))
+
+
+def record_publisher(table: TableFile, policies: Policies) -> RecordPublisher:
+    """Publish records into one table, going on from those that lie in it."""
+    return RecordPublisher(policies, {"table": table}, before=last_offers(table.path))
+
+
+def told(records: Iterable[Recommendation], at: datetime | None = None) -> DecidedRows:
+    """These records as a fleet; a fleet stays what it is."""
+    if isinstance(records, DecidedRows):
+        return records
+    rows = [*records]
+    return ToldRecords(at or (rows[0].at if rows else NOON), rows)
+
+
+def columns_of(records: Sequence[Recommendation]) -> DecidedColumns:
+    """The columns of single recommendations."""
+    signals = tuple(dict.fromkeys(str(view.signal) for one in records for view in one.signals if view.target))
+    targets = max((sum(1 for view in one.signals if view.target) for one in records), default=0)
+    numbers, names = nothing_decided(len(records), signals, targets), Names()
+    for row, one in enumerate(records):
+        _put_record(numbers, row, one)
+        _put_texts(numbers, names, row, one)
+        usable = [view for view in one.signals if view.target]
+        for target, view in enumerate(usable):
+            _put_target(numbers, names, (target, row), view, one.at)
+    return replace(numbers, names=names.texts)
+
+
+def _workload(one: Recommendation) -> Workload:
+    hpa = Autoscaler(one.autoscaler, 1, 100, one.targets) if one.autoscaler or one.targets else None
+    return Workload(one.id, one.replicas_now, one.replicas_now, one.resources_now, hpa)
+
+
+def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
+    numbers.reason[row] = REASON_WORDS.index(str(one.replicas.reason))
+    numbers.current[row] = one.replicas_now
+    numbers.acting[row] = not one.watched
+    numbers.by_forecast[row] = max((view.forecast_replicas or UNKNOWN for view in one.signals), default=UNKNOWN)
+    if not isinstance(one.replicas, Scale):
+        numbers.standing[row] = STANDING.get(one.replicas.reason, HELD)
+        return
+    replicas = numbers.recommended[row] = one.replicas.replicas
+    numbers.standing[row] = DECIDED
+    by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
+    first = one.clamps[0] if one.clamps else None
+    numbers.reactive[row] = first.before if first else max(by_measured, default=NO_COUNT)
+    numbers.joined[row] = replicas if first is None else first.after if first.rule == "forecast" else first.before
+    numbers.count[row] = replicas if one.offered is None else one.offered
+    counts = [first.before if first else replicas]
+    for clamp in CLAMPS:
+        counts.append(next((each.after for each in one.clamps if each.rule == clamp.name), counts[-1]))
+    numbers.counts[:, row] = counts
+
+
+def _put_texts(numbers: DecidedColumns, names: Names, row: int, one: Recommendation) -> None:
+    targets = tuple(
+        TargetWords(view.signal, view.target, "" if view.target else view.note, view.unit, view.pod or 0.0)
+        for view in one.signals
+    )
+    if not isinstance(one.replicas, Scale):
+        numbers.nothing_decided[row] = REASON_WORDS.index(str(one.replicas.reason))
+        numbers.hold[row] = names.code(one.replicas.message.encode())
+    numbers.stated[row] = names.code(encoded_words(RowWords(RULES, targets, autoscaler=one.autoscaler)))
+    numbers.shut[row] = names.code(one.shut.encode())
+    lead = one.lead_time
+    numbers.lead_time[row] = names.code(encoded_lead_time(lead) if isinstance(lead, LeadTime) else NO_LEAD_TIME)
+    numbers.readers[row] = names.code(encoded_readers(one.targets))
+
+
+def _put_target(numbers: DecidedColumns, names: Names, place: tuple[int, int], view: SignalView, at: datetime) -> None:
+    """Put one signal of a record into its cells by target and by signal."""
+    _, row = place
+    cell, ahead = (numbers.signals.index(view.signal), row), view.forecast
+    known: dict[str, float | None] = {
+        "pod": view.pod,
+        "measured": view.measured,
+        "measured_at": None if view.measured_at is None else view.measured_at.timestamp(),
+    }
+    outlook = Outlook(unforeseen=view.note)
+    if ahead is not None:
+        known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high")}
+        known["forecast_quantile"] = ahead.quantile
+        begin, until = ((one - at).total_seconds() for one in (ahead.begin, ahead.until))
+        numbers.lead[row], outlook = begin, Outlook("", ahead.model, begin, until, ahead.note)
+    for name, value in known.items():
+        if value is not None:
+            column = getattr(numbers, name)
+            column[cell] = np.fmax(column[cell], value)
+    numbers.replicas[cell] = max(view.forecast_replicas or NO_COUNT, int(numbers.replicas[cell]))
+    numbers.decides[cell] = True
+    numbers.asked[place] = UNKNOWN if view.reactive_replicas is None else view.reactive_replicas
+    numbers.foreseen[place] = UNKNOWN if view.forecast_replicas is None else view.forecast_replicas
+    numbers.unseen[place] = NO_SAMPLE if view.measured is None else KNOWN
+    numbers.age[place] = np.nan if view.measured_at is None else (at - view.measured_at).total_seconds()
+    numbers.unmeasured[place] = names.code(view.note.encode() if view.measured is None else b"")
+    numbers.outlook[place] = names.code(msgspec.msgpack.encode(outlook))
