@@ -32,6 +32,18 @@ class WorkloadId(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+LEADERS = {"LeaderWorkerSet": "StatefulSet"}
+"""Kinds whose replica is a group of pods, and the kind of the object of the same name that makes their leaders."""
+
+
+def scaled_workload(namespace: str, kind: str, name: str) -> WorkloadId:
+    """The workload that an autoscaler with this target counts and measures: of groups of pods, their leaders.
+
+    The scale subresource of a LeaderWorkerSet selects leaders alone (`status.hpaPodSelector`).
+    """
+    return WorkloadId(namespace, LEADERS.get(kind, kind), name)
+
+
 class TargetType(StrEnum):
     """How an HPA metric target is stated (autoscaling/v2)."""
 

@@ -381,6 +381,8 @@ def told_patchable(advices: Sequence[Advice]) -> list[Advice]:
 
 def why_unpatched(one: Advice) -> str:
     """Why a recommended size cannot be written."""
+    if one.made_by:
+        return f"it is made from {one.made_by}, which would take it back; state its size there"
     if one.proof is not None and one.proof.nearest is None:
         return f"the cluster takes no value near it: {one.proof.refusals[0]}"
     return one.unproved or "the names of its containers are not known; give --objects"

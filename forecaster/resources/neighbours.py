@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.kube.client import ApiError
 from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
@@ -255,7 +255,7 @@ def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
 
 def _target(one: NeighbourObject) -> WorkloadId:
     found = one.spec.scale_target_ref or one.spec.target_ref or TargetReference()
-    return WorkloadId(one.metadata.namespace, found.kind, found.name)
+    return scaled_workload(one.metadata.namespace, found.kind, found.name)
 
 
 REDUCED: Mapping[str, Callable[[NeighbourObject], Any]] = {HPAS: _hpa, SCALED_OBJECTS: _scaled_object, VPAS: _vpa}

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from forecaster.domain.layers import Layer
 from forecaster.domain.policy import PolicySelector
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.kube.objects import WatchedMeta, Wire
 from forecaster.resources.spelling import in_settings
 
@@ -88,7 +88,7 @@ def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
         reference = msgspec.convert(spec.pop("scaleTargetRef", {}), TargetReference)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:  # of another version; the schema of ours keeps it out
         spec, reference, fault = {}, TargetReference(), f"{origin}: its spec is not understood: {error}"
-    target = WorkloadId(meta.namespace, reference.kind, reference.name)
+    target = scaled_workload(meta.namespace, reference.kind, reference.name)
     layer = Layer(origin, in_settings(spec))
     status = one.status.copy()  # alone: it would keep the whole page that it came with
     return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, layer, status, fault)

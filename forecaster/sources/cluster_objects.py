@@ -163,15 +163,16 @@ def _rollout(kind: str, wire: Wire) -> Rollout:
     spec = wire.get("spec") or {}
     replicas = spec.get("replicas")
     count = 1 if replicas is None else int(replicas)
+    owner = " ".join(_controller(wire) or ())
     if kind != "Deployment":
-        return Rollout(count, surge=0, unavailable=1)
+        return Rollout(count, surge=0, unavailable=1, made_by=owner)
     strategy = spec.get("strategy") or {}
     if strategy.get("type") == "Recreate":
-        return Rollout(count, surge=0, unavailable=count)
+        return Rollout(count, surge=0, unavailable=count, made_by=owner)
     rolling = strategy.get("rollingUpdate") or {}
     surge = _share(rolling.get("maxSurge", "25%"), count, math.ceil)
     unavailable = _share(rolling.get("maxUnavailable", "25%"), count, math.floor)
-    return Rollout(count, surge, unavailable if surge or unavailable else 1)
+    return Rollout(count, surge, unavailable if surge or unavailable else 1, owner)
 
 
 def _share(value: int | str, of: int, rounded: Callable[[float], int]) -> int:

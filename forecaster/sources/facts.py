@@ -19,6 +19,7 @@ from forecaster.domain.workload import (
     Target,
     TargetType,
     WorkloadId,
+    scaled_workload,
 )
 from forecaster.sources.blocks import matrix_of, owner_of, single_values, workload_of
 from forecaster.sources.promql import CARRIED
@@ -117,7 +118,7 @@ def _owned(rows: Sequence[InstantRow]) -> dict[WorkloadId, list[HpaName]]:
     owned: dict[WorkloadId, list[HpaName]] = defaultdict(list)
     for row, hpa in _with_hpa(rows):
         kind, name = row.labels.get("scaletargetref_kind", ""), row.labels.get("scaletargetref_name", "")
-        owned[WorkloadId(hpa.namespace, kind, name)].append(hpa)
+        owned[scaled_workload(hpa.namespace, kind, name)].append(hpa)
     return {workload: sorted(names) for workload, names in owned.items()}
 
 

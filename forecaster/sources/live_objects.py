@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import NamedContainer, Resources, Target, WorkloadId
+from forecaster.domain.workload import NamedContainer, Resources, Target, WorkloadId, scaled_workload
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
@@ -135,7 +135,7 @@ class LiveHpa(msgspec.Struct, frozen=True):
     @property
     def scaled(self) -> WorkloadId:
         """Return the workload that it scales."""
-        return workload_id(self.meta.namespace, self.spec.scale_target.kind, self.spec.scale_target.name)
+        return scaled_id(self.meta.namespace, self.spec)
 
 
 class Misread(NamedTuple):
@@ -203,8 +203,7 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
         spec, targets = before.spec, before.targets
     else:
         spec = spec_from_wire(_wire.decode(one.spec), meta.name, meta.namespace)
-        scaled = workload_id(meta.namespace, spec.scale_target.kind, spec.scale_target.name)
-        targets = targets_of_hpa(spec, scaled)
+        targets = targets_of_hpa(spec, scaled_id(meta.namespace, spec))
     desired = (status.current_replicas, status.desired_replicas)
     return LiveHpa(spec, targets, meta.ours(), *desired, written)
 
@@ -292,6 +291,11 @@ def place_of_object(one: LabelledOnly, labels: Sequence[str]) -> NodePlace:
 def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
     """Return the identity, one object for all pods of a workload."""
     return WorkloadId(namespace, kind, name)
+
+
+def scaled_id(namespace: str, spec: HpaSpec) -> WorkloadId:
+    """Return the workload that an HPA counts and measures."""
+    return workload_id(*scaled_workload(namespace, spec.scale_target.kind, spec.scale_target.name))
 
 
 def _image(spec: PodSpec) -> str:

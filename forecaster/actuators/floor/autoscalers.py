@@ -23,7 +23,7 @@ from forecaster.actuators.marks import (
 )
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.writes import MANAGER, Change
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import decoder_of
 from forecaster.kube.collection import ListMeta, listed
@@ -204,7 +204,7 @@ def path_of(one: LiveAutoscaler) -> str:
 def listed_autoscaler(one: HorizontalPodAutoscaler) -> LiveAutoscaler:
     """An HPA of a list."""
     meta, spec = one.metadata, decoder_of(HpaSpecFields).decode(one.spec)
-    target = WorkloadId(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
+    target = scaled_workload(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
     return autoscaler_of(meta, target, ReplicaBounds(spec.min_replicas, spec.max_replicas), one.status.current_replicas)
 
 

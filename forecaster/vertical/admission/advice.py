@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from forecaster.domain.decision import Hold
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.vertical.admission.cluster import POD, requirements_of, split
-from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
+from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms, Rollout
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI, texts
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
@@ -96,6 +96,8 @@ class Advice:
     """None while it holds, or where a pod's sum cannot be split over its containers."""
     unproved: str = ""
     """Why there is no proof."""
+    made_by: str = ""
+    """Object that the workload is made from, and whose controller would take a patch back; empty for none."""
     sidecars: frozenset[str] = frozenset()
     """Containers that are init containers of the template and run beside the others."""
     baselines: Mapping[str, Resources | None] = field(default_factory=dict)
@@ -155,6 +157,7 @@ def advise(
         targets=decided.targets,
         proof=proof,
         unproved=unproved,
+        made_by=cluster.rollouts.get(workload.id, Rollout()).made_by,
         sidecars=frozenset(_sidecars(cluster.template_of(workload))),
     )
 
@@ -233,8 +236,9 @@ BASE = "../base"
 
 
 def patchable(advice: Advice) -> bool:
-    """Whether there is something to write, and containers are known by name."""
-    return advice.values is not None and advice.id.kind in API_VERSIONS and POD not in advice.values
+    """Whether there is something to write, containers are known by name, and no controller writes the template."""
+    written = advice.values is not None and advice.id.kind in API_VERSIONS and not advice.made_by
+    return written and POD not in (advice.values or {})
 
 
 def patch(advice: Advice) -> dict[str, Any]:

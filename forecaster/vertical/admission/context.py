@@ -32,6 +32,8 @@ class Rollout:
     replicas: int = 1
     surge: int = 1
     unavailable: int = 0
+    made_by: str = ""
+    """Kind and name of the object that the workload is made from; empty where it is nobody's."""
 
 
 @dataclass(frozen=True, slots=True)

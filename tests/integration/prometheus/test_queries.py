@@ -277,6 +277,32 @@ def test_an_hpa_is_found_with_its_bounds_and_its_targets_as_ratios_and_amounts(a
 
 
 @world
+def groups(cluster: World) -> None:
+    """A LeaderWorkerSet with two groups: its leaders, the workers of the first, and an HPA of the groups."""
+    for pod in ("llm-0", "llm-1"):
+        cluster.pod("shop", pod, "StatefulSet", "llm", cores=2)
+    cluster.pod("shop", "llm-0-1", "StatefulSet", "llm-0", cores=6)
+    hpa = {"namespace": "shop", "horizontalpodautoscaler": "llm"}
+    scales = {"scaletargetref_kind": "LeaderWorkerSet", "scaletargetref_name": "llm"}
+    for name, pods in (("llm", 2), ("llm-0", 1)):
+        cluster.gauge("kube_statefulset_replicas", pods, namespace="shop", statefulset=name)
+        cluster.gauge("kube_statefulset_status_replicas_ready", pods, namespace="shop", statefulset=name)
+    cluster.gauge("kube_horizontalpodautoscaler_info", 1, **scales, **hpa)
+    cluster.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 20, **hpa)
+    target = {"metric_name": "cpu", "metric_target_type": "utilization"}
+    cluster.gauge("kube_horizontalpodautoscaler_spec_target_metric", 70, **target, **hpa)
+
+
+def test_an_hpa_of_groups_of_pods_is_that_of_their_leaders_whose_pods_alone_it_measures(
+    asked: Callable[..., Asked],
+) -> None:
+    llm = WorkloadId("shop", "StatefulSet", "llm")
+    scaler = asked(groups).workloads()[llm].autoscaler
+    assert scaler == Autoscaler("llm", 1, 20, (Target("cpu", TargetType.UTILIZATION, 0.7),))
+    assert asked(groups).latest(CPU)[llm] == pytest.approx(4.0)
+
+
+@world
 def scaled_by_container(cluster: World) -> None:
     """Of a pod with a proxy the HPA looks at the app alone (ContainerResource)."""
     cluster.deployed("shop", "web", pods=1)

@@ -260,6 +260,15 @@ class TestAdvice:
         (container,) = patch["spec"]["template"]["spec"]["containers"]
         assert (container["name"], container["resources"]["limits"]["cpu"]) == ("reports", "3")
 
+    def test_what_is_made_from_another_object_gets_no_patch(
+        self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Its controller would take the size back."""
+        print_advice([replace(one, made_by="Elasticsearch logs") for one in reports], AdviceOutput.PATCHES, None)
+        said = capsys.readouterr()
+        assert list(yaml.safe_load_all(said.out)) == []
+        assert "data/reports: no patch: it is made from Elasticsearch logs" in said.err
+
     def test_an_overlay_builds_on_its_base(self, reports: list[Advice], tmp_path: Path) -> None:
         folder = tmp_path / "overlay"
         assert write_overlay(reports, folder, "../app") == 1

@@ -61,6 +61,12 @@ def test_shares_of_a_rollout_are_rounded_as_the_controller_does(read, strategy, 
     assert read(given.deployment("shop", "web", APP, replicas=10, **strategy)).rollouts[WEB] == expected
 
 
+def test_a_workload_that_an_operator_makes_says_from_what(read) -> None:  # noqa: ANN001
+    made = given.deployment("shop", "web", APP, replicas=10)
+    made["metadata"]["ownerReferences"] = [{"kind": "Shop", "name": "north", "controller": True}]
+    assert read(made).rollouts[WEB].made_by == "Shop north"
+
+
 def test_the_surroundings_of_a_workload_are_its_namespace_s(read) -> None:  # noqa: ANN001
     cluster = read(
         given.deployment("shop", "web", APP),
