@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from forecaster.actuators.writes import RefusalReason, WriteRefusal
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import Wire
-from forecaster.vertical.admission.context import AdmissionContext, Rollout
+from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
 from forecaster.vertical.cluster_rules.quota import charge
@@ -197,6 +197,6 @@ def admitted(
         running=running,
         in_place=bool(running),
     )
-    names = {one.name for one in pod.every_container()}
+    names = {WHOLE_POD, *(one.name for one in pod.every_container())}
     proof = prove({name: size for name, size in wanted.items() if name in names}, context)
     return proof.nearest or {}, "; ".join(map(str, proof.refusals))

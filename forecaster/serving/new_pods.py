@@ -19,6 +19,7 @@ from forecaster.actuators.resize.initial import AdmissionOutcome, AdmittedPod, a
 from forecaster.actuators.resize.pods import resources_block
 from forecaster.kube.objects import Wire
 from forecaster.serving.reply import HttpReply, failure, success
+from forecaster.vertical.admission.context import WHOLE_POD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -178,6 +179,8 @@ def _response(asked: AdmissionRequest, found: AdmittedPod) -> AdmissionResponse:
 
 def json_patch(document: Document, found: AdmittedPod) -> Iterator[PatchOperation]:
     """Requests and limits of the containers that change, and our own marks; nothing else of the pod."""
+    if whole := found.sizes.get(WHOLE_POD):
+        yield PatchOperation("/spec/resources", _resources(document["spec"].get("resources") or {}, whole))
     for kind in ("containers", "initContainers"):
         for number, one in enumerate(document["spec"].get(kind) or ()):
             if size := found.sizes.get(one["name"]):

@@ -19,7 +19,7 @@ from forecaster.app.effects import released_objects
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import PAUSE_ANNOTATION
-from tests.cluster.test_resize import pending, pods, requests, says, sized
+from tests.cluster.test_resize import pending, pods, requests, says, sized, two_sized, whole
 from tests.support.control_plane.acting import ActingReplica, watched
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.binaries import CORE, why_not
@@ -131,6 +131,23 @@ def test_new_pods_of_a_deployment_have_the_size_and_say_why(
         assert '"cpu":"100m"' in said[BEFORE]
     template = deployed.cluster.api.read("Deployment", "web", namespace)["spec"]["template"]
     assert template["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "100m", "memory": "64Mi"}
+
+
+@pytest.mark.usefixtures("answering")
+def test_new_pods_that_state_their_resources_as_a_whole_have_the_sum_of_their_containers(
+    deployed: Deployed, leader: ActingReplica, namespace: str
+) -> None:
+    api = deployed.cluster.api
+    leader.cycle(namespace, 1, sizes=two_sized())
+    api.create(whole("web"), namespace)
+    wait_until(lambda: len(pods(api, namespace)) == 1, what="the pod")
+    (pod,) = pods(api, namespace)
+    assert pod["spec"]["resources"] == {
+        "requests": {"cpu": "500m", "memory": "256Mi"},
+        "limits": {"cpu": "1", "memory": "384Mi"},
+    }
+    assert pod["metadata"]["annotations"][SIZE].startswith("the pod cpu 200m/400m, memory 128Mi/256Mi → the pod cpu ")
+    assert [one["resources"] for one in pod["spec"]["containers"]] == [{}, {}]
 
 
 @pytest.mark.usefixtures("answering")

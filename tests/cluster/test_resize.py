@@ -135,6 +135,70 @@ def test_pods_get_their_size_one_after_the_other_without_a_restart(
     }
 
 
+def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containers(
+    plane: ControlPlane, live: LiveCluster, leader: ActingReplica, namespace: str
+) -> None:
+    """Pod-level resources: what its containers do not state they do not get."""
+    plane.api.create(whole("web"), namespace)
+    wait_until(lambda: len(live_pods(live, namespace)) == 1, what="a pod that is watched")
+    found = live.workload(WorkloadId(namespace, "Deployment", "web"))
+    assert found is not None
+    assert found.resources == Resources(0.2, 0.4, 128 * MIB, 256 * MIB)
+    (pod,) = pods(plane.api, namespace)
+    (failed,) = leader.cycle(namespace, 1, sizes=two_sized())["resize"].failures
+    assert f"pod update requires features {IN_PLACE} which are not available on node" in failed
+    node = f"/api/v1/nodes/{pod['spec']['nodeName']}/status"
+    declared = {"status": {"declaredFeatures": [IN_PLACE]}}
+    plane.api.ask("PATCH", node, declared, content_type="application/merge-patch+json").raise_for_status()
+    wait_until(lambda: _written(leader, namespace), what="a node that is known to take it")
+    (pod,) = pods(plane.api, namespace)
+    assert pod["spec"]["resources"] == {
+        "requests": {"cpu": "500m", "memory": "256Mi"},
+        "limits": {"cpu": "1", "memory": "384Mi"},
+    }
+    assert [one["resources"] for one in pod["spec"]["containers"]] == [{}, {}]
+    said = [message for reason, message in events(plane.api, namespace) if reason == "Resized"]
+    assert said[0].startswith("the pod cpu 200m/400m, memory 128Mi/256Mi → the pod cpu 500m/1, memory 256Mi/384Mi: ")
+    released(plane, leader, namespace)
+    (pod,) = pods(plane.api, namespace)
+    assert pod["spec"]["resources"]["requests"] == {"cpu": "200m", "memory": "128Mi"}
+
+
+IN_PLACE = "InPlacePodLevelResourcesVerticalScaling"
+"""What a node declares that can change such a size (KEP-5328)."""
+
+
+def _written(leader: ActingReplica, namespace: str) -> bool:
+    return leader.cycle(namespace, 1, sizes=two_sized())["resize"].writes == {("resize", "written"): 1}
+
+
+def two_sized() -> Resize:
+    """The same size for both containers of `whole`."""
+    size = Resources(0.25, None, 128 * MIB, 192 * MIB)
+    sizes = tuple(ContainerSize(name, Resources(), size, None, None, "") for name in ("app", "proxy"))
+    return Resize(Resources(0.5, None, 256 * MIB, 384 * MIB), Reason.SIZED, "sized", sizes)
+
+
+def whole(name: str) -> Document:
+    """A Deployment of one pod with two containers, and resources of the pod alone."""
+    manifest = deployment(name, 1)
+    spec = manifest["spec"]["template"]["spec"]
+    spec["containers"] = [{"name": each, "image": each} for each in ("app", "proxy")]
+    spec["resources"] = {"requests": {"cpu": "200m", "memory": "128Mi"}, "limits": {"cpu": "400m", "memory": "256Mi"}}
+    return manifest
+
+
+def released(plane: ControlPlane, leader: ActingReplica, namespace: str) -> list[str]:
+    """Lines of the command that gives owners their values back, in one namespace."""
+    rights = client_config_source(plane.account("forecaster", NAMESPACE))
+    terms = {"expired": False, "dry_run": False}
+    with closing(ApiClient(rights)) as client:
+        found = released_objects(
+            client, leader.settings, datetime.now(UTC), **terms, chosen=lambda where, _: where == namespace
+        )
+        return [one.line for one in found]
+
+
 def _second(leader: ActingReplica, began: datetime, web: str) -> bool:
     found = leader.cycle(web, 2, at=began + timedelta(minutes=3), sizes=sized(0.3, 128))["resize"]
     return bool(found.writes[("resize", "written")])
@@ -142,17 +206,7 @@ def _second(leader: ActingReplica, began: datetime, web: str) -> bool:
 
 def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     leader.cycle(web, 2, sizes=sized(0.3, 128))
-    rights = client_config_source(plane.account("forecaster", NAMESPACE))
-    with closing(ApiClient(rights)) as client:
-        lines = released_objects(
-            client,
-            leader.settings,
-            datetime.now(UTC),
-            expired=False,
-            dry_run=False,
-            chosen=lambda namespace, _: namespace == web,
-        )
-        (line,) = (one.line for one in lines)
+    (line,) = released(plane, leader, web)
     assert line.endswith("size app cpu 100m, memory 64Mi, was app cpu 300m, memory 128Mi: released by command"), line
     assert requests(plane.api, web) == ["100m", "100m"]
     assert [one for one in pods(plane.api, web) if BEFORE in one["metadata"].get("annotations", {})] == []

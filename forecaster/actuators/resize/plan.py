@@ -15,6 +15,7 @@ from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeW
 from forecaster.actuators.room import admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
+from forecaster.vertical.admission.context import as_stated, with_values
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
@@ -209,7 +210,9 @@ def _sized(
         return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
     if not one.ready or one.status is not ResizeStatus.NONE:
         return None
-    able = {name: merged(one.sizes.get(name, Requirements()), size) for name, size in wanted.items()}
+    able = as_stated(
+        one.pod, {name: merged(one.sizes.get(name, Requirements()), size) for name, size in wanted.items()}
+    )
     allowed = _kept_memory(one.sizes, able) if not rules.lower_memory else able
     nearest, refused = admitted(one.pod, allowed, around, running=((one.pod, one.node),))
     sizes = changed(one.sizes, nearest)
@@ -223,10 +226,7 @@ def _sized(
 
 
 def _restarted(pod: Pod, sizes: Sizes, server: Server) -> tuple[str, ...]:
-    new = pod.with_containers(
-        lambda one: replace(one, resources=merged(one.resources, sizes[one.name])) if one.name in sizes else one
-    )
-    return resize(pod, new, server).restarts
+    return resize(pod, with_values(pod, sizes), server).restarts
 
 
 def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:

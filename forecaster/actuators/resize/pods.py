@@ -28,6 +28,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
 from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import WatchedMeta, Wire
+from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts
@@ -192,9 +193,11 @@ class Resizes:
         if write.change == Change.RESIZE and write.resized is not None:
             version = self._mark(one, WATCHED, {BEFORE: kept_text(write.resized), BACK_OFF: None}, version)
         if write.sizes:
-            containers = [{"name": name, "resources": resources_block(size)} for name, size in write.sizes.items()]
+            blocks = {name: resources_block(size) for name, size in write.sizes.items()}
+            whole = {"resources": blocks.pop(WHOLE_POD)} if WHOLE_POD in blocks else {}
+            containers = [{"name": name, "resources": block} for name, block in blocks.items()]
             sidecars = {each.name for each in one.pod.init_containers}
-            spec = {
+            spec = whole | {
                 kind: chosen
                 for kind, chosen in (
                     ("containers", [each for each in containers if each["name"] not in sidecars]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.actuators.limits import FALL, Move
 from forecaster.actuators.writes import MANAGER, Change
+from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
@@ -87,7 +88,8 @@ class ResizablePod:
     @property
     def sizes(self) -> Sizes:
         """What it states now."""
-        return {one.name: compute_of(one.resources) for one in self.pod.every_container()}
+        whole = {WHOLE_POD: compute_of(self.pod.pod_level)} if self.pod.pod_level and self.pod.has_pod_level else {}
+        return whole | {one.name: compute_of(one.resources) for one in self.pod.every_container()}
 
     @property
     def stands(self) -> str:

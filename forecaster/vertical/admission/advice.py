@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from forecaster.domain.decision import Hold
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.vertical.admission.cluster import POD, requirements_of, split
-from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms, Rollout
+from forecaster.vertical.admission.context import ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI, texts
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
@@ -187,7 +187,7 @@ def _proved(
         by_container = split(rounded(decided.resources), context.template)
     if isinstance(by_container, str):
         return None, by_container
-    return prove(by_container, context), ""
+    return prove(as_stated(context.template, by_container), context), ""
 
 
 def severity_between(now: Resources, recommended: Resources) -> Severity:
@@ -205,7 +205,8 @@ def moved(before: Resources, after: Resources, share: float) -> bool:
 
 
 def sum_of(values: ProposedRequirements) -> Resources:
-    """One pod's sums; a limit only where every container has one."""
+    """One pod's sums, or what it states as a whole; a limit only where every container has one."""
+    values = {WHOLE_POD: values[WHOLE_POD]} if WHOLE_POD in values else values
     requests = {
         name: sum(block.requests.get(name, 0) for block in values.values()) for name in (CPU_RESOURCE, MEMORY_RESOURCE)
     }
@@ -247,14 +248,17 @@ def patch(advice: Advice) -> dict[str, Any]:
     Sidecars are among the init containers of a template.
     """
     values = advice.values or {}
-    lists = {"containers": values.keys() - advice.sidecars, "initContainers": values.keys() & advice.sidecars}
+    names = values.keys() - {WHOLE_POD}
+    lists = {"containers": names - advice.sidecars, "initContainers": names & advice.sidecars}
+    whole = {"resources": _block(values[WHOLE_POD])} if WHOLE_POD in values else {}
     return {
         "apiVersion": API_VERSIONS[advice.id.kind],
         "kind": advice.id.kind,
         "metadata": {"name": advice.id.name, "namespace": advice.id.namespace},
         "spec": {
             "template": {
-                "spec": {
+                "spec": whole
+                | {
                     kind: [{"name": name, "resources": _block(of)} for name, of in values.items() if name in names]
                     for kind, names in lists.items()
                     if names

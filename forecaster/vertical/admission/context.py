@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from forecaster.vertical.cluster_rules.limit_range import stored, with_defaults
-from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
+from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import SHARED, CpuManager
 from forecaster.vertical.cluster_rules.quota import matches, usage
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE
@@ -15,6 +15,8 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import with_early_defaults, with_late_defaults
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod
@@ -78,11 +80,55 @@ class AdmissionContext:
         return with_late_defaults(with_defaults(with_early_defaults(pod, self.server), ranges), self.server)
 
 
+WHOLE_POD = "the pod"
+"""Name under which sizes have what a pod states for itself as a whole; no container can be called so."""
+
+
 def with_values(pod: Pod, proposed: ProposedRequirements) -> Pod:
-    """Return the pod with other cpu and memory where containers are named."""
+    """Return the pod with other cpu and memory where containers, or the pod as a whole, are named."""
+    if WHOLE_POD in proposed:
+        pod = replace(pod, pod_level=_merged(pod.pod_level or Requirements({}, {}), proposed[WHOLE_POD]))
     return pod.with_containers(
-        lambda one: replace(one, resources=_merged(one, proposed[one.name])) if one.name in proposed else one
+        lambda one: replace(one, resources=_merged(one.resources, proposed[one.name])) if one.name in proposed else one
     )
+
+
+def as_stated(pod: Pod, sizes: ProposedRequirements) -> ProposedRequirements:
+    """Sizes of containers in the form in which a pod states its resources.
+
+    What a pod states for itself as a whole is the sum of its containers, where each of them has a size; a limit keeps
+    its ratio to the request where one of them has none. A container keeps to the resources that it states.
+    """
+    if pod.pod_level is None or not pod.has_pod_level:
+        return sizes
+    running = [*pod.containers, *(one for one in pod.init_containers if one.sidecar)]
+    known = [sizes[one.name] for one in running if one.name in sizes]
+    block = pod.pod_level
+    if len(known) < len(running):
+        return {}
+    requests = {name: milli for name in compute_only(block.requests) if (milli := _sum(name, known))}
+    limits = compute_only(block.limits)
+    for name in limits.keys() & requests.keys():
+        in_ratio = limits[name] * requests[name] // max(block.requests[name], 1)
+        limits[name] = max(_sum(name, known, of_limits=True) or in_ratio, requests[name])
+    own = {one.name: _kept_to(one.resources, sizes[one.name]) for one in running}
+    stated = {name: one for name, one in own.items() if one.requests or one.limits}
+    return {WHOLE_POD: Requirements(compute_only(block.requests) | requests, limits), **stated}
+
+
+def _sum(name: str, blocks: Sequence[Requirements], *, of_limits: bool = False) -> int:
+    """The sum of a resource, 0 where one of these states none of it."""
+    amounts = [one.limits if of_limits else one.requests for one in blocks]
+    return sum(one[name] for one in amounts) if all(name in one for one in amounts) else 0
+
+
+def _kept_to(now: Requirements, size: Requirements) -> Requirements:
+    """The part of a size that is stated now."""
+    requests, limits = (
+        {name: milli for name, milli in new.items() if name in old}
+        for new, old in ((size.requests, now.requests), (size.limits, now.limits))
+    )
+    return Requirements(requests, limits)
 
 
 def compute_only(amounts: Amounts) -> dict[str, int]:
@@ -90,11 +136,10 @@ def compute_only(amounts: Amounts) -> dict[str, int]:
     return {name: amounts[name] for name in COMPUTE if name in amounts}
 
 
-def _merged(container: Container, proposed: Requirements) -> Requirements:
+def _merged(block: Requirements, proposed: Requirements) -> Requirements:
     def kept(amounts: Amounts) -> dict[str, int]:
         return {name: milli for name, milli in amounts.items() if name not in COMPUTE}
 
-    block = container.resources
     return Requirements(
         kept(block.requests) | compute_only(proposed.requests), kept(block.limits) | compute_only(proposed.limits)
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.vertical.admission import checks, free_capacity
 from forecaster.vertical.admission.checks import Finding, Verdict, note, passes, refused, unknown
-from forecaster.vertical.admission.context import compute_only, with_values
+from forecaster.vertical.admission.context import WHOLE_POD, compute_only, with_values
 from forecaster.vertical.admission.nearest import Refused, nearest, same_values
 from forecaster.vertical.cluster_rules.node import scheduled
 from forecaster.vertical.cluster_rules.pod import Requirements, pod_requests
@@ -171,7 +171,7 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
     None only if today's values do not pass either.
     """
     before = context.completed({})
-    for _ in range(MOST_ROUNDS):
+    for _ in range(0 if WHOLE_POD in proposed else MOST_ROUNDS):
         moved = nearest(Refused(context.completed(proposed), before, proposed, context))
         if _judged(moved, context).accepted:
             return moved
@@ -184,7 +184,8 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
 
 def _keeping(names: Sequence[str], proposed: ProposedRequirements, before: Pod) -> dict[str, Requirements]:
     """The proposed values, today's of these resources."""
-    today = {one.name: one.resources for one in before.every_container() if one.name in proposed}
+    stated = {one.name: one.resources for one in before.every_container()} | {WHOLE_POD: before.pod_level}
+    today = {name: block for name, block in stated.items() if block is not None and name in proposed}
     return {
         container: Requirements(
             _mixed(names, proposed[container].requests, block.requests),

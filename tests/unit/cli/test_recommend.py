@@ -260,6 +260,21 @@ class TestAdvice:
         (container,) = patch["spec"]["template"]["spec"]["containers"]
         assert (container["name"], container["resources"]["limits"]["cpu"]) == ("reports", "3")
 
+    def test_resources_that_a_template_states_for_the_whole_pod_are_patched_there(
+        self, look: Look, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        made = given.deployment("data", "reports", {"name": "reports"}, replicas=5)
+        block = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+        made["spec"]["template"]["spec"]["resources"] = block
+        cluster = replace(look.cluster, templates=cluster_of({"Deployment": [made]}).templates, limit_ranges={})
+        advices = replace(look, cluster=cluster).advices({}, compare=False)
+        print_advice([one for one in advices if one.id.name == "reports"], AdviceOutput.PATCHES, None)
+        (patch,) = yaml.safe_load_all(capsys.readouterr().out)
+        assert list(patch["spec"]["template"]["spec"]) == ["resources"]
+        sized = patch["spec"]["template"]["spec"]["resources"]
+        assert sized["limits"]["cpu"] is None
+        assert sized["limits"]["memory"] == sized["requests"]["memory"] != "2Gi"
+
     def test_what_is_made_from_another_object_gets_no_patch(
         self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
     ) -> None:
