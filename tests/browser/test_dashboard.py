@@ -122,7 +122,10 @@ def test_the_fleet_names_first_what_needs_a_person(browser: Any, few: str) -> No
     with opened(browser, few) as page:
         page.wait_for_selector(".row .why")
         assert names(page) == ["batch", "web", HOSTILE, "api"]
-        assert page.inner_text("#causes") == "1 no data no sample of a signal: see what its sentence names"
+        assert page.inner_text("#causes").split("\n") == [
+            "1 no data no sample of a signal: see what its sentence names",
+            "4 may run short: the coming peak is above what the pods carry",
+        ]
         assert inked(page, ".row canvas") > 200
 
 

@@ -1,15 +1,25 @@
-"""Every page in every state: nothing that is not known is a zero or green, and every page fits its width."""
+"""Every page in every state: nothing that is not known is a zero or green, and it looks as it did.
+
+The pictures that a person has looked at are small and grey, in one sheet: a row a state. To renew it, look at them all:
+
+PICTURES_OF_STATES=folder pytest tests/browser/test_page_states.py
+python -m tests.browser.test_page_states folder
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import replace
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Hold, Reason
@@ -30,6 +40,11 @@ LONG = "recommendations-for-everybody-who-has-ever-looked-at-anything-2"
 RIGHT_TO_LEFT = "شبكة-الدفع"
 INVENTED = re.compile(r"^(\+|-|−)?0([.,]0+)?( ?%|$| over| up| tight| s old| acting)|all complete|\bfresh\b")
 """Texts of a widget that claim to know something."""
+
+
+GREEN = """[...document.querySelectorAll("b, .state")].filter((one) => one.innerText &&
+  ["rgb(10, 125, 95)", "rgb(63, 207, 164)"].includes(getComputedStyle(one).color)).map((one) => one.innerText)"""
+"""Counts and states in the colour of what goes as it should."""
 
 
 class PageState(NamedTuple):
@@ -54,7 +69,9 @@ STATES = {
     "source-down": PageState(
         (silent(), silent("api")), says="Not known since 12:00 UTC: Prometheus does not answer", unknown=True
     ),
-    "stale": PageState((WEB,), stale_after=timedelta(minutes=3).total_seconds(), says="stale"),
+    "stale": PageState(
+        (WEB,), stale_after=timedelta(minutes=3).total_seconds(), says="since 1 Mar 12:00 UTC: what is shown"
+    ),
     "partial": PageState((WEB, recommendation(workload_id("api"), replicas=None, reason=Reason.NO_DATA))),
     "thousand": PageState((WEB, *(recommendation(workload_id(f"w{i:04}")) for i in range(1000)))),
     "long-name": PageState((WEB, recommendation(workload_id(LONG, namespace=LONG)))),
@@ -62,12 +79,41 @@ STATES = {
 }
 
 
+SHEET = Path(__file__).parents[1] / "data" / "page-states.png"
+TILE = (96, 90)
+LIKE = 2.0
+"""Mean difference of grey, of 255, up to which pictures are alike: 0.0001 in one browser, 0.7 to 16 without a line."""
+
+
+def tile(name: str, path: str, look: str) -> tuple[int, int, int, int]:
+    """Where a picture has its place in the sheet."""
+    place = PAGES.index(path) * len(LOOKS) + [*LOOKS].index(look)
+    left, top = place * TILE[0], [*STATES].index(name) * TILE[1]
+    return left, top, left + TILE[0], top + TILE[1]
+
+
+def reduced(picture: bytes) -> Image.Image:
+    return Image.open(BytesIO(picture)).convert("L").resize(TILE, Image.Resampling.BOX)
+
+
+def part_of(path: str) -> str:
+    return path.removeprefix("#/").split("/")[0] or "fleet"
+
+
+def difference(picture: bytes, name: str, path: str, look: str) -> float:
+    """How unlike a picture is the one that was looked at."""
+    with Image.open(SHEET) as sheet:
+        before = sheet.crop(tile(name, path, look))
+    return float(np.abs(np.asarray(before, float) - np.asarray(reduced(picture), float)).mean())
+
+
 @pytest.fixture(scope="module", params=STATES)
 def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Name of the state, and the address of a serving process in it."""
     name: str = request.param
-    state, path = STATES[name], tmp_path_factory.mktemp("state") / "table"
+    state, path = STATES[name], Path("no-table-yet")
     if state.rows:
+        path = tmp_path_factory.mktemp("state") / "table"
         publisher(files(path, state.rows)).publish(NOON, state.rows)
     options = ServingOptions(stale_after_seconds=state.stale_after)
     serving = ServingProcess(path, Address("127.0.0.1", 0), options=options)
@@ -77,19 +123,22 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("look", LOOKS)
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.removeprefix("#/").split("/")[0] or "fleet")
+@pytest.mark.parametrize("path", PAGES, ids=part_of)
 def test_a_page_tells_what_is_known_and_no_more(browser: Any, shown: tuple[str, str], path: str, look: str) -> None:
     name, address = shown
     state, (width, dark) = STATES[name], LOOKS[look]
     with opened(browser, address, width=width, dark=dark, faults=["503", "404"]) as page:
         page.goto(address + path)
         page.wait_for_selector("main h1, main .empty")
-        page.wait_for_load_state("networkidle")
-        if folder := os.environ.get("PICTURES_OF_STATES"):
-            part = path.removeprefix("#/").split("/")[0] or "fleet"
-            page.screenshot(path=Path(folder) / f"{name}-{part}-{look}.png")
-        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+        page.wait_for_selector("#age:not(:empty)")
         page.wait_for_function("said => document.body.innerText.includes(said)", arg=state.says)
+        page.wait_for_load_state("networkidle")
+        picture = page.screenshot()
+        if folder := os.environ.get("PICTURES_OF_STATES"):
+            (Path(folder) / f"{name}-{part_of(path)}-{look}.png").write_bytes(picture)
+        else:
+            assert difference(picture, name, path, look) <= LIKE, "look at it, and renew the sheet: see above"
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
         if state.unknown:
             widgets = page.locator("dd, td, .row .risk, .row .cost, .row .load small, .said").all_inner_texts()
             claims = [line for text in widgets for line in text.split("\n") if INVENTED.search(line.strip())]
@@ -98,3 +147,20 @@ def test_a_page_tells_what_is_known_and_no_more(browser: Any, shown: tuple[str, 
             assert page.locator(".good").count() == 0
         if state.unknown or name == "no-data":
             assert page.locator(".state.acting").count() == 0
+        if state.unknown or name in {"stale", "no-data"}:
+            assert page.evaluate(GREEN) == []
+
+
+def main(folder: Path) -> None:
+    """Put pictures that were looked at into the sheet."""
+    sheet = Image.new("L", (TILE[0] * len(PAGES) * len(LOOKS), TILE[1] * len(STATES)))
+    for name in STATES:
+        for path in PAGES:
+            for look in LOOKS:
+                picture = (folder / f"{name}-{part_of(path)}-{look}.png").read_bytes()
+                sheet.paste(reduced(picture), tile(name, path, look))
+    sheet.save(SHEET, optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -6,7 +6,7 @@ let visit = 0;
 
 /** The answer says why there is none, or there is no answer. */
 export class Refused extends Error {
-  constructor(message, status = 0) { super(message); this.status = status; }
+  constructor(message, status = 0, waits = false) { super(message); Object.assign(this, { status, waits }); }
 }
 
 /** The reader has gone to another page meanwhile. */
@@ -23,7 +23,7 @@ export async function get(path) {
   const value = answer.status === 304 ? before.value : await answer.json();
   if (of !== visit) throw new Left();
   if (answer.status === 304) return value;
-  if (value.waiting) throw new Refused(value.waiting);
+  if (value.waiting) throw new Refused(value.waiting, 0, true);
   if (!answer.ok) throw new Refused([value.detail, value.remedy].filter(Boolean).join(". ") || answer.statusText, answer.status);
   const etag = answer.headers.get("ETag");
   if (etag) { known.clear(); known.set(path, { etag, value }); }

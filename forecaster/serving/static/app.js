@@ -70,7 +70,7 @@ async function look() {
   } catch (error) {
     if (error instanceof Left) return;
     if (!(error instanceof Refused)) throw error;
-    byId("age").replaceChildren(element("b", { class: "bad" }, error.message));
+    byId("age").replaceChildren(element("b", { class: "bad" }, error.waits ? "Nothing is decided yet" : error.message));
   }
 }
 
@@ -78,12 +78,14 @@ function tellAge(now) {
   const old = now.age_seconds < 0 ? "from the future: a clock is wrong" : `${duration(now.age_seconds)} old`;
   const when = now.note ? instant(Date.parse(now.published_at)) : `${now.stale ? "stale, " : ""}${old}`;
   const said = now.down ? `held: no source answers, ${when}` : when;
-  const told = [now.down, now.note, now.fault].filter(Boolean);
+  const late = now.stale && !now.down && !now.note && `Nothing was published since ${instant(Date.parse(now.published_at))} UTC: what is shown is of then`;
+  const told = [now.down, late, now.note, now.fault].filter(Boolean);
   byId("age").replaceChildren(element("span", { class: now.stale || now.down ? "bad dot" : "good dot", title: `table of ${now.published_at}` }, said));
   byId("report").hidden = !now.reported_at;
   byId("note").hidden = !told.length;
   byId("note").textContent = told.join(" · ");
-  byId("note").classList.toggle("bad", Boolean(now.down || now.fault));
+  byId("note").classList.toggle("bad", Boolean(now.down || late || now.fault));
+  document.body.classList.toggle("late", Boolean(now.down || late));
 }
 
 function switchTheme() {

@@ -71,7 +71,7 @@ export function outcomes(found, { now, from }) {
   const host = byId("outcomes");
   const hours = found?.hours ?? [];
   if (!hours.some((one) => one.coverage !== null)) {
-    host.replaceChildren(element("p", { class: "empty" }, found?.refused ? `${found.refused}.` : "No process is there that looks back."));
+    host.replaceChildren(element("p", { class: "empty" }, found?.refused ? `Not here: ${found.refused}.` : "No process is there that looks back."));
     return;
   }
   const points = (name) => hours.flatMap((one) => [[Date.parse(one.begin), one[name]], [Date.parse(one.begin) + HOUR, one[name]]]);

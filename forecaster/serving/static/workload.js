@@ -158,7 +158,7 @@ function chain() {
   if (lead && signals.some((one) => one.forecast)) steps.push(step(duration(lead.seconds), "lead time", lead.origin));
   for (const clamp of clamps) steps.push(step(`${count(clamp.before)} → ${count(clamp.after)}`, words(clamp.rule), clamp.why));
   const last = decided.recommended === null ? `${count(decided.now)} held` : count(decided.recommended);
-  steps.push(step(last, words(decided.reason), decided.message, "last"));
+  steps.push(step(last, words(decided.reason), decided.message, decided.recommended === null ? "last held" : "last"));
   byId("chain").replaceChildren(...steps);
 }
 
