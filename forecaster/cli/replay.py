@@ -34,7 +34,11 @@ FromPrometheus = Annotated[
 Hpas = Annotated[
     list[Path] | None,
     typer.Option(
-        "--hpa", metavar="FILE", exists=True, dir_okay=False, help="HPA manifest, in place of what was measured."
+        "--hpa",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="HPA manifest, in place of what was measured; a single one is taken for all that none names.",
     ),
 ]
 Request = Annotated[

@@ -15,6 +15,7 @@ from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import remedy_of, specs_of
 from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces, settings_of
 from forecaster.cli.replay import PricedOptions, ReplayOptions
+from forecaster.cli.streams import tell
 from forecaster.config.settings import parse
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -141,13 +142,21 @@ def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signa
     return lambda id_, _signals: Workload(id_, 1, 1, resources, None)
 
 
+SHOWN = 3
+"""Workloads that are named in a line."""
+
+
 def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
-    """The workloads with the HPAs of the manifests; the only manifest is meant for all whom none names."""
-    workloads = tuple(
-        replace(one, autoscaler=autoscaler_of(spec)) if (spec := _spec_for(one.id, specs, one)) else one
-        for one in found.workloads
+    """The workloads with the HPAs of the manifests; the only manifest is taken for all that none names."""
+    chosen_specs = [_spec_for(one.id, specs, one) for one in found.workloads]
+    pairs = [*zip(found.workloads, chosen_specs, strict=True)]
+    lent = [str(one.id) for one, spec in pairs if spec and spec.scale_target.name != one.id.name]
+    if lent:
+        more = f" and {len(lent) - SHOWN} more" if len(lent) > SHOWN else ""
+        tell(f"! no HPA names {', '.join(lent[:SHOWN])}{more}: HPA {specs[0].name} is taken for them")
+    return replace(
+        found, workloads=tuple(replace(one, autoscaler=autoscaler_of(spec)) if spec else one for one, spec in pairs)
     )
-    return replace(found, workloads=workloads)
 
 
 def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> HpaSpec | None:
