@@ -1,6 +1,6 @@
 """What draws the pages of the dashboard, by digest: pictures of them carry it, and are compared with the program.
 
-Pixels differ from machine to machine with fonts and the play of the demo; the files that draw do not.
+It says at once, and without a browser, that pictures are of an older program; `test_docs_pictures` compares them.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ PAGES: dict[str, tuple[str, Callable[[Any], None]]] = {
 }
 
 
-def _nodes() -> bytes:
+def nodes_of_the_demo() -> bytes:
     """The workloads of the demo on nodes that are made up: behind recorded load there are none."""
     with staged() as stage:
         cycle = stage.cycle
@@ -73,22 +73,30 @@ def _nodes() -> bytes:
     return msgspec.json.encode(document(ahead))
 
 
+def taken(chromium: Any, address: str, name: str, suffix: str, theme: str, nodes: bytes) -> bytes:
+    """A picture of a page that stands still."""
+    width, (path, ready) = WIDTHS[suffix], PAGES[name]
+    with opened(chromium, address, width=width, dark=theme == "dark") as page:
+        page.route("**/dashboard/nodes", lambda route: route.fulfill(body=nodes))
+        page.set_viewport_size({"width": width, "height": TALL})
+        page.goto(address + path)
+        ready(page)
+        page.wait_for_selector("#age:not(:empty)")
+        page.wait_for_timeout(800)
+        picture: bytes = page.screenshot()
+        return picture
+
+
 def main(address: str, folder: Path) -> None:
     """Take all of them."""
-    program, nodes = next(filter(None, map(shutil.which, NAMES))), _nodes()
+    program, nodes = next(filter(None, map(shutil.which, NAMES))), nodes_of_the_demo()
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=program, args=[*QUIET])
-        for name, (path, ready) in PAGES.items():
-            for suffix, width in WIDTHS.items():
+        for name in PAGES:
+            for suffix in WIDTHS:
                 for theme in ("light", "dark"):
-                    file = folder / f"{name}{suffix}-{theme}.png"
-                    with opened(chromium, address, width=width, dark=theme == "dark") as page:
-                        page.route("**/dashboard/nodes", lambda route: route.fulfill(body=nodes))
-                        page.set_viewport_size({"width": width, "height": TALL})
-                        page.goto(address + path)
-                        ready(page)
-                        page.wait_for_timeout(800)  # a picture of a page that stands still
-                        _keep(page.screenshot(), file)
+                    picture = taken(chromium, address, name, suffix, theme, nodes)
+                    _keep(picture, folder / f"{name}{suffix}-{theme}.png")
         chromium.close()
     (folder / MADE_OF).write_text(json.dumps(drawn_by(), indent=1) + "\n", encoding="utf-8")
 

@@ -92,8 +92,14 @@ def tile(name: str, path: str, look: str) -> tuple[int, int, int, int]:
     return left, top, left + TILE[0], top + TILE[1]
 
 
-def reduced(picture: bytes) -> Image.Image:
-    return Image.open(BytesIO(picture)).convert("L").resize(TILE, Image.Resampling.BOX)
+def reduced(picture: Image.Image) -> Image.Image:
+    return picture.convert("L").resize(TILE, Image.Resampling.BOX)
+
+
+def unlike(shown: Image.Image, picture: bytes) -> float:
+    """The mean difference of a picture from one that was looked at, in grey of 255."""
+    now = reduced(Image.open(BytesIO(picture)))
+    return float(np.abs(np.asarray(reduced(shown), float) - np.asarray(now, float)).mean())
 
 
 def part_of(path: str) -> str:
@@ -103,8 +109,7 @@ def part_of(path: str) -> str:
 def difference(picture: bytes, name: str, path: str, look: str) -> float:
     """How unlike a picture is the one that was looked at."""
     with Image.open(SHEET) as sheet:
-        before = sheet.crop(tile(name, path, look))
-    return float(np.abs(np.asarray(before, float) - np.asarray(reduced(picture), float)).mean())
+        return unlike(sheet.crop(tile(name, path, look)), picture)
 
 
 @pytest.fixture(scope="module", params=STATES)
@@ -157,8 +162,8 @@ def main(folder: Path) -> None:
     for name in STATES:
         for path in PAGES:
             for look in LOOKS:
-                picture = (folder / f"{name}-{part_of(path)}-{look}.png").read_bytes()
-                sheet.paste(reduced(picture), tile(name, path, look))
+                with Image.open(folder / f"{name}-{part_of(path)}-{look}.png") as picture:
+                    sheet.paste(reduced(picture), tile(name, path, look))
     sheet.save(SHEET, optimize=True)
 
 

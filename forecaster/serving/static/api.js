@@ -15,13 +15,13 @@ export class Left extends Error {}
 /** From now on answers to earlier questions are of no use. */
 export function leave() { visit += 1; }
 
-/** JSON of an address; a body that has not changed is not sent again. */
-export async function get(path) {
+/** JSON of an address; a body that has not changed is not sent again. What `stays` is asked by no page that is left. */
+export async function get(path, stays = false) {
   const [of, before] = [visit, known.get(path)];
   const asked = fetch(path, { cache: "no-store", headers: before ? { "If-None-Match": before.etag } : {} });
   const answer = await asked.catch(() => { throw new Refused("The serving process does not answer. Trying again."); });
   const value = answer.status === 304 ? before.value : await answer.json();
-  if (of !== visit) throw new Left();
+  if (of !== visit && !stays) throw new Left();
   if (answer.status === 304) return value;
   if (value.waiting) throw new Refused(value.waiting, 0, true);
   if (!answer.ok) throw new Refused([value.detail, value.remedy].filter(Boolean).join(". ") || answer.statusText, answer.status);

@@ -62,7 +62,7 @@ async function shown(fill) {
 /** Asks whether there is another table, or are pictures of it, which follow it; if so, the page renews itself. */
 async function look() {
   try {
-    const now = await get("dashboard/now");
+    const now = await get("dashboard/now", true);
     tellAge(now);
     const another = now.published_at !== table?.published_at || now.drawn_at !== table?.drawn_at;
     table = now;
