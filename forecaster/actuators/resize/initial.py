@@ -17,7 +17,7 @@ from forecaster.actuators.resize.startup import boosted
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
-from forecaster.vertical.admission.context import as_stated, with_values
+from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
 from forecaster.vertical.cluster_rules.manifest import (
     ManifestError,
     limit_range_of,
@@ -126,7 +126,8 @@ def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: da
     wanted = {name: requirements_of(block) for name, block in offered.containers.items()}
     own = replace(one, pod=with_values(one.pod, before))
     stated = as_stated(own.pod, wanted)
-    nearest, refused = admitted(own.pod, stated, around, replicas=offered.replicas) if stated else ({}, "")
+    unsized = PART_SIZED if wanted and not stated else ""
+    nearest, refused = admitted(own.pod, stated, around, replicas=offered.replicas) if stated else ({}, unsized)
     base = {**before, **nearest}
     more = boosted(own.pod, base, offered.boost, around, offered.replicas)
     sizes = {name: size for name, size in {**base, **more}.items() if size != before[name]}

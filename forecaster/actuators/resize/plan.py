@@ -15,7 +15,7 @@ from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeW
 from forecaster.actuators.room import admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-from forecaster.vertical.admission.context import as_stated, with_values
+from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
-    from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.server import Server
 
 NO_EVICTIONS = EvictionTerms()
 
@@ -213,20 +211,19 @@ def _sized(
     able = as_stated(
         one.pod, {name: merged(one.sizes.get(name, Requirements()), size) for name, size in wanted.items()}
     )
+    if not able:
+        return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {PART_SIZED}")
     allowed = _kept_memory(one.sizes, able) if not rules.lower_memory else able
     nearest, refused = admitted(one.pod, allowed, around, running=((one.pod, one.node),))
     sizes = changed(one.sizes, nearest)
     if not sizes:
         return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
-    if (restarted := _restarted(one.pod, sizes, around.server)) and (why := no_restart(one, rules)):
+    restarted = resize(one.pod, with_values(one.pod, sizes), around.server).restarts
+    if restarted and (why := no_restart(one, rules)):
         said = f"{one}: its resizePolicy restarts {', '.join(restarted)}; {why}"
         return WriteRefusal(one, RefusalReason.RESTARTS, said)
     reason = f"sized for {one.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
     return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts, errors=one.errors))
-
-
-def _restarted(pod: Pod, sizes: Sizes, server: Server) -> tuple[str, ...]:
-    return resize(pod, with_values(pod, sizes), server).restarts
 
 
 def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from forecaster.domain.decision import Hold
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.vertical.admission.cluster import POD, requirements_of, split
-from forecaster.vertical.admission.context import ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
+from forecaster.vertical.admission.context import PART_SIZED, ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI, texts
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
@@ -187,7 +187,8 @@ def _proved(
         by_container = split(rounded(decided.resources), context.template)
     if isinstance(by_container, str):
         return None, by_container
-    return prove(as_stated(context.template, by_container), context), ""
+    stated = as_stated(context.template, by_container)
+    return (prove(stated, context), "") if stated else (None, PART_SIZED)
 
 
 def severity_between(now: Resources, recommended: Resources) -> Severity:

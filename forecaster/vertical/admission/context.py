@@ -82,6 +82,7 @@ class AdmissionContext:
 
 WHOLE_POD = "the pod"
 """Name under which sizes have what a pod states for itself as a whole; no container can be called so."""
+PART_SIZED = "it states its resources as a whole, and not each of its containers has a size"
 
 
 def with_values(pod: Pod, proposed: ProposedRequirements) -> Pod:

@@ -118,6 +118,17 @@ def test_a_size_stays_within_a_limit_range(admitting: Admitting) -> None:
     assert cpu(admitting.made()) == "200m"
 
 
+def test_a_new_pod_that_states_its_resources_as_a_whole_needs_a_size_of_each_container(admitting: Admitting) -> None:
+    admitting.cycle(sized())
+    pod = web()
+    pod["spec"] = {"containers": [{"name": "app"}], "resources": {"requests": {"cpu": "200m"}}}
+    made = admitting.made(pod)
+    assert made["spec"]["resources"] == {"requests": {"cpu": "300m"}}
+    assert "resources" not in made["spec"]["containers"][0]
+    pod["spec"]["containers"].append({"name": "proxy"})
+    assert admitting.made(pod) == pod
+
+
 @given(
     body=st.one_of(
         st.binary(max_size=64),

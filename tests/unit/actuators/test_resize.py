@@ -91,6 +91,25 @@ def test_memory_is_not_lowered_in_a_running_pod_unless_that_is_allowed() -> None
     assert write.sizes == {"app": size(300, 32)}
 
 
+def whole(*names: str) -> ResizablePod:
+    """A pod that states its resources as a whole, of these containers."""
+    containers = tuple(Container(name, Requirements({}, {})) for name in names)
+    return pod(pod=Pod(containers, pod_level=size(200, 64)))
+
+
+def test_memory_of_a_whole_pod_is_not_lowered_either() -> None:
+    (write,) = planned(whole("app"), wanted=size(300, 32)).writes
+    assert write.sizes == {"the pod": size(300, 64)}
+    assert write.resized is not None
+    assert write.resized.before["the pod"] == size(200, 64)
+
+
+def test_a_whole_pod_of_which_a_container_has_no_size_stays_and_says_so() -> None:
+    plan = planned(whole("app", "proxy"))
+    assert plan.writes == []
+    assert "not each of its containers has a size" in plan.refusals[0].message
+
+
 def test_a_guaranteed_pod_stays_guaranteed() -> None:
     (write,) = planned(pod(now=size(100, 64, limits=True)), wanted=size(300, 128)).writes
     assert write.sizes == {"app": size(300, 128, limits=True)}
