@@ -76,7 +76,7 @@ def nodes_of_the_demo() -> bytes:
 def taken(chromium: Any, address: str, name: str, suffix: str, theme: str, nodes: bytes) -> bytes:
     """A picture of a page that stands still."""
     width, (path, ready) = WIDTHS[suffix], PAGES[name]
-    with opened(chromium, address, width=width, dark=theme == "dark") as page:
+    with opened(chromium, address, width=width, dark=theme == "dark", faults=["429"]) as page:
         page.route("**/dashboard/nodes", lambda route: route.fulfill(body=nodes))
         page.set_viewport_size({"width": width, "height": TALL})
         page.goto(address + path)

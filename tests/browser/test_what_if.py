@@ -58,7 +58,8 @@ def moved(page: Any, name: str, value: str) -> Took:
 
 
 def test_a_slider_is_answered_while_it_moves_and_its_policy_can_be_copied(browser: Any, service: str) -> None:
-    with opened(browser, service.partition("#")[0]) as page:
+    """While the process replays something else it says so, and is asked again."""
+    with opened(browser, service.partition("#")[0], faults=["429"]) as page:
         page.goto(service)
         page.click("#what-if-open")
         page.wait_for_selector("#what-if-accounts table", timeout=FIRST_MS)
