@@ -52,15 +52,6 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class SignalForecast:
-    """One signal of one workload: measured now, and forecast."""
-
-    signal: str
-    measured: Measured | Unknown
-    ahead: PeakForecast | Unknown
-
-
-@dataclass(frozen=True, slots=True)
 class StepForecast:
     """Quantiles of one signal of one workload for each of the coming steps, in the signal's unit.
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.offer import DecidedColumns
-    from forecaster.publish.table_file import TableFile
     from forecaster.publish.values import OfferedNumber, WorkloadOffer
 
 
@@ -93,11 +92,6 @@ class OfferPublisher:
             return self._offers
         self._policies.forget_others(frozenset(ids))
         return self._offers.take(rows_before(self._ids, ids))
-
-
-def table_publisher(table: TableFile, policies: Policies) -> OfferPublisher:
-    """Offers into one table, going on from those that lie in it."""
-    return OfferPublisher(policies, {"table": table}, before=last_offers(table.path))
 
 
 def last_offers(path: Path) -> dict[WorkloadId, WorkloadOffer | None]:

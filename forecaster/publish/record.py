@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from forecaster.domain.decision import Reason, Scale
+from forecaster.domain.decision import Reason
 from forecaster.domain.outlook import PeakForecast
 from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers
 from forecaster.horizontal.sentences import replica_record
@@ -28,7 +28,7 @@ from forecaster.publish.views import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.domain.decision import LeadTime, Recommendation
+    from forecaster.domain.decision import LeadTime
     from forecaster.horizontal.row import TargetWords
     from forecaster.publish.reader import TableEntry
     from forecaster.publish.table import TableMeta
@@ -42,11 +42,6 @@ MODE_CODES = ("observe", "publish", "floor", "scale")
 """What a code of the mode of a policy means."""
 REASON_WORDS = tuple(str(reason) for reason in Reason)
 """What a code of the reason of a decision means."""
-
-
-def recommended_count(one: Recommendation) -> int:
-    """The recommended count; -1 while holding."""
-    return one.replicas.replicas if isinstance(one.replicas, Scale) else -1
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.state import State
     from forecaster.publish.publisher import OfferedCycle
+    from tests.support.outlook import SignalForecast
 
 NOW = NOON + timedelta(seconds=20)
 DEMAND, REPLICAS, FLOOR = "forecaster_demand", "forecaster_replicas", "forecaster_floor"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.decision import Scale
-from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, Unknown
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.lead_time import lead_time
@@ -39,6 +39,7 @@ from forecaster.replay.account import Account
 from forecaster.replay.engine import NO_FLOOR
 from forecaster.replay.learned import LATEST, Situation
 from tests.support.one_row import decide_one
+from tests.support.outlook import SignalForecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,13 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forecaster.domain.decision import Hold, Scale
-from forecaster.domain.outlook import Measured, SignalForecast
+from forecaster.domain.outlook import Measured
 from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32
 from tests.support.builders import GIB, NO_FORECAST, NO_SAMPLE, NOON, STALE, after, ahead, measured, policy, workload_id
 from tests.support.horizontal import NEVER_SEEN, NOTHING_BEFORE, decide, recommended, recommended_before
+from tests.support.outlook import SignalForecast
 
 if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation

@@ -9,12 +9,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing
+from tests.support.outlook import SignalForecast
 from tests.support.recommendations import GIB, NOON, workload_id
 
 CPU_HALF = Target("cpu", TargetType.UTILIZATION, 0.5)

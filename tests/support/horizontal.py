@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.outlook import SignalForecast
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.standing import Gate
     from forecaster.vertical.sizing.containers import PodSizing
+    from tests.support.outlook import SignalForecast
 
 NOTHING_BEFORE = state_of()
 NEVER_SEEN = State.new(1)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from forecaster.cycle.decide import lost_share
-from forecaster.domain.outlook import Measured, PeakForecast, SignalForecast, Unknown
+from forecaster.domain.outlook import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
 from forecaster.horizontal.columns import Names
@@ -26,6 +26,7 @@ from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import UNREADABLE_TERMS, policy_columns, target_columns, terms_of
 from forecaster.publish.record import encoded_words
 from forecaster.publish.values import encoded_readers
+from tests.support.outlook import SignalForecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,7 +10,7 @@ import pytest
 
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.decision import Scale
-from forecaster.domain.outlook import Measured, SignalForecast
+from forecaster.domain.outlook import Measured
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
@@ -18,6 +18,7 @@ from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.horizontal.state import State
 from tests.support.builders import NOON, hpa, minutes, policy, workload
 from tests.support.horizontal import decide
+from tests.support.outlook import SignalForecast
 
 if TYPE_CHECKING:
     from datetime import datetime

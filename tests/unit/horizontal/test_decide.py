@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale
-from forecaster.domain.outlook import Measured, SignalForecast
+from forecaster.domain.outlook import Measured
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.codes import GONE
@@ -26,6 +26,7 @@ from tests.support.builders import (
     workload,
 )
 from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
+from tests.support.outlook import SignalForecast
 
 RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
 BOTH = workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF))

@@ -1,0 +1,18 @@
+"""What is known of one signal in a story about one workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class SignalForecast:
+    """One signal of one workload: measured now, and forecast."""
+
+    signal: str
+    measured: Measured | Unknown
+    ahead: PeakForecast | Unknown
