@@ -135,7 +135,7 @@ def shared_load(workload: Workload, policy: HorizontalPolicy) -> SharedLoad | No
 
 def carried_at(target: PodTarget | Unusable, signal: Signal) -> float | None:
     """Load of one pod at which a target of this signal is met, in the signal's unit."""
-    return stated_pod(target) if not isinstance(target, Unusable) and target.signal is signal else None
+    return stated_pod(target) if not isinstance(target, Unusable) and target.signal == signal else None
 
 
 def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> SharedLoad:

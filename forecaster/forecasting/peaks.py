@@ -263,7 +263,7 @@ class Paths:
         """Drop the paths of workloads that are forecast no more."""
         here = {id_ for shard in shards for id_ in shard.ids}
         for id_ in [id_ for id_, paths in self.kept.items() if signal in paths and id_ not in here]:
-            rest = {other: path for other, path in self.kept.pop(id_).items() if other is not signal}
+            rest = {other: path for other, path in self.kept.pop(id_).items() if other != signal}
             if rest:
                 self.kept[id_] = rest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.load_forecast import PodLoads
+from forecaster.cycle.load_forecast import PodLoads, carried_at
 from forecaster.cycle.sizes import PodSizes
 from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.policies import Policies
@@ -18,6 +19,7 @@ from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import FIVE_MINUTES, Block
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
+from forecaster.horizontal.targets import UtilizationTarget
 from forecaster.store.history import HistoryStore
 from forecaster.vertical.sizing.pod import size
 from tests.support.builders import GIB, NOON, workload
@@ -79,6 +81,13 @@ def test_less_lowers_only_where_the_policy_says_so() -> None:
     assert following is not None
     assert (raising.ratio, raising.growth) == (1.0, 1.0)
     assert following.ratio < 1
+
+
+def test_a_signal_that_came_from_another_process_is_the_same_signal() -> None:
+    """Shards compute by policies that were sent to them; targets are remembered by the first signal of a name."""
+    elsewhere = pickle.loads(pickle.dumps(CPU))  # noqa: S301  our own
+    assert elsewhere is not CPU
+    assert carried_at(UtilizationTarget(elsewhere, 25, 1.0), CPU) == 0.25
 
 
 def test_what_an_hpa_adds_pods_for_is_no_load_of_one_pod() -> None:
