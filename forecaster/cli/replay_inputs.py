@@ -23,7 +23,7 @@ from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload
-from forecaster.errors import ConfigError, Fault, UnknownName
+from forecaster.errors import MOST_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
 from forecaster.replay.feedback import Feedback
@@ -142,28 +142,27 @@ def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signa
     return lambda id_, _signals: Workload(id_, 1, 1, resources, None)
 
 
-SHOWN = 3
-"""Workloads that are named in a line."""
-
-
 def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
     """The workloads with the HPAs of the manifests; the only manifest is taken for all that none names."""
-    chosen_specs = [_spec_for(one.id, specs, one) for one in found.workloads]
-    pairs = [*zip(found.workloads, chosen_specs, strict=True)]
-    lent = [str(one.id) for one, spec in pairs if spec and spec.scale_target.name != one.id.name]
+    pairs = [(one, _spec_for(one.id, specs, one)) for one in found.workloads]
+    lent = [str(one.id) for one, spec in pairs if spec and not _names(spec, one.id)]
     if lent:
-        more = f" and {len(lent) - SHOWN} more" if len(lent) > SHOWN else ""
-        tell(f"! no HPA names {', '.join(lent[:SHOWN])}{more}: HPA {specs[0].name} is taken for them")
+        more = f" and {len(lent) - MOST_NAMED} more" if len(lent) > MOST_NAMED else ""
+        tell(f"! no HPA names {', '.join(lent[:MOST_NAMED])}{more}: HPA {specs[0].name} is taken for them")
     return replace(
         found, workloads=tuple(replace(one, autoscaler=autoscaler_of(spec)) if spec else one for one, spec in pairs)
     )
 
 
 def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> HpaSpec | None:
-    named = [one for one in specs if one.scale_target.name == id_.name and one.namespace in {"", id_.namespace}]
+    named = [one for one in specs if _names(one, id_)]
     if named:
         return named[0]
     return specs[0] if len(specs) == 1 and workload.autoscaler is None else None
+
+
+def _names(spec: HpaSpec, id_: WorkloadId) -> bool:
+    return spec.scale_target.name == id_.name and spec.namespace in {"", id_.namespace}
 
 
 def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpec]) -> Policies:

@@ -15,7 +15,7 @@ export class Left extends Error {}
 /** From now on answers to earlier questions are of no use. */
 export function leave() { visit += 1; }
 
-/** JSON of an address; a body that has not changed is not sent again. What `stays` is asked by no page that is left. */
+/** JSON of an address; a body that has not changed is not sent again. An answer that `stays` is of use on every page. */
 export async function get(path, stays = false) {
   const [of, before] = [visit, known.get(path)];
   const asked = fetch(path, { cache: "no-store", headers: before ? { "If-None-Match": before.etag } : {} });

@@ -61,12 +61,13 @@ async function shown(fill) {
 
 /** Asks whether there is another table, or are pictures of it, which follow it; if so, the page renews itself. */
 async function look() {
+  const asked = page;
   try {
     const now = await get("dashboard/now", true);
     tellAge(now);
     const another = now.published_at !== table?.published_at || now.drawn_at !== table?.drawn_at;
     table = now;
-    if (another && page) await (refused ? open() : shown(() => page.renew()));
+    if (another && page && page === asked) await (refused ? open() : shown(() => page.renew()));
   } catch (error) {
     if (error instanceof Left) return;
     if (!(error instanceof Refused)) throw error;

@@ -171,7 +171,8 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
     None only if today's values do not pass either.
     """
     before = context.completed({})
-    for _ in range(0 if WHOLE_POD in proposed else MOST_ROUNDS):
+    rounds = 0 if WHOLE_POD in proposed else MOST_ROUNDS  # what a whole pod states has no cells to move
+    for _ in range(rounds):
         moved = nearest(Refused(context.completed(proposed), before, proposed, context))
         if _judged(moved, context).accepted:
             return moved
