@@ -1,4 +1,4 @@
-"""The contract every model keeps; public, so that the writer of a model can test it before anybody relies on it.
+"""The contract every model keeps; public, so that the writer of a model can test it before it is used.
 
 check_model(model) runs all of it and raises ContractError with the promise that broke, the panel that broke it and the
 remedy.

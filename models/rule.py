@@ -91,7 +91,7 @@ class KnowsParts(Protocol):
 
 
 # A copy after a sixteenth of the length: every twenty hours with two weeks, for six per cent more memory.
-SPARE = 16
+SPARE_ROOM = 16
 
 
 @dataclass(eq=False, slots=True)
@@ -137,6 +137,6 @@ def continued(known: Panel, newer: Panel, room: FreeColumns | None) -> tuple[Pan
 def _behind(known: Panel, bins: int) -> FreeColumns:
     """A copy with columns to come."""
     series, length = known.values.shape
-    values = np.empty((series, length + bins + max(1, length // SPARE)), known.values.dtype)
+    values = np.empty((series, length + bins + max(1, length // SPARE_ROOM)), known.values.dtype)
     values[:, :length] = known.values
     return FreeColumns(GrowingColumns(values, length), length)

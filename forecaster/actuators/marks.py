@@ -69,7 +69,7 @@ def patiently(remove: Callable[[], object]) -> None:
 
 
 MESSAGE_MAX = 1000
-NAME_MAX = 200
+EVENT_NAME_MAX = 200
 """Characters of the object's name in that of its Event, which has 253 at most."""
 OF_THE_CLUSTER = "default"
 """The namespace of Events about objects that have none."""
@@ -113,7 +113,7 @@ def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, a
     """What `kubectl describe` shows. Its name is made of what it is about: sent twice it is one."""
     digest, now = hashlib.sha256(about.encode()).hexdigest()[:16], instant_text(at)
     return EventObject(
-        ObjectMeta(name=f"{involved.name[:NAME_MAX]}.{digest}", namespace=involved.namespace or OF_THE_CLUSTER),
+        ObjectMeta(name=f"{involved.name[:EVENT_NAME_MAX]}.{digest}", namespace=involved.namespace or OF_THE_CLUSTER),
         involved,
         reason=kind.reason,
         message=message,

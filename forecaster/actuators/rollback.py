@@ -53,7 +53,7 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
         return None not in {self.wanted, self.ready, self.restarted} and (self.limit is None or self.errors is not None)
 
 
-UNKNOWN = Health()
+NOT_LOOKED_AT = Health()
 HealthAt: TypeAlias = "Callable[[Mapping[WorkloadId, datetime], datetime], Mapping[WorkloadId, Health]]"
 """Return the health of workloads now, restarts counted since an instant each. Never raises: unread is unknown."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.kube.client import ApiClient
     from forecaster.vertical.nodes.pools import Pool
 
-MANAGER = "forecaster-nodes"
+FIELD_MANAGER = "forecaster-nodes"
 """Field manager of what is applied."""
 STEADY = timedelta(minutes=10)
 """A buffer falls to the largest of this time: a node that is given up for minutes costs more than it saves."""
@@ -66,4 +66,4 @@ def largest(recent: list[Headroom]) -> Headroom:
 def path_of(document: dict[str, Any]) -> str:
     """Return where an object is applied. Not by force: fields that another client has set stay, as an error says."""
     meta = document["metadata"]
-    return f"{PATHS[document['kind']].format(meta['namespace'], meta['name'])}?fieldManager={MANAGER}"
+    return f"{PATHS[document['kind']].format(meta['namespace'], meta['name'])}?fieldManager={FIELD_MANAGER}"

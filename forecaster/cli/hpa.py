@@ -74,7 +74,7 @@ ScaleToZero = Annotated[
         help="The gate HPAScaleToZero; default: as the version has it, on from 1.37.",
     ),
 ]
-LATEST = "1.37"
+LATEST_RELEASE = "1.37"
 
 
 EXPLAIN_EPILOG = """\b
@@ -109,7 +109,7 @@ def explain(
     other: Others = None,
     vertical: Vertical = None,
     at: Instant = None,
-    server_version: ServerVersion = LATEST,
+    server_version: ServerVersion = LATEST_RELEASE,
     scale_to_zero: ScaleToZero = None,
 ) -> None:
     """Say what an HPA aims at, what it will do at the next sync and why, and what to beware of.
@@ -145,7 +145,7 @@ def simulate(
     usage: Usage = None,
     request: Requests = None,
     at: Instant = None,
-    server_version: ServerVersion = LATEST,
+    server_version: ServerVersion = LATEST_RELEASE,
     scale_to_zero: ScaleToZero = None,
     passes: Annotated[int, typer.Option(min=1, max=10_000, help="How many passes, one sync period apart.")] = 1,
     output: Annotated[SimulateOutput, typer.Option("--output", "-o", help="How to print.")] = SimulateOutput.TABLE,

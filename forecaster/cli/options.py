@@ -86,7 +86,7 @@ def settings_on(
     namespace: str | None,
     at: str | None,
 ) -> Iterator[tuple[Settings, str | None]]:
-    """The settings and the instant; with `demo` those of the recorded load, whose endpoint is there for the block."""
+    """The settings and the instant; with `demo` those of the recorded load, served while the block lasts."""
     if not demo:
         yield settings_of(config, prometheus, namespace), at
         return

@@ -149,7 +149,7 @@ def _calendar(rows: Rows, now: datetime) -> EventColumns:
 
 
 def pod_spread(rows: Rows) -> NDArray[np.float64]:
-    """[row] share of its pods in the node or zone whose loss its policy wants to survive; NaN where it is not known."""
+    """[row] share of its pods in the node or zone that its policy wants to survive the loss of; NaN if not known."""
     shares = np.zeros(len(rows.ids))
     for row in rows.standing.surviving:
         shares[row] = lost_share(rows.workloads[row].spread, rows.rows[row].policy.horizontal.survive)

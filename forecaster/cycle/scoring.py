@@ -56,14 +56,16 @@ class Scoring:
         self.pending += [
             Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
         ]
-        return [score for one in ripe for score in self._scores(one, history.window(one.signal, MINUTE), policies, now)]
+        windows = {signal: history.window(signal, MINUTE) for signal in {one.signal for one in ripe}}
+        return [score for one in ripe for score in self._scores(one, windows[one.signal], policies, now)]
 
     def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
-        actual = dict(zip(window.keys, measured_peaks(window, one.peaks.begin, one.peaks.until).tolist(), strict=True))
-        for id_ in islice(one.peaks.row, self.turn, None, SCORING_ROUNDS):
-            value, quantile = actual.get(id_, np.nan), policies.of(id_).horizontal.quantile
+        chosen = [id_ for id_ in islice(one.peaks.row, self.turn, None, SCORING_ROUNDS) if id_ in window.row]
+        rows = np.fromiter((window.row[id_] for id_ in chosen), np.intp, len(chosen))
+        actual = measured_peaks(window, rows, one.peaks.begin, one.peaks.until).tolist()
+        for id_, value in zip(chosen, actual, strict=True):
             if not np.isnan(value):
-                yield _score(id_, one, quantile, value, now)
+                yield _score(id_, one, policies.of(id_).horizontal.quantile, value, now)
 
 
 def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:
@@ -83,13 +85,13 @@ def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: d
     )
 
 
-def measured_peaks(window: Window, begin: datetime, until: datetime) -> NDArray[np.float32]:
-    """Largest value of each row in (begin, until]; NaN where too few minutes of it are known."""
+def measured_peaks(window: Window, rows: NDArray[np.intp], begin: datetime, until: datetime) -> NDArray[np.float32]:
+    """Largest value of each of these rows in (begin, until]; NaN where too few minutes of it are known."""
     first = (begin - window.start) // window.step + 1
     last = (until - window.start) // window.step + 1
     if first < 0 or last > window.values.shape[1] or first >= last:
-        return np.full(len(window.keys), np.nan, np.float32)
-    columns = window.values[:, first:last]
+        return np.full(len(rows), np.nan, np.float32)
+    columns = window.values[rows, first:last]
     known = np.count_nonzero(~np.isnan(columns), axis=1)
     peaks: NDArray[np.float32] = np.fmax.reduce(columns, axis=1)
     return np.where(known >= MIN_KNOWN_SHARE * columns.shape[1], peaks, np.float32(np.nan))

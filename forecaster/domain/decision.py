@@ -21,7 +21,7 @@ class ForecastState(StrEnum):
     OBSERVING = "observing"
     """It is shown and scored: better so far, or in a mode that applies nothing."""
     ACTING = "acting"
-    """It has its say in the count."""
+    """The forecast has a say in the count."""
     HELD_BACK = "held back"
     """It was judged, and is no better than measured demand alone."""
 

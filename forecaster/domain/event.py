@@ -64,21 +64,20 @@ class Cron:
 
         A local time that daylight saving skips begins when the clock has jumped; one that comes twice, the first time.
         """
-        local = before.astimezone(zone)
-        for back in range(within.days + 2):
-            day = (local - timedelta(days=back)).replace(tzinfo=None)
-            if self._meant(day):
-                found = self._latest_of(day, before, zone)
-                if found is not None:
-                    return found if found > before - within else None
+        earliest = before - within
+        midnight = before.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+        for _ in range(within.days + 2):
+            found = self._latest_of(midnight, before) if self._meant(midnight) else None
+            if found is not None or midnight <= earliest:
+                return found if found and found > earliest else None
+            midnight -= timedelta(days=1)
         return None
 
-    def _latest_of(self, day: datetime, before: datetime, zone: ZoneInfo) -> datetime | None:
+    def _latest_of(self, midnight: datetime, before: datetime) -> datetime | None:
         """The latest beginning of one local day that is not after `before`; None if there is none."""
-        midnight = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=zone)
         if midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset():
-            return max((at for at in self._instants(day, zone) if at <= before), default=None)
-        past = (before - midnight.astimezone(UTC)) // timedelta(minutes=1)
+            return max((at for at in self._instants(midnight) if at <= before), default=None)
+        past = (before - midnight) // timedelta(minutes=1)
         for hour in sorted(self.hours, reverse=True):
             minutes = [minute for minute in self.minutes if hour * 60 + minute <= past]
             if minutes:
@@ -90,11 +89,10 @@ class Cron:
         chosen = by_date or by_name if self.either_day else by_date and by_name
         return chosen and day.month in self.months
 
-    def _instants(self, day: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    def _instants(self, midnight: datetime) -> Iterator[datetime]:
         for hour in self.hours:
             for minute in self.minutes:
-                at = day.replace(hour=hour, minute=minute, second=0, microsecond=0, tzinfo=zone)
-                yield at.astimezone(UTC)
+                yield midnight.replace(hour=hour, minute=minute).astimezone(UTC)
 
 
 @lru_cache(4096)

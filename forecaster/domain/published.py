@@ -12,6 +12,7 @@ REPLICAS = "forecaster_replicas"
 """Replicas recommended, before the HPA's own stabilisation and bounds."""
 FLOOR = "forecaster_floor"
 """Replicas that the forecast alone asks for: the least that should stand by then."""
+METRICS = (DEMAND_METRIC, FLOOR, REPLICAS)
 COUNTS = frozenset({REPLICAS, FLOOR})
 
 KEDA_PREFIX = "forecaster-"

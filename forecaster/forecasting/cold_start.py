@@ -68,7 +68,7 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
 
 
 def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepWindow) -> PeakForecasts:
-    """The forecasts with those of newcomers averaged, and the note from whom the other half is."""
+    """The forecasts with those of newcomers averaged, and a note that names the lender."""
     ids = [id_ for id_ in borrowed.ids if id_ in peaks.row]
     if not ids:
         return peaks

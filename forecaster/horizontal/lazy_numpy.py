@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Its names, each looked up once."""
+        """Numpy, of which each name is looked up once."""
 
         def __getattr__(self, name: str) -> object:
             found = getattr(import_module("numpy"), name)

@@ -171,7 +171,7 @@ def proposals_of(seen: Checked, served: Counts) -> Proposals:
 
 
 def _woken(seen: Checked, target: int) -> Flags | bool:
-    """Return the rows [row] at zero whose HPA may wake them by this target, whose demand is measured without pods."""
+    """Return the rows [row] at zero that their HPA may wake by this target, where demand is measured without pods."""
     kind = seen.rules.kinds[target]
     return (seen.current == 0) if seen.rules.woken and kind.survives_zero and kind.of_all_pods else False
 

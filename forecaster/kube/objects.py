@@ -87,7 +87,7 @@ def secret_path(namespace: str, name: str) -> str:
 
 
 class WebhookClient(Wire, frozen=True):
-    """Whom the API server asks, and what it trusts."""
+    """The service that the API server asks, and the certificates it trusts."""
 
     service: ServiceReference | None = None
     ca_bundle: bytes | None = None

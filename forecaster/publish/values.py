@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS, own_metric
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, METRICS, REPLICAS, own_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from forecaster.domain.workload import Target
 
-METRICS = (DEMAND_METRIC, FLOOR, REPLICAS)
 KNOWN = frozenset({"forecast", "measured"})
 """Sources of a number that is known."""
 PER_REPLICA = "AverageValue"

@@ -235,7 +235,7 @@ def _in(prices: ResourcePrices | None) -> str:
 
 
 def in_currency(prices: ResourcePrices | None) -> str:
-    """In which currency money is, behind a word."""
+    """Return the currency, to stand behind a word."""
     return _in(prices) or ", in the currency of the prices"
 
 

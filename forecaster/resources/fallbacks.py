@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
+from forecaster.domain.published import METRICS
 from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.resources.neighbours import SCALED_OBJECTS
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from forecaster.kube.client import ApiClient
 
-METRICS = (DEMAND_METRIC, FLOOR, REPLICAS)
 GRPC = "external"
 """Type of a trigger whose target KEDA asks of the scaler before each value: while it is away, no value fails."""
 

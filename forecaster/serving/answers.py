@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND_METRIC
+from forecaster.domain.published import DEMAND_METRIC, METRICS
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
-from forecaster.publish.values import CLOCK_SKEW, METRICS, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
+from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
-from forecaster.publish.values import METRICS
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, METRICS, REPLICAS
 from forecaster.serving.reply import HttpReply
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from forecaster.publish.values import KNOWN, METRICS
+from forecaster.domain.published import METRICS
+from forecaster.publish.values import KNOWN
 from forecaster.serving.access_control import watches
 from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import EXTERNAL, OWN, Discovery

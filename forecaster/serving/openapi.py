@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from forecaster.publish.values import METRICS
+from forecaster.domain.published import METRICS
 from forecaster.publish.views import RecommendationView
 from forecaster.serving.rest import FILTERS, LIMIT, LIMIT_MAX, Problem, RecommendationPage, SingleRecommendation
 from forecaster.serving.workloads import (

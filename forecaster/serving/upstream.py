@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 import msgspec
 
+from forecaster.domain.published import METRICS
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.connections import RawAnswer, RawRequest
-from forecaster.publish.values import METRICS
 from forecaster.serving.discovery import EXTERNAL, GROUPS, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
 from forecaster.serving.reply import HttpReply, failure

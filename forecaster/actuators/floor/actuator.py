@@ -10,7 +10,7 @@ import numpy as np
 from forecaster.actuators.floor.plan import floor_plan
 from forecaster.actuators.floor.values import FloorOffer, Write
 from forecaster.actuators.limits import CycleLimits
-from forecaster.actuators.rollback import UNKNOWN, looked_since, unseen
+from forecaster.actuators.rollback import looked_since, unseen
 from forecaster.actuators.room import no_quotas
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.publish.offer import FORECAST
@@ -124,7 +124,7 @@ class FloorActuator:
             if one.watch or _may_rise(one, offers.get(one.target))
         }
         health = self.health(since, now) if since else {}
-        return [replace(one, health=health.get(one.target, UNKNOWN)) if one.target in health else one for one in live]
+        return [replace(one, health=health[one.target]) if one.target in health else one for one in live]
 
 
 def _may_rise(one: LiveAutoscaler, offer: FloorOffer | None) -> bool:

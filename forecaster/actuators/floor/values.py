@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move
-from forecaster.actuators.rollback import UNKNOWN, Health
+from forecaster.actuators.rollback import NOT_LOOKED_AT, Health
 from forecaster.actuators.writes import MANAGER, Change
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LiveAutoscaler:
     """Why the owner's value is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
-    health: Health = UNKNOWN
+    health: Health = NOT_LOOKED_AT
     """Health of its target, as read for this cycle."""
 
     @property

@@ -14,7 +14,7 @@ from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
 from forecaster.actuators.resize.sized_pod import ResizeWrite
 from forecaster.actuators.resize.window import closed, outside
-from forecaster.actuators.rollback import UNKNOWN, errors_worse, unseen
+from forecaster.actuators.rollback import NOT_LOOKED_AT, errors_worse, unseen
 from forecaster.actuators.writes import Change, WrittenCluster
 from forecaster.domain.decision import Resize
 from forecaster.resources.neighbours import Neighbours
@@ -170,7 +170,7 @@ class ResizeActuator:
         seen = self.health({one.workload: now for one in pods}, now) if pods else {}
         found = []
         for one in pods:
-            health = seen.get(one.workload, UNKNOWN)
+            health = seen.get(one.workload, NOT_LOOKED_AT)
             before = one.resized.errors if one.resized else None
             why = errors_worse(before, health.errors, health.limit, self.rules.worse_by)
             found.append(replace(one, errors=health.errors, worse=why, unready=_unready(health)))

@@ -12,7 +12,7 @@ import numpy as np
 from forecaster.actuators.floor.actuator import explained
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits
 from forecaster.actuators.queue import read_each
-from forecaster.actuators.rollback import UNKNOWN, looked_since, unseen
+from forecaster.actuators.rollback import NOT_LOOKED_AT, looked_since, unseen
 from forecaster.actuators.room import no_quotas
 from forecaster.actuators.scale.plan import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
 from forecaster.actuators.writes import WrittenCluster
@@ -117,7 +117,7 @@ class ScaleActuator:
                 one,
                 scalers=tuple(scalers[one.id]),
                 held=_held(one.id, beside),
-                health=health.get(one.id, UNKNOWN),
+                health=health.get(one.id, NOT_LOOKED_AT),
             )
             for one in found
         ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators.limits import Memory, Move, Seen, looked
 from forecaster.actuators.rollback import (
-    UNKNOWN,
+    NOT_LOOKED_AT,
     Health,
     Watched,
     held,
@@ -63,7 +63,7 @@ class LiveScale:
     """Why the owner's count is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
-    health: Health = UNKNOWN
+    health: Health = NOT_LOOKED_AT
     """Health as read for this cycle."""
     pods: int = 0
     """That there are, by its status."""

@@ -263,7 +263,7 @@ def _spread(found: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], int]) -
     return parts
 
 
-SUMMED = ("series", "incomplete", "states")
+SUMMED_IN_REPORTS = ("series", "incomplete", "states")
 CHAINED = ("scores", "masked", "gates", "moved")
 EACH_ONCE = ("failures", "late_steps")
 """What is wrong with the source is so for all shards."""
@@ -271,7 +271,7 @@ EACH_ONCE = ("failures", "late_steps")
 
 def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
     """What shards found, as one cycle would tell it; without what is counted of the fleet, and its steps."""
-    found: dict[str, Any] = {name: _summed([getattr(one, name) for one in reports]) for name in SUMMED}
+    found: dict[str, Any] = {name: _summed([getattr(one, name) for one in reports]) for name in SUMMED_IN_REPORTS}
     found |= {name: _chained(reports, name) for name in CHAINED}
     found |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}
     found |= {name: sum(getattr(one, name) for one in reports) for name in ("at_maximum", "gates_waiting")}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 import grpc
 from google.protobuf.message import DecodeError
 
-from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX
+from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX, METRICS
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.publish.values import HOLD, METRICS, NEUTRAL, NotKnown, NotNamed, OfferedValue, current_count
+from forecaster.publish.values import HOLD, NEUTRAL, NotKnown, NotNamed, OfferedValue, current_count
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire

@@ -14,7 +14,7 @@ GAP = np.nan
 def peak(values: list[float], begin: int, until: int) -> float:
     """Of minutes that end at noon, one minute later and so on."""
     window = Window((workload_id(),), after(0), MINUTE, np.array([values], np.float32))
-    return float(measured_peaks(window, after(begin), after(until))[0])
+    return float(measured_peaks(window, np.array([0]), after(begin), after(until))[0])
 
 
 def test_the_minute_that_ends_with_the_window_counts_and_the_one_that_ends_where_it_begins_does_not() -> None:
