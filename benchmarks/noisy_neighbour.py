@@ -32,6 +32,7 @@ from benchmarks.serving_load import Load, built, targets_of
 from forecaster.actuators.resize.initial import MAX_CONTAINERS
 from forecaster.config.settings import parse
 from forecaster.domain.event import MAX_EVENTS
+from forecaster.domain.policies import CHANGES_AT_ONCE
 from forecaster.domain.window import MINUTE
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.lease import REQUEST_SECONDS
@@ -142,13 +143,13 @@ def cycle_cpu(workloads: int, *, noisy: bool) -> float:
         cycle, _ = build(settings, FleetSource(fleet), parts, folder)
         begin = len(run(cycle, 1, None, hurried=True))
         seconds = []
-        for minute in range(begin, begin + STEADY):
+        for minute in range(begin, begin + 2 * CHANGES_AT_ONCE + STEADY):
             written = worst(fleet, minute) if noisy else Written([], [])
             began = time.process_time()
             cycle.policies.take_over(written.read())
             cycle.run(NOON + minute * MINUTE)
             seconds.append(time.process_time() - began)
-    return statistics.median(seconds)
+    return statistics.median(seconds[-STEADY:])
 
 
 @dataclass

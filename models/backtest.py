@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .forecast import StepWindow
-from .panel import DAY
+from .panel import DAY, Floats, Panel
 from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, in_own_unit, look
 from .spread import read_table
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .panel import Floats, Panel
     from .trailing import Origins
 
 

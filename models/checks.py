@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .errors import ContractError
-from .forecast import StepWindow
-from .model import Stacks
-from .panel import Panel
+from .forecast import Forecast, Peak, StepWindow
+from .model import Fitted, Model, Stacks
+from .panel import Floats, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .forecast import Forecast, Peak
-    from .model import Fitted, Model
-    from .panel import Floats
 
 CHECKED_LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
 STEPS, WINDOW = 6, StepWindow(2, 5)

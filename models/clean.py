@@ -7,21 +7,13 @@ at the whole panel, which holds nothing but the past of the moment at which a mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from .calendar import within
-from .panel import Panel, trusted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .calendar import Event
-    from .panel import Floats
-
+from .calendar import Event, within
+from .panel import Floats, Panel, trusted
 
 # A missed scrape is a gap of all series in a few columns; those are filled in a tenth of the time of the whole array.
 FEW_COLUMNS = 50

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .clean import bins_seen
-from .panel import DAY, trusted
+from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from .panel import Floats, Panel
 
 # A series with fewer days is a newcomer: one day is no rhythm. A donor has more than twice as many.
 YOUNG_DAYS, GROWN_DAYS = 2, 5

@@ -14,7 +14,7 @@ import numpy as np
 from .clean import filled
 from .display import level_text, number, span_text, table
 from .errors import QuestionError
-from .panel import DAY
+from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .forecast import Forecast
-    from .panel import Floats, Panel
 
 
 # A missing unit costs as much as nineteen idle ones: the price at which p95 is the right reserve.

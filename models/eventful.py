@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .calendar import within
-from .model import Forgets
-from .panel import DAY, trusted
+from .calendar import Event, within
+from .model import Fitted, Forgets, Model
+from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from .calendar import Event
     from .forecast import Forecast, Peak, Provenance, StepWindow
-    from .model import Fitted, Model
-    from .panel import Floats, Panel
 
 # Demand during an event is compared with the same clock time on so many days before.
 USUAL_DAYS = 7

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .backtest import ahead_of
-from .panel import DAY
+from .panel import DAY, Floats
 from .prior import NEAR_BINS, TRAINING_LEVELS, look
 from .ridge import Equations, said_at
 from .shift import Shifts
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .forecast import StepWindow
-    from .panel import Floats
     from .trailing import Origins
 
 

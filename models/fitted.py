@@ -19,14 +19,13 @@ from .clean import bins_seen, bins_silent, filled
 from .errors import QuestionError
 from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
 from .panel import DAY, Floats, Panel, trusted
-from .rule import Follows, FreeColumns, KnowsParts, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, continued
+from .rule import Follows, FreeColumns, KnowsParts, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, ModelRule, continued
 from .spread import SCORES, error_table, read_table, replayed_peaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .model import Fitted
-    from .rule import ModelRule
 
 
 # Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .calendar import Calendar
+from .calendar import Calendar, Clock
 from .clean import bins_seen, filled
 from .fitted import FittedRule
-from .panel import DAY
+from .panel import DAY, Floats, Panel
 from .spread import window_maximum
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .calendar import Clock
     from .forecast import StepWindow
-    from .panel import Floats, Panel
     from .residuals import Bins
 
 HOUR_OF_WEEK_DAYS = 2

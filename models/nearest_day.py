@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .clean import bins_seen, filled
-from .panel import DAY
-from .residuals import Places, fitted_residuals, interpolation, residuals_of, too_short
+from .panel import DAY, Floats, Panel
+from .residuals import Bins, Places, fitted_residuals, interpolation, residuals_of, too_short
 
 if TYPE_CHECKING:
     from .model import Fitted
-    from .panel import Floats, Panel
-    from .residuals import Bins
 
 NEAREST_DAYS = 3
 # Series looked at together; the squared differences to every earlier day of 256 of them take 120 MB.

@@ -11,7 +11,7 @@ import numpy as np
 
 from .calendar import EPOCH
 from .display import DEMAND, FORECAST, level_text, middle_of
-from .panel import DAY
+from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from .evaluate import Backtest
     from .forecast import Forecast
-    from .panel import Floats, Panel
 
 INK, SOFT, RULE = "#1d2125", "#6a727a", "#e2e3e0"
 MOST_DRAWN = 6

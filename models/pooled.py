@@ -17,7 +17,7 @@ from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .prior import GROWN_DAYS, alike
-from .situation import past_windows, situation, squash
+from .situation import SeenSituation, past_windows, situation, squash
 from .spread import read_table
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .situation import SeenSituation
 
 HORIZON = max(window.last for window in NEAR_WINDOWS)
 # Origins of a series, and examples without which nothing is learned.

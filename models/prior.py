@@ -22,19 +22,16 @@ import numpy as np
 from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
-from .panel import DAY
+from .panel import DAY, Floats, Panel
 from .situation import SeenSituation, past_windows, situation
 from .spread import read_table
-from .trailing import equal_shares
+from .trailing import Origins, equal_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import timedelta
 
     import numpy.typing as npt
-
-    from .panel import Floats, Panel
-    from .trailing import Origins
 
 
 TRAINING_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)

@@ -15,16 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .fitted import FittedRule
-from .model import Forgets
-from .panel import DAY
+from .model import Fitted, Forgets
+from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .forecast import Forecast, Peak, Provenance, StepWindow
-    from .model import Fitted
-    from .panel import Floats, Panel
 
 
 @dataclass(frozen=True, eq=False)

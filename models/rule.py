@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_ch
 
 import numpy as np
 
-from .panel import trusted
+from .panel import Floats, Panel, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .forecast import StepWindow
-    from .panel import Floats, Panel
 
 
 Learned_contra = TypeVar("Learned_contra", contravariant=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .clean import bins_seen, filled
-from .panel import DAY, trusted
+from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from .panel import Floats, Panel
 
 # A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.
 LEAST_DAYS, LONGEST_DAYS, PER_DAY = 0.25, 7, 4

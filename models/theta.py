@@ -9,15 +9,13 @@ import numpy as np
 
 from .clean import UNMOVED, bins_seen, bounded, filled
 from .library import Failed, attempted, failures
-from .panel import DAY
-from .residuals import Places, blind, fitted_residuals, residuals_of, too_short
+from .panel import DAY, Floats, Panel
+from .residuals import Bins, Places, Residuals, blind, fitted_residuals, residuals_of, too_short
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from .model import Fitted
-    from .panel import Floats, Panel
-    from .residuals import Bins, Residuals
 
 THETA_DAYS = 3
 

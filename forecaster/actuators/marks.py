@@ -6,15 +6,13 @@ import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.actuators.writes import MANAGER
-from forecaster.kube.client import suppress_conflict
+from forecaster.actuators.writes import MANAGER, ClusterWrite
+from forecaster.kube.client import ApiClient, suppress_conflict
 from forecaster.kube.objects import ObjectMeta, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from forecaster.actuators.writes import ClusterWrite
-    from forecaster.kube.client import ApiClient
 
 ATTEMPTS = 5
 """Attempts to remove our annotations, a few milliseconds apart."""

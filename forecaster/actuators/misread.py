@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.marks import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event
+from forecaster.actuators.marks import MESSAGE_MAX, EventKind, EventObject, InvolvedObject, create_event, event
 from forecaster.domain.report import Effected
-from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
-    from forecaster.actuators.marks import EventObject
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
-    from forecaster.kube.client import ApiClient
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.sources.live_objects import Misread
 

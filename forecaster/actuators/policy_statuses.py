@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from forecaster.actuators.marks import InvolvedObject, create_event
+from forecaster.actuators.marks import EventObject, InvolvedObject, create_event
 from forecaster.actuators.statuses import Statuses, StatusPatch, StatusSender, StatusWrite, condition_event
-from forecaster.actuators.writes import MANAGER
+from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.resources.objects import API_VERSION, DEFAULT_POLICIES, DEFAULTS, PolicyResource, path_of_all
 from forecaster.resources.policy_status import PolicyStatus, Selected, SelectingLayer, policy_status
-from forecaster.resources.status import is_news
+from forecaster.resources.status import Condition, is_news
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.marks import EventObject
-    from forecaster.actuators.writes import AuditLog, Fence
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
     from forecaster.publish.publisher import OfferedCycle
-    from forecaster.resources.status import Condition
 
 
 PolicyStatusWrite: TypeAlias = StatusWrite[PolicyResource, PolicyStatus]

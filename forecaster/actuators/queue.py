@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -26,7 +26,6 @@ from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import AuditLog, Fence, WrittenCluster

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
 
 from forecaster.actuators.queue import Round, WriteQueue, error_text
 from forecaster.actuators.settings import ActingSettings
-from forecaster.actuators.writes import ClusterWrite, WrittenObject
+from forecaster.actuators.writes import ClusterWrite, WrittenCluster, WrittenObject
 from forecaster.kube.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-    from forecaster.actuators.writes import WrittenCluster
 
 ATTEMPTS = 3
 """Attempts to write an object that its controller writes meanwhile."""

@@ -9,28 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from forecaster.actuators.writes import RefusalReason, WriteRefusal
-from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.actuators.writes import RefusalReason, WriteRefusal, WrittenObject
+from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 from forecaster.kube.objects import Wire
 from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
-from forecaster.vertical.cluster_rules.quota import charge
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.quota import Quota, charge
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from forecaster.actuators.resize.sized_pod import Sizes
-    from forecaster.actuators.writes import WrittenObject
     from forecaster.domain.workload import WorkloadId
-    from forecaster.kube.client import ApiClient
     from forecaster.sources.live_objects import ScalableKind
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.quota import Quota
-    from forecaster.vertical.cluster_rules.server import Server
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias,
 
 import msgspec
 
-from forecaster.actuators.marks import EventKind, InvolvedObject, create_event, event, instant_text
-from forecaster.actuators.writes import MANAGER
+from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, create_event, event, instant_text
+from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.domain.layers import leaf_origins
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.objects import Wire
 from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource, PolicyResource
 from forecaster.resources.policy_status import PolicyStatus
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.marks import EventObject
-    from forecaster.actuators.writes import AuditLog, Fence
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
-    from forecaster.kube.client import ApiClient
     from forecaster.publish.publisher import OfferedCycle
 
 LOOK_SECONDS = 0.5

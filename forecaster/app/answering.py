@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from forecaster.app.child import ScalerOptions, ServingProcess, scaler_process
+from forecaster.app.child import ChildExit, ScalerOptions, ServingProcess, scaler_process
 from forecaster.app.facts import SOCKET
 from forecaster.publish.new_pods import new_pods_path
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app import telemetry
-    from forecaster.app.child import ChildExit
     from forecaster.config.settings import Settings
     from forecaster.serving.settings import ServingSettings, UpstreamSettings
 

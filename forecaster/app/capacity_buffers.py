@@ -6,13 +6,12 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.vertical.nodes.headroom import BUFFER_VERSION, Headroom, buffers
 
 if TYPE_CHECKING:
     from forecaster.app import telemetry
     from forecaster.cycle.node_forecast import NodeForecast
-    from forecaster.kube.client import ApiClient
     from forecaster.vertical.nodes.pools import Pool
 
 FIELD_MANAGER = "forecaster-nodes"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 import socket
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -31,8 +31,6 @@ from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import ExitStack
-    from datetime import datetime
     from pathlib import Path
 
     from forecaster.actuators.policy_statuses import PolicyStatusWriter

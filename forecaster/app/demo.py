@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from forecaster.app.traces import REQUESTS_METRIC, of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.workload_facts import encoded_facts
-from forecaster.domain.decision import Scale
+from forecaster.domain.decision import Recommendation, Scale
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import Paths
 from forecaster.publish.health import HealthBook, settings_in_force
@@ -36,19 +36,16 @@ from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import measurements_of
 from forecaster.serving.options import Address, ServingOptions
 from forecaster.sources.embedded import EmbeddedPrometheus
-from forecaster.sources.recorded import load_recording
+from forecaster.sources.recorded import RecordedFleet, Recording, load_recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.cycle.run import Cycle, Outcome
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.comparison import Comparison
-    from forecaster.sources.recorded import RecordedFleet, Recording
 
     Simulated = Mapping[WorkloadId, SimulatedWorkload]
     Setups = Mapping[WorkloadId, Setup]

@@ -27,12 +27,12 @@ from forecaster.actuators.scale.scales import Scales
 from forecaster.actuators.statuses import LiveStatuses, StatusSender, StatusWriter
 from forecaster.app.compose import ClusterWriters, election_of, watched_kubeconfig
 from forecaster.app.health import WorkloadHealth
-from forecaster.app.live_facts import scalable_kinds
+from forecaster.app.live_facts import LiveFacts, scalable_kinds
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
-from forecaster.kube.lease import REQUEST_SECONDS, is_paused, lease_path
+from forecaster.kube.lease import REQUEST_SECONDS, Election, is_paused, lease_path
 from forecaster.kube.watch import FOLLOWED_CONNECTIONS, Followed
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.resources.neighbours import CPU, HPAS, SCALED_OBJECTS, VPAS
@@ -45,10 +45,8 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.writes import AuditLog, LeftAlone, WriteRefusal
-    from forecaster.app.live_facts import LiveFacts
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
-    from forecaster.kube.lease import Election
     from forecaster.ports import Source
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.sources.live import LiveCluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +16,6 @@ from forecaster.errors import StoreError, unexpected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import ExitStack
     from pathlib import Path
 
     from forecaster.app.telemetry import Log

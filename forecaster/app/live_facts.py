@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,13 @@ from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, ove
 from forecaster.publish.values import metric_readers
 from forecaster.resources.neighbours import VPAS, neighbours_of
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
-from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind, WatchState
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import ExitStack
     from datetime import datetime
     from pathlib import Path
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.table import TableMeta
-    from forecaster.sources.live_objects import WatchState
     from forecaster.sources.stated import StatedBefore
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 

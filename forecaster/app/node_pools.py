@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,8 +11,6 @@ import msgspec
 from forecaster.sources import factory
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from forecaster.config.settings import Settings
     from forecaster.cycle.node_forecast import NodeForecast, NodePools
     from forecaster.vertical.admission.cluster import Cluster

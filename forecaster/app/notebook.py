@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from forecaster.app.clock import current
 from forecaster.config.settings import Settings, environment, parse
 from forecaster.config.settings import load as load_settings
 from forecaster.domain.signal import BUILT_IN, Signal
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, last_multiple
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, last_multiple
 from forecaster.errors import UnknownName
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
@@ -27,9 +27,7 @@ from models import Panel, PanelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
-    from forecaster.domain.window import Block
     from forecaster.replay.traces import Traces
 
 

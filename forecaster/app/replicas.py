@@ -17,7 +17,7 @@ from forecaster.errors import StoreError
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.connections import RawRequest
 from forecaster.publish.replicated import TABLE, ReplicatedFiles, replicated_files, size_of
-from forecaster.publish.table import TableBytes, read_header
+from forecaster.publish.table import TableBytes, TableMeta, read_header
 from forecaster.serving.replicas import FILES
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from forecaster.kube.lease import Election, Leader
     from forecaster.ports import Publisher
     from forecaster.publish.decided import DecidedRows
-    from forecaster.publish.table import TableMeta
 
 
 class RoleNews(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.app.compose import nothing_observed, observed_file
-from forecaster.app.service import Persistence
+from forecaster.app.service import Persistable, Persistence
 from forecaster.errors import ForecasterError, StoreError
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
@@ -29,11 +29,9 @@ from forecaster.store.snapshot import Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import ExitStack
     from pathlib import Path
 
     from forecaster.app import telemetry
-    from forecaster.app.service import Persistable
     from forecaster.app.sharding.learned import LearnedShards
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed

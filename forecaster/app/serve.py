@@ -28,8 +28,8 @@ from forecaster.app.compose import (
 )
 from forecaster.app.facts import tell_facts
 from forecaster.app.node_pools import NodesText, node_pools
-from forecaster.app.outlets import AnnouncedTable, offer_table, pictures, price_list, remote_writers, unheard
-from forecaster.app.reload import SettingsReload
+from forecaster.app.outlets import AnnouncedTable, TableNews, offer_table, pictures, price_list, remote_writers, unheard
+from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
 from forecaster.app.service import Service
 from forecaster.app.telemetry import CountedLedger, Metrics
@@ -44,7 +44,7 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.objects import Namespace
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
-from forecaster.publish.publisher import OfferPublisher, last_offers, published_at
+from forecaster.publish.publisher import OfferPublisher, OfferReceiver, last_offers, published_at
 from forecaster.publish.vpas import SeenVpas
 from forecaster.serving.options import Address
 from forecaster.sources.prometheus import PrometheusSource
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from forecaster.app.child import ServingProcess
     from forecaster.app.compose import ServiceFacts
     from forecaster.app.live_facts import LiveFacts
-    from forecaster.app.outlets import TableNews
-    from forecaster.app.reload import SettingsFiles
     from forecaster.app.restored import KeptState
     from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.app.sharding.learned import LearnedShards
@@ -70,7 +68,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
     from forecaster.ports import Ledger, Publisher, Source
-    from forecaster.publish.publisher import OfferReceiver
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
     from forecaster.store.settings import StateSettings

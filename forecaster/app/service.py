@@ -16,7 +16,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from forecaster.app import telemetry
 from forecaster.app.clock import current
-from forecaster.cycle.run import Cycle
+from forecaster.cycle.run import Cycle, Outcome
 from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import CycleSettings
-    from forecaster.cycle.run import Outcome
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import CycleReport
 

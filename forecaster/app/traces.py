@@ -9,14 +9,14 @@ import numpy as np
 
 from forecaster.app.clock import current
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, last_multiple
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, last_multiple
 from forecaster.errors import SourceRefused
 from forecaster.replay.traces import Traces
 from forecaster.sources import factory
 from forecaster.sources.bundle import read_bundle
 from forecaster.sources.queries import Queries
-from forecaster.sources.recorded import load_recording
-from forecaster.sources.settings import signals_of
+from forecaster.sources.recorded import Recording, load_recording
+from forecaster.sources.settings import PrometheusSettings, SignalSettings, signals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -24,12 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.window import Block
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
     from forecaster.sources.exported import Exported
-    from forecaster.sources.recorded import Recording
-    from forecaster.sources.settings import PrometheusSettings, SignalSettings
 
 FRESH = timedelta(hours=3)
 """The newest minutes that decisions read before the replay begins; older history is asked for by five minutes."""

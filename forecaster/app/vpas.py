@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.app.live_facts import listed_vpas
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.publish.vpas import SeenVpas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
-    from forecaster.kube.client import ApiClient
 
 VPA_INTERVAL = timedelta(minutes=5)
 """VPAs renew their recommendations by the minute and hardly change them; a list of 10,000 is some 20 MB."""

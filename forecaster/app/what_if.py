@@ -37,7 +37,6 @@ from models import Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
 
     from numpy.typing import NDArray
 

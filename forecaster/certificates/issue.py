@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cryptography import x509
@@ -14,7 +14,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
 CLOCKS_DIFFER = timedelta(hours=1)
 """Valid from this much before now, so that a clock that is late believes it, too."""

@@ -13,7 +13,7 @@ from cryptography import x509
 
 from forecaster.certificates.issue import Issued, issue
 from forecaster.errors import ForecasterError
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.objects import (
     ApiService,
     ApiServiceSpec,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from forecaster.kube.client import ApiClient
 
 CERTIFICATE_HEAD = "-----BEGIN CERTIFICATE-----"
 

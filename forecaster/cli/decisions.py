@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +33,6 @@ from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation, SignalView

@@ -14,14 +14,12 @@ from forecaster.errors import ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
 from forecaster.hpa.manifest import KIND, RefusedManifest, read_manifest
 from forecaster.hpa.observation import POD_LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
-from forecaster.hpa.spec import Controller, FeatureGates
+from forecaster.hpa.spec import Controller, FeatureGates, HpaSpec
 from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from forecaster.hpa.spec import HpaSpec
 
 
 class InputError(ForecasterError):

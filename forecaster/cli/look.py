@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import typer
@@ -28,7 +28,6 @@ from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
     from pathlib import Path
 
     from forecaster.cli.recommend import AdviceOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -20,7 +20,6 @@ INTERRUPTED = 130
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
 
     from forecaster.config.settings import Settings
     from forecaster.domain.policies import Policies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +16,15 @@ from forecaster.cli.hpa_inputs import remedy_of, specs_of
 from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces, settings_of
 from forecaster.cli.replay import PricedOptions, ReplayOptions
 from forecaster.cli.streams import tell
-from forecaster.config.settings import parse
+from forecaster.config.settings import Settings, parse
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.signal import Signal
+from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import Resources, Workload
+from forecaster.domain.workload import Resources, Workload, WorkloadId
 from forecaster.errors import MOST_NAMED, ConfigError, Fault, UnknownName
-from forecaster.hpa.spec import SHIPPED
+from forecaster.hpa.spec import SHIPPED, HpaSpec
 from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
 from forecaster.replay.feedback import Feedback
 from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
@@ -34,12 +34,7 @@ from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime
 
-    from forecaster.config.settings import Settings
-    from forecaster.domain.signal import Signals
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.hpa.spec import HpaSpec
     from forecaster.replay.compare import Forecasting
     from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
     from forecaster.replay.traces import Measurements, Traces

@@ -11,7 +11,7 @@ from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.domain.workload import Resources, TargetType, WorkloadId
+from forecaster.domain.workload import Resources, TargetType, Workload, WorkloadId
 from forecaster.vertical.admission.advice import Advice, advise
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.recommenders.baselines import KRR, VPA, krr, vpa
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.workload import Workload
     from forecaster.ports import Histories
     from forecaster.vertical.admission.cluster import Cluster
 

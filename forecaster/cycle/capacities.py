@@ -18,11 +18,11 @@ import numpy as np
 
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import CENSORED_SPAN, throttled
-from forecaster.domain.policy import PodCapacity
+from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.domain.workload import WorkloadId
-from forecaster.horizontal.targets import AmountTarget, Unusable, full_pod, stated_pod, targets_of
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.workload import Workload, WorkloadId
+from forecaster.horizontal.targets import AmountTarget, PodTarget, Unusable, full_pod, stated_pod, targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.containers import Containers
     from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.domain.window import Window
-    from forecaster.domain.workload import Workload
-    from forecaster.horizontal.targets import PodTarget
     from forecaster.ports import Histories
 
     Floats = NDArray[np.float64]

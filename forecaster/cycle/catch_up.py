@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.completeness import Completeness
-from forecaster.domain.signal import OF_CONTAINER, PODS
+from forecaster.domain.signal import OF_CONTAINER, PODS, Signal
 from forecaster.domain.window import MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.cycle.targets import Targets
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories, Source
 

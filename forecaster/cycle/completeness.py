@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,15 +31,13 @@ from forecaster.demand.completeness import (
 from forecaster.demand.completeness import sentence as why
 from forecaster.demand.latest import SPARE_ROWS, LatestBook
 from forecaster.domain.signal import CPU, PODS, Signal
-from forecaster.domain.window import HOUR, MINUTE, Gap
+from forecaster.domain.window import HOUR, MINUTE, Block, Gap, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.window import Block, Window
     from forecaster.domain.workload import Resources, Workload, WorkloadId
     from forecaster.ports import Histories
 

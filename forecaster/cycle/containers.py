@@ -12,17 +12,14 @@ import numpy as np
 from forecaster.domain.amounts import memory
 from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.window import FIVE_MINUTES, last_multiple
-from forecaster.domain.workload import ContainerFacts, ContainerId
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
 from forecaster.errors import SourceError
-from forecaster.ports import ContainerSource
+from forecaster.ports import ContainerSource, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from forecaster.domain.workload import ContainerBlock, WorkloadId
-    from forecaster.ports import Source
 
     Floats = NDArray[np.float32]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.fleet_decisions import Context, FleetDecisions
-from forecaster.cycle.forecasts import ForecastRequest, columns_of
+from forecaster.cycle.forecasts import Columns, ForecastRequest, Forecasts, columns_of
 from forecaster.cycle.observed import Observed
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.standing import GateForecaster, Standing
+from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.pod import SizeCache
 
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import RowGroup, Rows
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Spread, WorkloadId
-    from forecaster.horizontal.standing import Gate
     from forecaster.vertical.sizing.containers import PodSizing
 
 
@@ -144,8 +142,10 @@ def _calendar(rows: Rows, now: datetime) -> EventColumns:
     count = len(rows.ids)
     if not rows.standing.with_events:
         return EventColumns.none(count)
-    lead_times = np.array([row.lead_time.total_seconds() for row in rows.rows], np.float64)
-    return calendar_of([row.policy.horizontal.events for row in rows.rows], lead_times, now.timestamp())
+    events = [row.policy.horizontal.events for row in rows.rows]
+    pairs = zip(rows.rows, events, strict=True)
+    lead_times = np.array([row.lead_time.total_seconds() if own else 0.0 for row, own in pairs])
+    return calendar_of(events, lead_times, now.timestamp())
 
 
 def pod_spread(rows: Rows) -> NDArray[np.float64]:

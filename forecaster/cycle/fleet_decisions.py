@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.decision import Hold, Reason
+from forecaster.domain.decision import Hold, LeadTime, Reason, Resize
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import IMPOSSIBLE, NONE
-from forecaster.horizontal.decide import DOWN, FAILED
+from forecaster.horizontal.decide import DOWN, FAILED, Decisions
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
-from forecaster.horizontal.standing import shut_by
+from forecaster.horizontal.standing import Gate, shut_by
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import held_numbers, numbers_of
+from forecaster.publish.numbers import Group, held_numbers, numbers_of
 from forecaster.publish.record import REASON_WORDS, encoded_lead_time
 
 if TYPE_CHECKING:
@@ -27,14 +27,10 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import Rows
-    from forecaster.domain.decision import LeadTime, Resize
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.columns import Names
-    from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
-    from forecaster.horizontal.standing import Gate
-    from forecaster.publish.numbers import Group
     from forecaster.publish.offer import DecidedColumns
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache

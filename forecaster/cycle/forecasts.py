@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -12,29 +12,25 @@ import msgspec
 import numpy as np
 
 from forecaster.demand.completeness import COMPLETE
-from forecaster.demand.fresh import DemandContext, fresh
+from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.demand.latest import DayAgo, Latest, LatestBook, latest
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
-from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN
+from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN, PeakForecasts
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.row import Outlook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
     from forecaster.cycle.rows import Rows
     from forecaster.demand.censored import ThrottledTime
-    from forecaster.demand.fresh import FreshHistory
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.horizontal.columns import Names
     from forecaster.ports import Histories
 

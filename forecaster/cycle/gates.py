@@ -19,7 +19,7 @@ from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.window import MINUTE
 from forecaster.errors import unexpected
 from forecaster.horizontal.standing import FORECASTERS, Gate, Gates
-from forecaster.replay.judging import PastDemand, cases_of, judged_gates
+from forecaster.replay.judging import Case, PastDemand, Unjudged, cases_of, judged_gates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.numbers import Counts
     from forecaster.ports import Histories
-    from forecaster.replay.judging import Case, Unjudged
 
 NEW_JUDGED = 120
 """Workloads judged for the first time in one batch; after a start without state there are as many batches as fit."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.advice import pod_usage
+from forecaster.cycle.advice import PodUsage, pod_usage
 from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, demand_samples, shared_load
-from forecaster.domain.decision import Hold, Reason, Resize
+from forecaster.domain.decision import Hold, Reason, Recommendation, Resize
 from forecaster.domain.signal import CPU
-from forecaster.domain.workload import Resources
+from forecaster.domain.workload import Resources, Workload
 from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
-from forecaster.vertical.admission.advice import advise
+from forecaster.vertical.admission.advice import Advice, advise
 from forecaster.vertical.sizing.joint import (
     Infeasible,
     JointBounds,
@@ -31,15 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from forecaster.cycle.advice import PodUsage
     from forecaster.cycle.load_forecast import DemandSamples
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Workload
     from forecaster.forecasting.forecaster import Forecaster
     from forecaster.ports import Histories
-    from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ApplyTerms
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.domain.window import SECOND
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.window import SECOND, StartedPod
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.lead_time import (
     MAX_LEAD_TIME,
     SCALE_UPS_KEPT,
@@ -28,13 +28,10 @@ from forecaster.horizontal.lead_time import (
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.domain.window import StartedPod
-    from forecaster.domain.workload import Workload
 
 UNWATCHED = ScaleUpWatch()
 NO_WORKLOAD = WorkloadId("", "", "")

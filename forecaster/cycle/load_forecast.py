@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,15 +19,14 @@ from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES
-from forecaster.forecasting.forecaster import PeakSpan, column_of, further_peaks
-from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN
-from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan, column_of, further_peaks
+from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, PeakForecasts
+from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow, past_ranks, ranks_together, samples
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.forecasting.peaks import PeakForecasts
-    from forecaster.horizontal.targets import PodTarget
     from forecaster.ports import Histories
     from forecaster.vertical.nodes.joint_samples import Floats
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,6 @@ from forecaster.vertical.nodes.pools import Member, homes_of, pools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,25 +29,21 @@ from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps, TimeShare, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.demand.censored import Throttling
-from forecaster.domain.decision import Reason
-from forecaster.domain.report import CycleReport
+from forecaster.domain.decision import LeadTime, Reason, Recommendation
+from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.errors import StoreError
-from forecaster.ports import Changes
+from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.cycle.benefit import LiveBenefit
     from forecaster.cycle.node_forecast import NodePools
-    from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policies import Policies
-    from forecaster.domain.report import Effected, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.forecaster import Forecaster
-    from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, StageWatch
     from forecaster.publish.decided import DecidedRows
 
 CYCLE_BUDGET = timedelta(seconds=30)

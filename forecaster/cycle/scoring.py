@@ -10,7 +10,7 @@ import numpy as np
 
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import MINUTE, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.forecasts import Forecasts
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories

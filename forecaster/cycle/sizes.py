@@ -11,7 +11,7 @@ from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.domain.workload import Resources
+from forecaster.domain.workload import ContainerFacts, ContainerId, Resources, Workload, WorkloadId
 from forecaster.forecasting.cold_start import family
 from forecaster.vertical.sizing.cold_start import with_donors
 from forecaster.vertical.sizing.containers import (
@@ -21,7 +21,7 @@ from forecaster.vertical.sizing.containers import (
     PodSizing,
     choose,
 )
-from forecaster.vertical.sizing.load_forecast import UNFORECAST
+from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
 from forecaster.vertical.sizing.memory import oom_floor
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.load_forecast import PodLoads
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, WorkloadId
     from forecaster.ports import Histories
-    from forecaster.vertical.sizing.load_forecast import PodLoad
 
 SIZING_ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from forecaster.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from datetime import datetime
 
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source

@@ -8,7 +8,7 @@ Arrays are [workload, column], latest last; masks are True where demand is censo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.floating]
     Mask = NDArray[np.bool_]
-    from datetime import datetime
 
     from forecaster.domain.workload import ContainerFacts, WorkloadId
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,15 +11,13 @@ import numpy as np
 from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
 from forecaster.domain.clock import time_by_clock
 from forecaster.domain.outlook import Measured, Unknown
-from forecaster.domain.window import DAY
+from forecaster.domain.window import DAY, Block, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.window import Block, Window
     from forecaster.domain.workload import WorkloadId
 
     Floats = NDArray[np.float64]

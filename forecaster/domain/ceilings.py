@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from forecaster.domain.policy import Mode
+from forecaster.domain.policy import HorizontalPolicy, Mode, Policy
 from forecaster.domain.settings import Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from forecaster.domain.policy import HorizontalPolicy, Policy
 
 
 class OwnerCeiling(Section):

@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from forecaster.domain.clock import TimeZone
 from forecaster.domain.settings import Duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 SUNDAY = 7
 YEARS = range(2000, 2200)
@@ -45,6 +41,22 @@ FIELDS = (
 )
 
 
+class _LocalDay(NamedTuple):
+    """A day of a time zone: its beginning, minutes of it that are over, and whether its clock changes."""
+
+    midnight: datetime
+    past: int
+    changes: bool
+
+
+@lru_cache(256)
+def _local_day(at: datetime, zone: ZoneInfo, back: int) -> _LocalDay:
+    """The day of an instant, or so many days before: the same for all events of a policy."""
+    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0) - timedelta(days=back)
+    changes = midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset()
+    return _LocalDay(midnight, (at - midnight) // timedelta(minutes=1), changes)
+
+
 @dataclass(frozen=True, slots=True)
 class Cron:
     """Minutes, hours, days of the month, months and days of the week (0 is Sunday) at which something begins.
@@ -65,34 +77,28 @@ class Cron:
         A local time that daylight saving skips begins when the clock has jumped; one that comes twice, the first time.
         """
         earliest = before - within
-        midnight = before.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-        for _ in range(within.days + 2):
-            found = self._latest_of(midnight, before) if self._meant(midnight) else None
-            if found is not None or midnight <= earliest:
+        for back in range(within.days + 2):
+            day = _local_day(before, zone, back)
+            found = self._latest_of(day, before) if self._meant(day.midnight) else None
+            if found is not None or day.midnight <= earliest:
                 return found if found and found > earliest else None
-            midnight -= timedelta(days=1)
         return None
 
-    def _latest_of(self, midnight: datetime, before: datetime) -> datetime | None:
+    def _latest_of(self, day: _LocalDay, before: datetime) -> datetime | None:
         """The latest beginning of one local day that is not after `before`; None if there is none."""
-        if midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset():
-            return max((at for at in self._instants(midnight) if at <= before), default=None)
-        past = (before - midnight) // timedelta(minutes=1)
+        if day.changes:
+            clock = (day.midnight.replace(hour=hour, minute=minute) for hour in self.hours for minute in self.minutes)
+            return max((at for one in clock if (at := one.astimezone(UTC)) <= before), default=None)
         for hour in sorted(self.hours, reverse=True):
-            minutes = [minute for minute in self.minutes if hour * 60 + minute <= past]
+            minutes = [minute for minute in self.minutes if hour * 60 + minute <= day.past]
             if minutes:
-                return midnight.replace(hour=hour, minute=max(minutes)).astimezone(UTC)
+                return day.midnight.replace(hour=hour, minute=max(minutes)).astimezone(UTC)
         return None
 
     def _meant(self, day: datetime) -> bool:
         by_date, by_name = day.day in self.days, day.isoweekday() % SUNDAY in self.weekdays
         chosen = by_date or by_name if self.either_day else by_date and by_name
         return chosen and day.month in self.months
-
-    def _instants(self, midnight: datetime) -> Iterator[datetime]:
-        for hour in self.hours:
-            for minute in self.minutes:
-                yield midnight.replace(hour=hour, minute=minute).astimezone(UTC)
 
 
 @lru_cache(4096)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.amounts import duration_text
 from forecaster.errors import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
 
     from pydantic import ValidationError
 

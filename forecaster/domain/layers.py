@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
 
 NestedPolicy: TypeAlias = Mapping[str, Any]
+PAUSED_POLICY: NestedPolicy = MappingProxyType({"mode": "observe"})
+"""What a paused workload has: recommendations only, nothing that anything reads or that is written."""
 
 
 @dataclass(frozen=True)

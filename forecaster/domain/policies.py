@@ -7,25 +7,24 @@ what differs. Overrides stand above PredictivePolicies, because both select and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 from pydantic import ValidationError
 
 from forecaster.domain.ceilings import OwnerCeiling, ceiling_of, excess_of
 from forecaster.domain.faults import sentences
-from forecaster.domain.layers import NOTHING_STATED, Layer, merged
-from forecaster.domain.policy import Policy
+from forecaster.domain.layers import NOTHING_STATED, PAUSED_POLICY, ClusterPolicies, Layer, merged
+from forecaster.domain.policy import Mode, Policy, PolicySelector
 from forecaster.domain.signal import BUILT_IN, Signals
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.domain.layers import ClusterPolicies
-    from forecaster.domain.policy import Mode, PolicySelector
     from forecaster.domain.workload import WorkloadId
 
 
@@ -34,6 +33,26 @@ class CombinedPolicy(NamedTuple):
 
     policy: Policy
     refused: tuple[tuple[int, str], ...] = ()
+
+
+CHANGES_AT_ONCE, CHANGES_EACH = 10, 10
+"""How often what is stated of a workload may change in a row, and cycles after which it may once more."""
+
+
+@dataclass(slots=True)
+class ChangePace:
+    """Cycles that each workload still owes for changes of what is stated of it; few workloads have any."""
+
+    owed: dict[WorkloadId, int] = field(default_factory=dict)
+
+    def waiting(self, changed: Collection[WorkloadId]) -> frozenset[WorkloadId]:
+        """The workloads that have changed too often to be taken over in this cycle; asked once a cycle."""
+        self.owed = {id_: owed - 1 for id_, owed in self.owed.items() if owed > 1}
+        late = frozenset(id_ for id_ in changed if self.owed.get(id_, 0) > (CHANGES_AT_ONCE - 1) * CHANGES_EACH)
+        for id_ in changed:
+            if id_ not in late:
+                self.owed[id_] = self.owed.get(id_, crc32("/".join(id_).encode()) % CHANGES_EACH) + CHANGES_EACH
+        return late
 
 
 @dataclass(slots=True)
@@ -54,6 +73,9 @@ class Policies:
     changes: tuple[tuple[PolicySelector, Layer], ...] = field(default=(), kw_only=True)
     """What is asked about on trial, above everything."""
     _overrides: tuple[tuple[PolicySelector, Layer], ...] = field(init=False, repr=False)
+    _pace: ChangePace = field(default_factory=ChangePace, init=False)
+    _waiting: frozenset[WorkloadId] = field(default=frozenset(), init=False)
+    """Workloads for which that which was stated before is in force."""
 
     def __post_init__(self) -> None:
         numbered = enumerate(self.overrides)
@@ -90,7 +112,8 @@ class Policies:
         """The layers that a workload's policy is made without, and why: with them it would contradict itself."""
         found = self._chosen(id_).refused
         layers = self.layers(id_) if found else []
-        return [(layers[position], why) for position, why in found]
+        late = [(layer, CHANGES_TOO_OFTEN) for layer in self.cluster.own.get(id_, ()) if id_ in self._waiting]
+        return [(layers[position], why) for position, why in found] + late
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
         """A sentence for each override or object that means none of these workloads, and so says nothing."""
@@ -131,9 +154,13 @@ class Policies:
             for id_ in [id_ for id_ in self.chosen if told.get(id_, NO_LABELS) != tells.get(id_, NO_LABELS)]:
                 del self.chosen[id_]
         before = self.cluster.own
-        for id_ in {id_ for id_ in (*before, *cluster.own) if before.get(id_) != cluster.own.get(id_)}:
-            self.chosen.pop(id_, None)
-        self.cluster = cluster
+        changed = {id_ for id_ in (*before, *cluster.own) if before.get(id_) != cluster.own.get(id_)}
+        self._waiting = self._pace.waiting(changed)
+        kept = {id_: _still(before.get(id_, ()), cluster.own.get(id_, ())) for id_ in self._waiting}
+        self.cluster = replace(cluster, own={**cluster.own, **kept}) if kept else cluster
+        for id_ in changed:
+            if before.get(id_) != self.cluster.own.get(id_):
+                self.chosen.pop(id_, None)
         self.annotate({})
 
     def forget_others(self, here: Collection[WorkloadId]) -> None:
@@ -187,6 +214,17 @@ class Policies:
         return policy.model_copy(update={"horizontal": policy.horizontal.reading(self.signals)})
 
 
+def _still(before: Sequence[Layer], after: Sequence[Layer]) -> tuple[Layer, ...]:
+    """What was stated before, and that nothing is to be done where it is stated now: that waits for no turn."""
+    observing = [Layer(one.origin, PAUSED_POLICY) for one in after if one.policy.get("mode") == "observe"]
+    there = [one for one in before if one.policy == PAUSED_POLICY]
+    return (*(one for one in before if one.policy != PAUSED_POLICY), *(observing or there))
+
+
+CHANGES_TOO_OFTEN = (
+    f"it has changed again and again; it is taken over once in {CHANGES_EACH} cycles, and what was stated before is in "
+    "force until then"
+)
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, WithJsonSchema
@@ -59,7 +60,11 @@ def parse_duration(value: object) -> object:
         raise ValueError(f"a duration has a unit: {value:g}m for minutes, {value:g}s for seconds")
     if not isinstance(value, str):
         return timedelta(0) if value == 0 and not isinstance(value, bool) else value
-    text = value.strip()
+    return _duration_of(value.strip())
+
+
+@lru_cache(4096)
+def _duration_of(text: str) -> timedelta:
     if text == "0":
         return timedelta(0)
     if not _WHOLE_DURATION.fullmatch(text):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.demand.fresh import values_of
+from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, Masked, Traits, cleaned, other_days, traits_of
 from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
-from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.window import FIVE_MINUTES, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.demand.fresh import DemandContext, FreshHistory
-    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
 
     Floats = NDArray[np.floating]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.forecasting.peaks import LEVELS, TextCodes, key_of, panel_of
-from models import Prior, lent
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts, TextCodes, key_of, panel_of
+from models import Lent, Prior, StepWindow, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.peaks import PeakForecasts
-    from models import Lent, StepWindow
 
 ENDING = re.compile(r"(?:-(?:v?\d+|[a-f\d]{8,10}|blue|canary|green|preview|primary|stable))+$")
 DONORS = 16

@@ -10,7 +10,7 @@ import models
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
-from forecaster.forecasting.peaks import LEVELS, PATH_LEVELS, STEPS, Paths
+from forecaster.forecasting.peaks import LEVELS, PATH_LEVELS, STEPS, Paths, PeakForecasts
 from forecaster.forecasting.shards import Shard, Shards
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.peaks import PeakForecasts
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,10 +170,11 @@ class SpanRows(NamedTuple):
         here = tuple(ids[row] for row in rows)
         return cls(here, {id_: row for row, id_ in enumerate(here)}, np.array(rows, np.intp))
 
-    def any_within(self, rows: slice) -> bool:
-        """Whether a workload in these rows wants it."""
+    def within(self, rows: slice) -> Positions:
+        """Which of these rows want it, counted from the first of them."""
         first, last = np.searchsorted(self.rows, (rows.start, rows.stop))
-        return bool(first < last)
+        found: Positions = self.rows[first:last] - rows.start
+        return found
 
 
 class ModelAnswers:

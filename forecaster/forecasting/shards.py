@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import ShardHistory, cleaned_weeks, masked_now, with_now
+from forecaster.forecasting.cleaning import Bins, Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
 from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
 from forecaster.forecasting.wall_clock import by_wall_clock
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.demand.masks import Masked
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.cleaning import Bins, Cleaning
     from forecaster.forecasting.forecaster import PeakSpan
 
 ROWS = 128
@@ -187,12 +186,23 @@ class Shards:
         self.stacks = stacked(self.shards, self.stacks)
         masked: dict[WorkloadId, Masked] = {}
         for stack in self.stacks:
-            wanted = [window for span, window in windows.items() if self.spans[span].any_within(stack.place)]
-            if wanted:
-                masked |= masked_now(stack.ids, stack.ask(history, tuple(dict.fromkeys(wanted)), now, answers))
+            asked = self._asked(windows, stack.place)
+            if asked:
+                masked |= masked_now(stack.ids, stack.ask(history, asked, now, answers))
         self.masked = masked
         self._say_why_not(answers)
         return answers
+
+    def _asked(
+        self, windows: Mapping[PeakSpan, models.StepWindow], place: slice
+    ) -> dict[models.StepWindow, NDArray[np.intp]]:
+        """The windows that some rows of a stack want, and these rows."""
+        found: dict[models.StepWindow, list[NDArray[np.intp]]] = {}
+        for span, window in windows.items():
+            rows = self.spans[span].within(place)
+            if len(rows):
+                found.setdefault(window, []).append(rows)
+        return {window: np.concatenate(some) for window, some in found.items()}
 
     def further(
         self, history: FreshHistory, window: models.StepWindow, ids: Collection[WorkloadId]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
-from forecaster.forecasting.peaks import LEVELS, panel_of
+from forecaster.forecasting.cleaning import Bins, Settled, ShardHistory, cleaned_since
+from forecaster.forecasting.peaks import LEVELS, ModelAnswers, panel_of
 from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.cleaning import Bins
-    from forecaster.forecasting.peaks import ModelAnswers
     from forecaster.forecasting.shards import Shard
 
+NOTHING_ASKED: Mapping[models.StepWindow, Bins] = MappingProxyType({})
 STACKED_SHARDS = 16
 """Shards of a stack: two thousand workloads, of which two weeks are 32 MB."""
 
@@ -80,25 +80,27 @@ class Stack:
     def ask(
         self,
         history: FreshHistory,
-        windows: Sequence[models.StepWindow],
+        asked: Mapping[models.StepWindow, Bins],
         now: datetime,
         answers: Mapping[models.StepWindow, ModelAnswers],
     ) -> NDArray[np.uint8]:
         """Write down what is said of these windows after the newest samples; the `Masked` of the newest column [row].
 
+        Windows come with the rows that want them; what few rows want is asked for these alone.
         The samples are lent to the model for this question only: what is kept does not grow with the history. What it
         learned from them stays. Where one model of several fails, each shard is asked alone.
         """
         newest = newest_of(history, self.ids, self.keys, self._rows, self.settled)
         if len(self.shards) == 1:
-            self._ask_alone(newest.panel, windows, now, answers)
+            self._ask_alone(newest.panel, tuple(asked), now, answers)
         else:
             try:
-                self._take(newest.panel, windows, answers)
+                few = few_want(asked, len(self.ids))
+                self._take(newest.panel, tuple(window for window in asked if window not in few), answers, few)
             except Exception:  # noqa: BLE001  asked alone, one of the shards says which error it is
                 for shard, place in self._places():
                     alone = Stack.of((shard,), self.first + place.start)
-                    alone._ask_alone(newest.panel.take(place), windows, now, answers)  # noqa: SLF001  of its own class
+                    alone._ask_alone(newest.panel.take(place), tuple(asked), now, answers)  # noqa: SLF001  of its own class
         self._settle(newest.settled)
         return newest.masked
 
@@ -151,10 +153,16 @@ class Stack:
         panel: models.Panel,
         windows: Sequence[models.StepWindow],
         answers: Mapping[models.StepWindow, ModelAnswers],
+        few: Mapping[models.StepWindow, Bins] = NOTHING_ASKED,
     ) -> None:
         model = self.fitted.update(panel)
-        for window, peak in all_peaks(model, windows).items():
+        for window, peak in all_peaks(model, windows).items() if windows else ():
             answers[window].take(self.place, self.keys, peak)
+        if few:
+            rows = np.unique(np.concatenate([*few.values()]))
+            keys = tuple(self.keys[row] for row in rows.tolist())
+            for window, peak in all_peaks(self._part(rows).update(panel.take(rows)), tuple(few)).items():
+                answers[window].take(self.first + rows, keys, peak)
         if isinstance(self.fitted, models.Forgets):
             self._learned(without_history(model))
 
@@ -236,6 +244,12 @@ def _runs(shards: Sequence[Shard]) -> Iterator[tuple[tuple[Shard, ...], int]]:
             if fitted:
                 run = list(places)
                 yield tuple(shards[i] for i in run), firsts[run[0]]
+
+
+def few_want(asked: Mapping[models.StepWindow, Bins], count: int) -> Mapping[models.StepWindow, Bins]:
+    """The windows that less than an eighth of so many rows want; none where these are more than a quarter together."""
+    few = {window: rows for window, rows in asked.items() if 8 * len(rows) < count}
+    return few if 4 * len({row for rows in few.values() for row in rows.tolist()}) <= count else NOTHING_ASKED
 
 
 def all_peaks(model: models.Fitted, windows: Sequence[models.StepWindow]) -> Mapping[models.StepWindow, models.Peak]:

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.checked import checked
+from forecaster.horizontal.checked import Checked, checked
 from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.codes import INCOMPLETE, REASONS, STALE, UNKNOWN
-from forecaster.horizontal.proposals import combined, proposals_of
+from forecaster.horizontal.proposals import Proposals, combined, proposals_of
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.inputs import Inputs
     from forecaster.horizontal.numbers import Codes, Counts, Flags
-    from forecaster.horizontal.proposals import Proposals
     from forecaster.horizontal.state import State
 
 

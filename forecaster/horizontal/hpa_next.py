@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.published import own_metric
-from forecaster.domain.workload import NO_RESOURCES, TargetType
+from forecaster.domain.workload import NO_RESOURCES, Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.horizontal.numbers import milli
 from forecaster.hpa.cautions import counts_out_of_reach
 from forecaster.hpa.explain import explain
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.workload import Autoscaler, Resources, Target, Workload
     from forecaster.hpa.behavior import Behavior
 
 UNSEEN = HpaState(history=())

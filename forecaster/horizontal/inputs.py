@@ -14,7 +14,7 @@ import numpy as np
 
 from forecaster.domain.policy_numbers import policy_numbers, stated_numbers
 from forecaster.horizontal.codes import FIRST_NUMBER, LARGEST
-from forecaster.horizontal.numbers import Band
+from forecaster.horizontal.numbers import Band, Codes, Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 Sizing = Literal["quantile", "newsvendor"]
 

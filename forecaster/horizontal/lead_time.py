@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import duration_text
@@ -10,7 +10,6 @@ from forecaster.domain.decision import LeadTime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from forecaster.domain.policy import HorizontalPolicy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Hold, Recommendation
-from forecaster.domain.outlook import Measured
+from forecaster.domain.decision import Hold, LeadTime, Reason, Recommendation, Resize
+from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.policy_numbers import stated_numbers
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
 from forecaster.horizontal.codes import (
@@ -20,20 +20,16 @@ from forecaster.horizontal.codes import (
 )
 from forecaster.horizontal.inputs import USUAL
 from forecaster.horizontal.row import NO_RULES, RowWords, RuleNumbers, TargetWords
-from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
-from forecaster.horizontal.terms import UNREADABLE_TERMS
+from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
+from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.domain.decision import LeadTime, Reason, Resize
-    from forecaster.domain.outlook import Unknown
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.sentences import ReplicaRecord
-    from forecaster.horizontal.targets import PodTarget
-    from forecaster.horizontal.terms import Terms
 
 
 def recommendation(

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.horizontal.codes import KNOWN, NONE, UNKNOWN
-from forecaster.horizontal.columns import SIGNAL, Table, column
+from forecaster.horizontal.columns import SIGNAL, Array, Table, column
 from forecaster.horizontal.ring import Ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.horizontal.columns import Array
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 RECOMMENDATIONS = Ring(np.array(UNKNOWN, np.int32))

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from forecaster.domain.amounts import amount
 from forecaster.domain.published import COUNTS, DEMAND_METRIC, OwnMetric, is_unnamed_by_keda, own_metric
 from forecaster.domain.signal import BUILT_IN, CPU, OF_CONTAINER, REQUESTS, Signal
-from forecaster.domain.workload import Target, TargetType
+from forecaster.domain.workload import Resources, Target, TargetType, Workload
 from forecaster.horizontal.inputs import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.domain.policy import HorizontalPolicy, PodCapacity
-    from forecaster.domain.workload import Resources, Workload
 
 
 TARGET_SHARE = 0.8

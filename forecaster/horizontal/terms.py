@@ -12,8 +12,8 @@ import numpy as np
 from forecaster.domain.policy_numbers import as_number, policy_numbers, stated_numbers
 from forecaster.horizontal.inputs import USUAL, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import milli
-from forecaster.horizontal.targets import UtilizationTarget, full_pod, kind_of, targets_of, usable
+from forecaster.horizontal.numbers import Counts, Floats, milli
+from forecaster.horizontal.targets import PodTarget, UtilizationTarget, full_pod, kind_of, targets_of, usable
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.numbers import Counts, Floats
-    from forecaster.horizontal.targets import PodTarget
 
 COUNT_COLUMNS = frozenset({"min_replicas", "max_replicas", "own_max_replicas"})
 """Columns of whole numbers."""

@@ -16,7 +16,7 @@ from forecaster.hpa.limits import Limited, windows
 from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
-from forecaster.hpa.state import ConditionType, find_condition
+from forecaster.hpa.state import ConditionType, HpaState, find_condition
 from forecaster.hpa.wording import STABILIZATION
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from forecaster.hpa.behavior import ScalingPolicy, ScalingRules
     from forecaster.hpa.outcome import Pass
     from forecaster.hpa.samples import Answer
-    from forecaster.hpa.state import HpaState
 
 RESOURCE_SOURCES = frozenset({"Resource", "ContainerResource"})
 _CONDITIONS: tuple[ConditionType, ...] = ("AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero")

@@ -18,14 +18,13 @@ import msgspec
 from urllib3.exceptions import ClosedPoolError, HTTPError, ProtocolError, SSLError
 
 from forecaster.errors import ForecasterError
-from forecaster.kube.config import ClientConfigError
+from forecaster.kube.config import ClientConfig, ClientConfigError
 from forecaster.kube.connections import BodyTooLargeError, RawAnswer, RawRequest, Session
 from forecaster.kube.objects import ApiStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from forecaster.kube.config import ClientConfig
 
 T = TypeVar("T")
 CLIENT_CONNECTIONS = 4

@@ -13,14 +13,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from forecaster.kube.client import ApiError, decoder_of
+from forecaster.kube.client import ApiClient, ApiError, decoder_of
 from forecaster.kube.connections import JSON, RawRequest
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.kube.client import ApiClient
 
 METADATA_TYPE = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -22,7 +22,6 @@ from forecaster.kube.objects import ObjectMeta, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
     T = TypeVar("T")
 

@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from forecaster.kube.client import ApiError, UnreachableError, refusal_message
-from forecaster.kube.collection import Collection, Progress, T
+from forecaster.kube.client import ApiClient, ApiError, UnreachableError, refusal_message
+from forecaster.kube.collection import Collection, Key, ObjectChange, Progress, T
 from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from forecaster.kube.client import ApiClient
-    from forecaster.kube.collection import Key, ObjectChange
 
 V = TypeVar("V")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, overload
@@ -20,7 +20,7 @@ from forecaster.horizontal.record import held, recommendation
 from forecaster.horizontal.sentences import replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.numbers import DECIDED_REASON
-from forecaster.publish.offer import NO_COUNT
+from forecaster.publish.offer import NO_COUNT, DecidedColumns
 from forecaster.publish.record import (
     ABSTAIN,
     MODE_CODES,
@@ -30,16 +30,12 @@ from forecaster.publish.record import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
-
     from numpy.typing import NDArray
 
     from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.row import RowWords
-    from forecaster.publish.offer import DecidedColumns
 
 
 SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})

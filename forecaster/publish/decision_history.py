@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.domain.decision import Scale
+from forecaster.domain.decision import Hold, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.domain.decision import Hold
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.workload import WorkloadId
 

@@ -12,13 +12,12 @@ import msgspec
 
 from forecaster.domain.window import MINUTE
 from forecaster.errors import shown_url
-from forecaster.publish.decision_history import AccuracyView, FadingSums
+from forecaster.publish.decision_history import AccuracyView, DecisionHistory, FadingSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from forecaster.domain.report import CycleReport, Effected, ForecastScore
-    from forecaster.publish.decision_history import DecisionHistory
 
 CYCLES_KEPT = 60
 MOVES_KEPT = 20

@@ -13,7 +13,7 @@ from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SCALED
 from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.record import unread_words
-from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, DecidedColumns
+from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, Counts, DecidedColumns, Floats
 from forecaster.publish.record import REASON_WORDS, encoded_words
 from forecaster.publish.values import encoded_readers
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
-    from forecaster.publish.offer import Counts, Floats
 
     Column = NDArray[Any]
     Group = tuple[NDArray[np.intp], Decisions]

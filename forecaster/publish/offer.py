@@ -17,20 +17,18 @@ the raised count, or lowered to the restrained one, times the demand of a pod at
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.horizontal.codes import KNOWN, UNKNOWN
-from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Names, Table, column, schema
+from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Array, Names, Table, column, schema
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any, Self
 
-    from forecaster.horizontal.columns import Array
 
 Counts: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]

@@ -7,12 +7,12 @@ of demand, ready pods, what was decided and what was forecast. HPAs never wait f
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forecaster.domain.signal import PODS
-from forecaster.domain.window import FIVE_MINUTES, HOUR, last_multiple
+from forecaster.domain.signal import PODS, Signal, Signals
+from forecaster.domain.window import FIVE_MINUTES, HOUR, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.publish.offer import NO_COUNT
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
-    from typing import Any
 
     from numpy.typing import NDArray
 
     from forecaster.domain.outlook import StepForecast
-    from forecaster.domain.signal import Signal, Signals
-    from forecaster.domain.window import Window
     from forecaster.publish.publisher import OfferedCycle
 
     Floats32 = NDArray[np.float32]

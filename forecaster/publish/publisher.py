@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,14 +12,13 @@ import numpy as np
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.horizontal.columns import rows_before
-from forecaster.publish.decided import decided_columns
-from forecaster.publish.offer import Numbers, Offers, offered
+from forecaster.publish.decided import DecidedRows, decided_columns
+from forecaster.publish.offer import DecidedColumns, Numbers, Offers, offered
 from forecaster.publish.reader import TableReader
 from forecaster.publish.record import SOURCE_CODES, workload_offer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
-    from forecaster.publish.decided import DecidedRows
-    from forecaster.publish.offer import DecidedColumns
     from forecaster.publish.values import OfferedNumber, WorkloadOffer
 
 

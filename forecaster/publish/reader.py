@@ -6,7 +6,7 @@ import asyncio
 import os
 import weakref
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -19,14 +19,12 @@ from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.overlay import OverlayReader, overlay_path
 from forecaster.publish.record import REASON_WORDS, record_view, workload_offer
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
-from forecaster.publish.values import CLOCK_SKEW
+from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
 from forecaster.publish.views import RecommendationView, ResourcesView, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from forecaster.publish.values import WorkloadOffer
 
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers"))
 """Texts without which no number can be found or said."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from forecaster.domain.decision import Reason
+from forecaster.domain.decision import LeadTime, Reason
 from forecaster.domain.outlook import PeakForecast
-from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers
+from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers, TargetWords
 from forecaster.horizontal.sentences import replica_record
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
 from forecaster.publish.views import (
@@ -28,8 +28,6 @@ from forecaster.publish.views import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.domain.decision import LeadTime
-    from forecaster.horizontal.row import TargetWords
     from forecaster.publish.reader import TableEntry
     from forecaster.publish.table import TableMeta
     from forecaster.publish.views import ResourcesView

@@ -6,19 +6,19 @@ record are made of both when it is read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
-from forecaster.domain.signal import BUILT_IN
+from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.benefit import BENEFIT_KEY, NO_BENEFIT, SeenBenefit
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
-from forecaster.publish.record import encoded_words, words_of
-from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, TableMeta, write_table
+from forecaster.publish.record import WordTexts, encoded_words, words_of
+from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, PriceList, TableMeta, write_table
 from forecaster.publish.views import resources_view
 from forecaster.publish.vpas import VPAS_KEY, SeenVpas
 
@@ -26,18 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
-    from typing import Any
 
     from numpy.typing import NDArray
 
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
-    from forecaster.domain.signal import Signal, Signals
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
-    from forecaster.publish.record import WordTexts
-    from forecaster.publish.table import PriceList
 
 Gauges = Literal["none", "counts", "all"]
 FAILURES_PUBLISHED = 20

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.workload import TargetType
+from forecaster.domain.workload import Target, TargetType, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Target, Workload
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.learned import Advisor
     from forecaster.replay.setup import Setup

@@ -10,12 +10,12 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.account import Run, with_targets_at
-from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
+from forecaster.replay.account import Run, RunResult, with_targets_at
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, Prices
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.engine import replay_runs
-from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
-from forecaster.replay.gated import DailyGates, acting_of, with_seasonal
+from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
+from forecaster.replay.gated import DailyGates, GateSince, acting_of, with_seasonal
 from forecaster.replay.setup import Setup, lead_time_of, setup_of, setup_or_reason
 from forecaster.replay.strategies import (
     SERVICE_MODEL,
@@ -26,7 +26,7 @@ from forecaster.replay.strategies import (
     perfect,
     strategies_with,
 )
-from forecaster.replay.traces import measurements_of
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
-    from forecaster.replay.account import RunResult
-    from forecaster.replay.assumptions import Prices
-    from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.gated import GateSince
     from forecaster.replay.strategies import Strategy
-    from forecaster.replay.traces import Measurements, Traces
 
     Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted, listed
 from forecaster.domain.window import DAY, MINUTE
-from forecaster.replay.account import at_missing, at_pod_hours, total
-from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.strategies import HPA, ours_of
+from forecaster.replay.account import Account, Track, at_missing, at_pod_hours, total
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, Prices
+from forecaster.replay.strategies import HPA, Strategy, ours_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.account import Account, Track
-    from forecaster.replay.assumptions import Prices
     from forecaster.replay.gated import GateSince
     from forecaster.replay.setup import Setup
-    from forecaster.replay.strategies import Strategy
 
 
 @dataclass(frozen=True, slots=True, eq=False)

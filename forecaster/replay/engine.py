@@ -12,15 +12,15 @@ import numpy as np
 
 from forecaster.domain.window import HOUR
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.numbers import millis
+from forecaster.horizontal.numbers import Counts, Flags, Floats, millis
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
-from forecaster.horizontal.terms import UNREADABLE_TERMS, target_columns, target_numbers
-from forecaster.replay.account import Account, RunResult, Track
-from forecaster.replay.feedback import load_of
+from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, target_columns, target_numbers
+from forecaster.replay.account import Account, Run, RunResult, Track
+from forecaster.replay.feedback import Feedback, ReplayLoad, load_of
 from forecaster.replay.hpas import Hpas, Usage
 from forecaster.replay.inputs import INPUT_BLOCK, DecisionInputs, rows_of, terms_of_run
-from forecaster.replay.learned import LATEST, advised, median_of
+from forecaster.replay.learned import LATEST, Advisor, advised, median_of
 from forecaster.replay.pods import Draws, Pods
 
 if TYPE_CHECKING:
@@ -28,13 +28,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.horizontal.inputs import Inputs, Kind, Rules
-    from forecaster.horizontal.numbers import Counts, Flags, Floats
-    from forecaster.horizontal.terms import Terms
     from forecaster.hpa.behavior import Behavior
-    from forecaster.replay.account import Run
     from forecaster.replay.assumptions import Timing
-    from forecaster.replay.feedback import Feedback, ReplayLoad
-    from forecaster.replay.learned import Advisor
     from forecaster.replay.traces import Measurements
 
     FloorRule = Callable[[int, Pods, Counts, ReplayLoad], Counts]

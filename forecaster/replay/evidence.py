@@ -15,8 +15,8 @@ import numpy as np
 
 from forecaster.domain.window import MINUTES_A_DAY
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
-from forecaster.horizontal.numbers import ceil_counts, milli
+from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, Sizing, TargetColumns
+from forecaster.horizontal.numbers import Counts, Floats, ceil_counts, milli
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.hpa.spec import SHIPPED
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.forecasting.backtest import PolicyBacktest
-    from forecaster.horizontal.inputs import Sizing
-    from forecaster.horizontal.numbers import Counts, Floats
 
 STATED_TARGET = 0.8
 """The target of the HPA that forecasts are compared with, as a share of a full pod."""

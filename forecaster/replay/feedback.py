@@ -17,12 +17,11 @@ import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.horizontal.codes import KNOWN
-from forecaster.horizontal.numbers import millis
+from forecaster.horizontal.numbers import Counts, Floats, millis
 from forecaster.replay.hpas import Usage
 
 if TYPE_CHECKING:
     from forecaster.horizontal.inputs import Inputs
-    from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.replay.pods import Pods
 
 

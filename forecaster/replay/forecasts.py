@@ -13,23 +13,19 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
-from forecaster.domain.signal import PODS
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
-from forecaster.forecasting.forecaster import Forecaster
-from forecaster.forecasting.peaks import LEVELS
-from forecaster.replay.traces import EVERY_MINUTE, RECENT
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts
+from forecaster.replay.traces import EVERY_MINUTE, RECENT, Measurements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.forecaster import PeakSpan
-    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.horizontal.numbers import Counts, Floats
-    from forecaster.replay.traces import Measurements
 
 WEEKS = timedelta(days=14)
 """How much history the service lends to its models."""

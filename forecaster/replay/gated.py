@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.demand.latest import DayAgo
-from forecaster.domain.window import DAY, MINUTE
+from forecaster.domain.window import DAY, MINUTE, Window
 from forecaster.horizontal.standing import Gate, GateForecaster, Gates, Standing
-from forecaster.replay.forecasts import ServiceHistory
+from forecaster.replay.forecasts import ReplayForecasts, ServiceHistory
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 from forecaster.replay.setup import lead_time_of
 from forecaster.replay.strategies import with_horizontal
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.assumptions import Assumptions
-    from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.traces import Measurements
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.horizontal.codes import UNKNOWN
-from forecaster.horizontal.numbers import Band, ceil_counts
+from forecaster.horizontal.numbers import Band, Counts, Flags, ceil_counts
 from forecaster.horizontal.proposals import ReadyPods, combined, proposal
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.horizontal.inputs import Kind, TargetColumns
-    from forecaster.horizontal.numbers import Counts, Flags
     from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
     from forecaster.replay.pods import Pods
 

@@ -16,7 +16,7 @@ from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, NOT_READ, STALE
 from forecaster.horizontal.events import NO_EVENTS, EventColumns, events_at
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.terms import policy_columns, target_columns, terms_of
+from forecaster.horizontal.terms import Terms, policy_columns, target_columns, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from forecaster.domain.event import ScheduledEvent
     from forecaster.domain.policy import Policy
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
-    from forecaster.horizontal.terms import Terms
     from forecaster.replay.account import Run
     from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.pods import Pods

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE
+from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.forecasting.wall_clock import series_by_clock
 from forecaster.horizontal.gate import Evidence, judged, unjudged
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.standing import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT
+from forecaster.horizontal.standing import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT, Gates
 from forecaster.horizontal.targets import full_pod, targets_of, usable
-from forecaster.replay.evidence import at_stated_quantile, evidence_of
+from forecaster.replay.evidence import PastEvidence, at_stated_quantile, evidence_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
 
     from forecaster.domain.policy import HorizontalPolicy, Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.numbers import Floats
-    from forecaster.horizontal.standing import Gates
-    from forecaster.replay.evidence import PastEvidence
 
 JUDGED_DAYS = 3
 MAX_PAST = DAY

@@ -7,7 +7,7 @@ comes out is the `Comparison` of every other replay.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,6 @@ from forecaster.replay.strategies import DECIDED, HPA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from forecaster.demand.fresh import DemandContext
 from forecaster.demand.masks import Masked
-from forecaster.domain.signal import PODS
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
 from forecaster.forecasting.cleaning import ShardHistory, masks_of
 from forecaster.forecasting.forecaster import PeakSpan
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.event import ScheduledEvent
-    from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.what_if import WhatIfFacts
 

@@ -14,7 +14,7 @@ from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import Account, Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.compare import Point, compared_workloads, scope_of, with_setup_at
+from forecaster.replay.compare import Point, ReplayScope, compared_workloads, scope_of, with_setup_at
 from forecaster.replay.comparison import Comparison
 from forecaster.replay.engine import NO_FLOOR, replay_runs
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
-    from forecaster.replay.compare import ReplayScope
     from forecaster.replay.traces import Traces
 
 

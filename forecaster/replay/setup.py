@@ -13,22 +13,19 @@ import numpy as np
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import CPU, Signal
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import Autoscaler, Target, TargetType
+from forecaster.domain.workload import Autoscaler, Target, TargetType, Workload
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.targets import Unusable, stated_pod, targets_of
+from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING
+from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING, Assumptions, StartUp, Timing
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.domain.policy import HorizontalPolicy, Policy
-    from forecaster.domain.workload import Workload
-    from forecaster.horizontal.targets import PodTarget
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.spec import HpaSpec, MetricSpec
-    from forecaster.replay.assumptions import Assumptions, StartUp, Timing
     from forecaster.replay.traces import Measurements
 
 IMPLAUSIBLE = 20

@@ -6,7 +6,7 @@ The service keeps demand as float32, so decisions see it rounded; an HPA reads i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from forecaster.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 

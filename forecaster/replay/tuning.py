@@ -8,7 +8,7 @@ anew, the same for both policies (paired bootstrap; Efron 1979): minutes of a da
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,18 +17,17 @@ import numpy as np
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import policy_numbers
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.replay.account import Run
+from forecaster.replay.account import Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.compare import scope_of, signals_of, with_setup_at
+from forecaster.replay.compare import Forecasting, ReplayScope, scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
-from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.setup import lead_time_of
 from forecaster.replay.sliders import LEAD_TIME, PolicyChange
 from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
-    from forecaster.replay.account import RunResult
-    from forecaster.replay.compare import Forecasting, ReplayScope
-    from forecaster.replay.forecasts import ReplayForecasts
     from forecaster.replay.traces import Traces
 
     Floats = NDArray[np.float64]

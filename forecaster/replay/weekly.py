@@ -15,7 +15,7 @@ import numpy as np
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.assumptions import GIB
-from forecaster.replay.size_replay import MOST_WARM, STEPS_A_DAY, Load, replay_sizes
+from forecaster.replay.size_replay import MOST_WARM, STEPS_A_DAY, Load, Resource, SizeAccount, replay_sizes
 from forecaster.replay.sizers import LoadForecasts, Ours, Stated
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison, WorkloadComparison
     from forecaster.replay.gated import GateSince
-    from forecaster.replay.size_replay import Resource, SizeAccount
     from forecaster.replay.traces import Traces
 
 SERVICE_STRATEGY = "gated"

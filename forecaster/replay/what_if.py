@@ -16,31 +16,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import as_number, stated_numbers
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
-from forecaster.replay.account import Run, with_targets_at
+from forecaster.replay.account import Run, RunResult, with_targets_at
 from forecaster.replay.assumptions import START_UP, Assumptions
 from forecaster.replay.engine import OvertakenError, replay_runs
-from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
+from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
 from forecaster.replay.setup import Setup, setup_or_reason
 from forecaster.replay.sliders import GATE, LEAD_TIME, LEADS, NO_CHANGE, TARGET_SHARE, PolicyChange, beside, tried_names
 from forecaster.replay.strategies import at_share, with_horizontal
-from forecaster.replay.traces import measurements_of
+from forecaster.replay.traces import Measurements, Traces, measurements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
-    from forecaster.replay.account import RunResult
-    from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.traces import Measurements, Traces
 
 WHAT_IF_LENGTH = timedelta(hours=3)
 """What is replayed: the hours that history keeps by the minute, and few enough that a replay takes 0.07 s of CPU."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text, listed
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.replay.comparison import NOTABLE_DIFFERENCE, short
+from forecaster.replay.comparison import NOTABLE_DIFFERENCE, Comparison, WorkloadComparison, short
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
-from forecaster.replay.gated import acting_of
-from forecaster.replay.strategies import HPA, ForecastSource
-from forecaster.report.printed import change, columns_from, percent
+from forecaster.replay.gated import GateSince, acting_of
+from forecaster.replay.strategies import HPA, ForecastSource, Strategy
+from forecaster.report.printed import PrintedColumn, change, columns_from, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
     from forecaster.replay.assumptions import Prices
-    from forecaster.replay.comparison import Comparison, WorkloadComparison
-    from forecaster.replay.gated import GateSince
-    from forecaster.replay.strategies import Strategy
-    from forecaster.report.printed import PrintedColumn
 
 ALL = "all"
 """Name of the row that sums up the workloads."""

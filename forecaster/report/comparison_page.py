@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from forecaster.replay.comparison import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS, Comparison, WorkloadComparison
 from forecaster.replay.strategies import HPA
 from forecaster.report.comparison import (
     COMPARISON_LEGEND,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.replay.assumptions import Assumptions
-    from forecaster.replay.comparison import Comparison, WorkloadComparison
 
 WORST = "Pods missing, as a mean over the hour, with the targets that the owners set."
 EACH_NOTE = f"Under the HPA alone → with forecaster. {BENEFIT_MEANS}"

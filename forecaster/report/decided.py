@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.decision import Hold, Resize
+from forecaster.domain.decision import Hold, Recommendation, Resize
 from forecaster.publish.views import verdict_of
 from forecaster.report.printed import Printable, PrintedColumn, change, flat, print_as, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import WorkloadId
     from forecaster.report.formats import Output
     from forecaster.store.ledger import Decision

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from rich.console import Console
 
-from forecaster.app.demo import compared, floors_of, on_dashboard, play, setups_of, staged
+from forecaster.app.demo import Moment, Stage, compared, floors_of, on_dashboard, play, setups_of, staged
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.publish.views import RecommendationView, recommendation_view
-from forecaster.replay.comparison import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS, Comparison
 from forecaster.replay.realised import DecidedCount
 from forecaster.report.comparison import EACH, left_out_lines, sentences, workload_columns
 from forecaster.report.comparison_view import ComparisonView, comparison_view
-from forecaster.report.demo_screen import interruptible, watch
+from forecaster.report.demo_screen import Interrupt, interruptible, watch
 from forecaster.report.formats import Output
 from forecaster.report.printed import print_json, print_table, print_text, print_yaml
 from forecaster.report.progress import shown_progress
@@ -26,11 +26,8 @@ from forecaster.report.recommendations import print_outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from forecaster.app.demo import Moment, Stage
     from forecaster.cycle.run import Outcome
     from forecaster.domain.workload import WorkloadId
-    from forecaster.replay.comparison import Comparison
-    from forecaster.report.demo_screen import Interrupt
 
     Decisions = dict[WorkloadId, list[DecidedCount]]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import signal
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from forecaster.app.demo import DEMO_HISTORY
+from forecaster.app.demo import DEMO_HISTORY, Moment, Simulated
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import total
@@ -21,12 +21,7 @@ from forecaster.report.recommendations import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
     from types import FrameType
-
-    from rich.console import Console, RenderableType
-
-    from forecaster.app.demo import Moment, Simulated
 
 
 FRAME = timedelta(minutes=5)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import BUILT_IN
-from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.signal import BUILT_IN, Signal
+from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.report.page import document, paragraph
 from forecaster.report.plot import PAST, Area, Line, Mark, Plot, linear, scale_of
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import StepForecast
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
 
     Windows = Callable[[Signal, timedelta], Window]

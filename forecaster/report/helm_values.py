@@ -18,7 +18,7 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.report.advice import in_currency, risk_columns, spoken, target_lines, told_cost, why_unpatched
 from forecaster.report.printed import PrintedColumn, change, markdown_table
-from forecaster.vertical.admission.advice import AMOUNTS, moved, sum_of
+from forecaster.vertical.admission.advice import AMOUNTS, Advice, ResourcePrices, moved, sum_of
 from forecaster.vertical.admission.cluster import POD
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, parsed, texts
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
-    from forecaster.vertical.admission.advice import Advice, ResourcePrices
 
 Tree = dict[str, Any]
 HEADER = "# Written by `forecaster recommend -o helm-values`, which overwrites edits. Helm reads it last.\n"

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, amount, counted
-from forecaster.domain.decision import Hold, Reason, Resize, Scale
+from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.errors import TRY_DOCTOR
 from forecaster.publish.views import AMOUNT_FIELDS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from forecaster.cycle.run import Outcome
-    from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import PeakForecast
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories

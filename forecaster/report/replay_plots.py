@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY, HOUR, MINUTE
-from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, ours_of
+from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, Strategy, ours_of
 from forecaster.report.plot import Area, Axis, Line, Mark, Plot, Tick, linear, logarithmic, scale_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from forecaster.replay.account import Account
     from forecaster.replay.comparison import WorkloadComparison
-    from forecaster.replay.strategies import Strategy
 
 STRATEGY_STYLES = {
     HPA.name: "hpa",

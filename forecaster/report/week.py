@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
-from forecaster.replay.comparison import BENEFIT_MEANS
+from forecaster.replay.comparison import BENEFIT_MEANS, WorkloadComparison
 from forecaster.replay.strategies import HPA, NAIVE
-from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, total_figures
+from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, WeekOutcome, total_figures
 from forecaster.report.comparison import (
     ALL,
     EACH,
@@ -39,8 +39,6 @@ from forecaster.report.printed import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.replay.comparison import WorkloadComparison
-    from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.formats import Output
 
 NAMES = (HPA.name, NAIVE, SERVICE_STRATEGY)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_origin
 from pydantic import BaseModel, ValidationError
 
 from forecaster.domain.faults import allowed
-from forecaster.domain.layers import Layer
+from forecaster.domain.layers import PAUSED_POLICY, Layer
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import value_types
 from forecaster.errors import nearest
@@ -33,11 +33,9 @@ ANNOTATION_SETTINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {**dict(_annotations_of(HorizontalPolicy, "horizontal")), **dict(_annotations_of(Policy))}
 )
 """The setting that each annotation states: every single value of `policy` and of `policy.horizontal`."""
-PAUSED_POLICY: Mapping[str, object] = MappingProxyType({"mode": "observe"})
-"""What a paused workload has: recommendations only, nothing that anything reads or that is written."""
 VALUE_SHOWN = 40
 """Characters of a value that cannot be read."""
-NAMES_COMPARED = 5
+NAMES_COMPARED = 2
 """Unknown names of one object that are compared with the known ones, at most: each takes 30 to 60 µs."""
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""

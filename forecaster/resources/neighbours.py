@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from forecaster.domain.workload import WorkloadId, scaled_workload
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.resources.objects import TargetReference
@@ -19,7 +19,6 @@ from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from forecaster.kube.client import ApiClient
     from forecaster.kube.watch import Followed
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"

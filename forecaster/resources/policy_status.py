@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from forecaster.domain.amounts import counted
-from forecaster.domain.layers import leaves
+from forecaster.domain.layers import Layer, leaves
 from forecaster.domain.policies import NO_LABELS, matches
 from forecaster.kube.objects import Wire
 from forecaster.resources.status import Condition, ConditionState, condition_after, described
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.domain.layers import Layer
     from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
     from forecaster.resources.objects import PolicyResource

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 _WORD = re.compile(r"_([a-z0-9])")
+_NESTED = (dict, list)
 _CAPITAL = re.compile(r"([A-Z])")
 
 
@@ -31,15 +32,6 @@ def snake(name: str) -> str:
 
 def in_settings(value: Any) -> Any:
     """A value of an object in the names of the settings, at every depth."""
-    return _renamed(value, snake)
-
-
-def in_objects(value: Any) -> Any:
-    """A value of the settings in the names of objects, at every depth."""
-    return _renamed(value, camel)
-
-
-def _renamed(value: Any, name: Any) -> Any:
     if isinstance(value, dict):
-        return {name(key): _renamed(each, name) for key, each in value.items()}
-    return [_renamed(each, name) for each in value] if isinstance(value, list | tuple) else value
+        return {snake(key): in_settings(each) if isinstance(each, _NESTED) else each for key, each in value.items()}
+    return [in_settings(each) for each in value] if isinstance(value, list) else value

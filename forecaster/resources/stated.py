@@ -7,14 +7,13 @@ from collections.abc import Mapping  # noqa: TC003  msgspec resolves the annotat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.layers import ClusterPolicies
+from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotations
 from forecaster.resources.annotations import annotated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.domain.layers import Layer
     from forecaster.resources.objects import AutoscalerResource, PolicyResource
 
 

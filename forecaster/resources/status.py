@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 
 from forecaster.domain.amounts import amount
-from forecaster.domain.decision import Hold, forecast_state
+from forecaster.domain.decision import Hold, Recommendation, forecast_state
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.layers import Layer, Origin
     from forecaster.domain.policy import Policy
     from forecaster.resources.objects import AutoscalerResource

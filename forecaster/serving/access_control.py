@@ -23,8 +23,8 @@ from forecaster.kube.reviews import (
     token_user,
 )
 from forecaster.serving.audit import Denial
-from forecaster.serving.authentication import bearer_token, shows_token
-from forecaster.serving.reply import failure
+from forecaster.serving.authentication import BearerToken, FrontProxy, bearer_token, shows_token
+from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.review_cache import HoldTimes, ReviewCache, ReviewTurns, TooManyReviewsError
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from forecaster.kube.reviews import Reviewer
-    from forecaster.serving.authentication import BearerToken, FrontProxy
-    from forecaster.serving.reply import HttpReply
 
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """Paths of probes, which show no credentials."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -17,9 +17,9 @@ from starlette.routing import Route
 
 from forecaster import __version__
 from forecaster.publish.new_pods import NewPodsFile
-from forecaster.publish.reader import TableReader, now, watching
+from forecaster.publish.reader import PublishedTable, TableReader, now, watching
 from forecaster.publish.table import pictures_path
-from forecaster.serving.access_control import PROBE_PATHS
+from forecaster.serving.access_control import PROBE_PATHS, AccessControl
 from forecaster.serving.answers import moment_at
 from forecaster.serving.audit import Audit
 from forecaster.serving.dashboard import Dashboard
@@ -30,7 +30,7 @@ from forecaster.serving.new_pods import PATH as ADMISSION_PATH
 from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.replicas import ReplicaFiles
-from forecaster.serving.reply import failure
+from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
 from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
@@ -41,17 +41,12 @@ from forecaster.serving.workloads import Workloads
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from datetime import datetime
 
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from forecaster.publish.reader import PublishedTable
     from forecaster.publish.values import AskedAt
-    from forecaster.serving.access_control import AccessControl
     from forecaster.serving.options import ServingOptions
-    from forecaster.serving.reply import HttpReply
     from forecaster.serving.upstream import UpstreamAdapter
 
 

@@ -11,10 +11,10 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -24,9 +24,6 @@ from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import User, authenticated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import TypeVar
-
     from forecaster.serving.connection import Peer
 
     T = TypeVar("T")

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from httptools import HttpParserError
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 if TYPE_CHECKING:
     import asyncio
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ssl import SSLObject
 
     from uvicorn.config import Config
-    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
 URL_MAX = 16 * 1024

@@ -14,7 +14,7 @@ from datetime import datetime  # noqa: TC003  msgspec resolves the annotations w
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import ref
+from weakref import ReferenceType, ref
 
 import msgspec
 from starlette.responses import Response
@@ -30,23 +30,20 @@ from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec 
 from forecaster.publish.vpas import VpasOfWorkload, vpas_of_workload
 from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
-from forecaster.serving.pause import WritingView, asked_pause
+from forecaster.serving.pause import Writing, WritingView, asked_pause
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
-from forecaster.serving.what_if import changes_of, past_of
+from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
 from forecaster.serving.workloads import OutlookView, outlook_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from datetime import timedelta
-    from weakref import ReferenceType
 
     from starlette.requests import Request
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
-    from forecaster.serving.pause import Writing
     from forecaster.serving.weekly_report import WeeklyReport
-    from forecaster.serving.what_if import WhatIfProcess
 
     Handler = Callable[[Request], Awaitable[Response]]
 

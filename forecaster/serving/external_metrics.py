@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from forecaster.domain.published import METRICS
-from forecaster.publish.values import KNOWN
+from forecaster.publish.values import KNOWN, AskedAt, OfferedValue
 from forecaster.serving.access_control import watches
 from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import EXTERNAL, OWN, Discovery
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from forecaster.publish.reader import PublishedTable
-    from forecaster.publish.values import AskedAt, OfferedValue
 
 
 EXTERNAL_PATHS = {f"/apis/{one.group_version}/namespaces/": one.group_version for one in (EXTERNAL, OWN)}

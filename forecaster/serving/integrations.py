@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
-from forecaster.publish.reader import TableEntry
-from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue
+from forecaster.publish.reader import TableEntry, TableReader
+from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.rest import ProblemError
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.requests import Request
-
-    from forecaster.publish.reader import TableReader
-    from forecaster.publish.values import WorkloadOffer
 
 
 EXPIRES_AFTER = timedelta(minutes=5)

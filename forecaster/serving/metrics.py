@@ -13,9 +13,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
 from forecaster.publish.values import sampled_values
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from datetime import datetime, timedelta
 
-    from prometheus_client import Metric
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader

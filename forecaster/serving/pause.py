@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseAnnotations, lease_path
 from forecaster.kube.objects import ObjectMeta
 from forecaster.serving.rest import ProblemError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.kube.client import AsyncApiClient
     from forecaster.serving.audit import Audit
 
 PAUSED_BY = "forecaster.dev/paused-by"

@@ -16,8 +16,8 @@ from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.kube.objects import ApiService, api_service_path
 from forecaster.publish.reader import now
 from forecaster.serving.access_control import DIRECT_WORKERS, PROXIED_WORKERS, AccessControl
-from forecaster.serving.authentication import FrontProxyWatch
-from forecaster.serving.discovery import GROUPS
+from forecaster.serving.authentication import FrontProxy, FrontProxyWatch, ObjectReader
+from forecaster.serving.discovery import GROUPS, Discovery
 from forecaster.serving.pause import Writing
 from forecaster.serving.upstream import THREADS, UPSTREAM_TIMEOUT_SECONDS, UpstreamAdapter
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 
     from forecaster.serving.audit import Audit
-    from forecaster.serving.authentication import FrontProxy, ObjectReader
-    from forecaster.serving.discovery import Discovery
     from forecaster.serving.options import SecureOptions, UpstreamOptions
 
 POLL_SECONDS = 1.0

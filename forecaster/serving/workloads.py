@@ -12,8 +12,8 @@ from starlette.responses import Response
 from forecaster.domain.published import REPLICAS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
-from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
-from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
+from forecaster.publish.forecast_paths import PathView, QuantileView, StoredSteps, decoded_paths, path_view
+from forecaster.publish.values import Answer, NotKnown, NotNamed, OfferedValue
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, age_of, answer, entry_of, moment_at
 from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from forecaster.publish.forecast_paths import StoredSteps
     from forecaster.publish.reader import PublishedTable, TableEntry
-    from forecaster.publish.values import Answer
     from forecaster.publish.views import SignalItem
 
 

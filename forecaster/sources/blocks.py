@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.domain.signal import PODS
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import Block, PodSamples
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.wire import MalformedAnswer, QueryAnswer, Series
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from numpy.typing import NDArray
-
-    from forecaster.domain.signal import Signal
 
 
 _CHUNK = 1 << 22

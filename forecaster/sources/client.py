@@ -16,7 +16,7 @@ from urllib3.util.retry import Retry
 from forecaster.errors import SourceRefused
 from forecaster.sources import wire
 from forecaster.sources.identity import cloud_identity, permission_named
-from forecaster.sources.wire import body_of, translated, understood
+from forecaster.sources.wire import Query, QueryAnswer, body_of, translated, understood
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from urllib3.response import BaseHTTPResponse
 
     from forecaster.sources.settings import PrometheusSettings
-    from forecaster.sources.wire import Query, QueryAnswer
 
 
 _NEWEST = {"nocache": "1"}

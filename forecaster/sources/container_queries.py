@@ -8,19 +8,17 @@ their workloads as they were then, five minutes at a time and a day a question.
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.workload import ContainerLosses
+from forecaster.domain.workload import ContainerLosses, WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.promql import CONTAINERS, SELECTED, stated_by_pod
 from forecaster.sources.wire import at_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
-    from forecaster.domain.workload import WorkloadId
     from forecaster.sources.prometheus import PrometheusSource
 
 

@@ -26,10 +26,10 @@ import numpy as np
 from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import TargetType
+from forecaster.domain.workload import Autoscaler, TargetType, Workload
 from forecaster.sources import promql
 from forecaster.sources.blocks import SAMPLES_OF_A_POD, SAMPLES_OF_PODS, SETTLED_PODS
-from forecaster.sources.recorded import RunningSums
+from forecaster.sources.recorded import RecordedFleet, Recording, RunningSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
-    from forecaster.sources.recorded import RecordedFleet, Recording
 
 
 _MOST_POINTS = 11_000

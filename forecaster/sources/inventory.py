@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError
-from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts
+from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts, HpaName, Identity, InstantRow
 from forecaster.sources.pacing import BackOff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from forecaster.sources.facts import HpaName, Identity, InstantRow
 
 
 HPA_COUNT = "hpa_count"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.window import Inventory, StartedPod
 from forecaster.domain.workload import Autoscaler, Resources, Spread, Target, Workload, WorkloadId
-from forecaster.kube.collection import Collection
+from forecaster.kube.collection import Collection, Key
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
 from forecaster.resources.neighbours import HPAS
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.kube.client import ApiClient
-    from forecaster.kube.collection import Key
     from forecaster.sources.live_objects import LiveHpa, LivePod, LiveWorkload, ScalableKind
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import NamedContainer, Resources, Target, WorkloadId, scaled_workload
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, WorkloadId, scaled_workload
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
@@ -23,7 +23,6 @@ from forecaster.sources.live_targets import targets_of_hpa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from forecaster.domain.workload import Autoscaler
     from forecaster.kube.objects import (
         ContainerObject,
         HorizontalPodAutoscaler,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.amounts import duration_text
 from forecaster.errors import SourceError
 from forecaster.sources.inventory import of_series
-from forecaster.sources.live import PAST_SECONDS
+from forecaster.sources.live import PAST_SECONDS, LiveCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Inventory
     from forecaster.domain.workload import ContainerBlock, ContainerFacts, Workload, WorkloadId
-    from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import (
         Misread,
     )

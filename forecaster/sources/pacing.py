@@ -8,19 +8,16 @@ decoded, and only the slower of the two is waited for. A slow server is slower w
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.sources.wire import TooMuch
+from forecaster.sources.wire import QueryAnswer, TooMuch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Executor, Future
-
-    from forecaster.sources.wire import QueryAnswer
 
 
 class AnswerTime:

@@ -19,7 +19,6 @@ from forecaster.sources import factory
 from forecaster.sources.facts import Identity, identity_of
 from forecaster.sources.identity import PERMISSIONS
 from forecaster.sources.inventory import WITH_FRACTIONS, older
-from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.request_origins import several
 from forecaster.sources.wire import Denied, at_instant, by_its_own_clock
 

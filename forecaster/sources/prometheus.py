@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
 from types import MappingProxyType
@@ -14,28 +14,23 @@ import numpy as np
 import yaml
 
 from forecaster.domain.signal import CPU, MEMORY, MEMORY_CONTAINER, OF_CONTAINER, REQUESTS, Signal
-from forecaster.domain.window import MINUTE, Block, PodSamples
-from forecaster.domain.workload import ContainerFacts
+from forecaster.domain.window import MINUTE, Block, Inventory, PodSamples
+from forecaster.domain.workload import ContainerBlock, ContainerFacts, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable, shown_url
 from forecaster.sources.blocks import block_of, of_containers, pod_samples, samples_of
 from forecaster.sources.client import PrometheusClient
-from forecaster.sources.facts import NEEDED_OF_CONTAINERS, by_workload, container_block, facts_of, rows_of
+from forecaster.sources.facts import NEEDED_OF_CONTAINERS, InstantRow, by_workload, container_block, facts_of, rows_of
 from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
 from forecaster.sources.pacing import AnswerTime, BackOff, Grid, Slices, grid_between, read_ahead
 from forecaster.sources.presets import PREFERRED
 from forecaster.sources.request_origins import Origins
-from forecaster.sources.wire import MalformedAnswer, TooMuch, at_instant
+from forecaster.sources.wire import MalformedAnswer, Query, QueryAnswer, TooMuch, at_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
-    from forecaster.domain.window import Inventory
-    from forecaster.domain.workload import ContainerBlock, WorkloadId
-    from forecaster.sources.facts import InstantRow
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
-    from forecaster.sources.wire import Query, QueryAnswer
 
 _FIRST_SLICE = 12
 """Points of the first slice, before the number of series is known: an hour at five minutes."""

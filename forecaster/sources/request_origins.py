@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.domain.window import HOUR
+from forecaster.domain.window import HOUR, Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.presets import PREFERRED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from forecaster.domain.window import Block
 
 LOOK_EVERY = timedelta(minutes=15)
 """Time between two checks of which origins have data."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves the annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,17 +22,15 @@ from forecaster.domain.policy import PolicySelector
 from forecaster.domain.window import Block, Inventory, PodSamples, StartedPod
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceUnavailable, StoreError
-from forecaster.ports import ContainerSource
+from forecaster.ports import Changes, ContainerSource, Ledger, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
     from io import BufferedReader
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.signal import Signal
-    from forecaster.ports import Changes, Ledger, Source
 
     T = TypeVar("T")
     B = TypeVar("B", Block, ContainerBlock)

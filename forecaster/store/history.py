@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.domain.settings import Duration
-from forecaster.domain.signal import PODS
+from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, last_multiple
 from forecaster.store.ring import HistoryRing, spans
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
 
 

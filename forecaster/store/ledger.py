@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import Column, Connection, bindparam, delete, func, select, update
 
 from forecaster.domain.window import HOUR
 from forecaster.domain.workload import WorkloadId
@@ -20,17 +20,14 @@ from forecaster.store.past import (
     faded_scores,
     latest_decisions,
 )
-from forecaster.store.scores import WaitingScores, join_hours, read_scores, write_scores
+from forecaster.store.scores import AccuracyOf, WaitingScores, join_hours, read_scores, write_scores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Column, Connection
-
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.ports import Changes
-    from forecaster.store.scores import AccuracyOf
 
 IDENTITY = ("namespace", "name", "kind")
 DROPPED_AT_ONCE = 6 * 3600

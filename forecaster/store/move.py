@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, insert, select, text, union
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, insert, select, text, union
 
 from forecaster.domain.amounts import counted
 from forecaster.errors import StoreError
-from forecaster.store.database import decisions, scores, shards, workloads
+from forecaster.store.database import Database, decisions, scores, shards, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Table
-
-    from forecaster.store.database import Database
 
 ROWS_A_STATEMENT = 25
 """Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""

@@ -6,18 +6,14 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import case, func, select
+from sqlalchemy import Connection, case, func, select
 
-from forecaster.domain.decision import Resize, Scale
+from forecaster.domain.decision import Recommendation, Resize, Scale
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.store.database import decisions, scores, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from sqlalchemy import Connection
-
-    from forecaster.domain.decision import Recommendation
 
 
 CHANGE = 0.05

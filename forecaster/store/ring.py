@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.window import Window
+from forecaster.domain.window import Block, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.window import Block
     from forecaster.domain.workload import WorkloadId
 
 

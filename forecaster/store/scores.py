@@ -8,20 +8,17 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from forecaster.domain.window import DAY, HOUR
 from forecaster.errors import StoreError
-from forecaster.store.database import SUMS, is_workload, scores, workloads
+from forecaster.store.database import SUMS, Database, is_workload, scores, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection
-
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
-    from forecaster.store.database import Database
 
 
 @dataclass(slots=True)

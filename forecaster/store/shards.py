@@ -6,18 +6,15 @@ import zlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import Row, delete, or_, select
 
 from forecaster.errors import StoreError
 from forecaster.store.database import Database, shards
-from forecaster.store.signing import inflated
+from forecaster.store.signing import StateKeys, inflated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Row
-
-    from forecaster.store.signing import StateKeys
 
 QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""

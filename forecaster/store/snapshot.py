@@ -18,7 +18,7 @@ import numpy as np
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.store.history import Rings
+from forecaster.store.history import HistoryStore, Rings
 from forecaster.store.ring import ROWS_AT_A_TIME, HistoryRing
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.store.history import HistoryStore
 
 SNAPSHOT_MAGIC = b"fcRings1"
 SNAPSHOT_PREFIX = struct.Struct("<8sI")

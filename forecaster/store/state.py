@@ -13,13 +13,11 @@ import msgspec
 from forecaster.domain.amounts import memory
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
-from forecaster.store.signing import is_signed
+from forecaster.store.signing import StateKeys, is_signed
 from forecaster.store.snapshot import CHECKSUM
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from forecaster.store.signing import StateKeys
 
 
 IDENTITY_FILE = "cluster.json"

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.objects import ObjectMeta, Secret, secret_path
 from forecaster.store.signing import StateKeys, inflated, new_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from forecaster.kube.client import ApiClient
 
 KEY, CHECKPOINT = "key", "checkpoint"
 """Entries of the Secret."""

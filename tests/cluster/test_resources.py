@@ -25,9 +25,9 @@ from forecaster.domain.window import Inventory
 from forecaster.domain.workload import WorkloadId
 from forecaster.resources.objects import API_VERSION, AUTOSCALERS, path_of_all
 from forecaster.resources.schema import CEL_RULES
-from forecaster.resources.spelling import in_objects
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
+from tests.support.api_objects import in_objects
 from tests.support.control_plane.acting import apply_components
 from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa

@@ -8,7 +8,7 @@ import pytest
 
 from forecaster.actuators import limits, queue, rollback
 from forecaster.actuators.resize import initial
-from forecaster.domain import event
+from forecaster.domain import event, policies
 from forecaster.resources import annotations, schema
 from forecaster.serving import connection, new_pods
 
@@ -24,6 +24,7 @@ BOUNDS = {
         f"counts up to {event.MAX_REPLICAS:,}",
     ),
     "events": (f"{event.MAX_EVENTS} for a workload", f"{event.YEARS[0]}–{event.YEARS[-1]}"),
+    "the same again": (f"{policies.CHANGES_AT_ONCE} times in a row", f"once in {policies.CHANGES_EACH} cycles"),
     "a workload": (f"{limits.PODS_A_WORKLOAD:,} pods",),
     "a webhook": (f"{queue.MAX_FAILED_AGAIN} that failed", f"{queue.MAX_TROUBLE} writes without an answer"),
     "new pods": (

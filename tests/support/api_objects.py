@@ -10,11 +10,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.connections import RawAnswer, RawRequest
+from forecaster.resources.spelling import camel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Document = dict[str, Any]
+
+
+def in_objects(value: Any) -> Any:
+    """A value of the settings in the names of objects, at every depth."""
+    if isinstance(value, dict):
+        return {camel(key): in_objects(each) for key, each in value.items()}
+    return [in_objects(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def metadata(name: str, namespace: str = "shop", version: int = 1, owner: tuple[str, str] | None = None) -> Document:

@@ -8,25 +8,20 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.actuators.floor.plan import floor_plan
-from forecaster.actuators.floor.values import FloorOffer, Write
-from forecaster.actuators.limits import CycleLimits
-from forecaster.actuators.rollback import looked_since, unseen
-from forecaster.actuators.room import no_quotas
-from forecaster.actuators.writes import Change, WrittenCluster
+from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write
+from forecaster.actuators.limits import CycleLimits, Memory
+from forecaster.actuators.rollback import HealthAt, looked_since, unseen
+from forecaster.actuators.room import Rooms, no_quotas
+from forecaster.actuators.writes import Change, ClusterWrite, WrittenCluster
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.floor.values import LiveAutoscaler
-    from forecaster.actuators.limits import Memory
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
-    from forecaster.actuators.rollback import HealthAt
-    from forecaster.actuators.room import Rooms
     from forecaster.actuators.settings import FloorSettings
-    from forecaster.actuators.writes import ClusterWrite
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId

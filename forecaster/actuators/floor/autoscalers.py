@@ -25,17 +25,15 @@ from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.hpa.limits import ReplicaBounds
-from forecaster.kube.client import decoder_of
+from forecaster.kube.client import ApiClient, decoder_of
 from forecaster.kube.collection import ListMeta, listed
-from forecaster.kube.objects import HorizontalPodAutoscaler, Wire
+from forecaster.kube.objects import HorizontalPodAutoscaler, HorizontalPodAutoscalerMeta, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from forecaster.domain.policy import Mode
-    from forecaster.kube.client import ApiClient
-    from forecaster.kube.objects import HorizontalPodAutoscalerMeta
 
 LABEL = "forecaster.dev/floor"
 """`kubectl get hpa -A -l forecaster.dev/floor` lists what is ours, and so does `forecaster release`."""

@@ -8,7 +8,7 @@ owner stated lies in an annotation beside it, written in the same request, and i
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
@@ -26,7 +26,6 @@ from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.actuators.rollback import Watch
     from forecaster.actuators.settings import FloorSettings

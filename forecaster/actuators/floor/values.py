@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move
-from forecaster.actuators.rollback import NOT_LOOKED_AT, Health
+from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, Watch
 from forecaster.actuators.writes import MANAGER, Change
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.actuators.rollback import Watch
     from forecaster.domain.policy import Mode
     from forecaster.domain.workload import WorkloadId
 

@@ -9,13 +9,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
-from forecaster.actuators.queue import read_each
+from forecaster.actuators.queue import WriteQueue, read_each
 from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
-from forecaster.actuators.resize.sized_pod import ResizeWrite
+from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite, Sizes
 from forecaster.actuators.resize.window import closed, outside
-from forecaster.actuators.rollback import NOT_LOOKED_AT, errors_worse, unseen
-from forecaster.actuators.writes import Change, WrittenCluster
+from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, HealthAt, errors_worse, unseen
+from forecaster.actuators.writes import Change, WriteRefusal, WrittenCluster
 from forecaster.domain.decision import Resize
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.advice import rounded, sum_of
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.queue import WriteQueue
-    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
-    from forecaster.actuators.rollback import Health, HealthAt
     from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings
-    from forecaster.actuators.writes import WriteRefusal
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import Resources, WorkloadId

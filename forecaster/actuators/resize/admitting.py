@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from forecaster.actuators.resize.actuator import sizes_wanted
-from forecaster.actuators.resize.pods import resources_block
-from forecaster.actuators.writes import LeftAlone, RefusalReason
-from forecaster.domain.decision import Hold, Reason
+from forecaster.actuators.resize.pods import NamespaceRules, resources_block
+from forecaster.actuators.writes import Fence, LeftAlone, RefusalReason
+from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.errors import StoreError
 from forecaster.publish.new_pods import NewPods, NewPodsFile, NewPodSize, write_new_pods
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.cluster import requirements_of as in_milli
 from forecaster.vertical.cluster_rules.manifest import node_of, requirements_of
 from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy
-from forecaster.vertical.cluster_rules.resource_list import MILLI, added, texts
+from forecaster.vertical.cluster_rules.resource_list import MILLI, Amounts, added, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,15 +31,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.resize.pods import NamespaceRules
     from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ActingSettings
-    from forecaster.actuators.writes import Fence
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Resources
     from forecaster.publish.publisher import OfferedCycle
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 Document = dict[str, Any]
 AT_ONCE = 2

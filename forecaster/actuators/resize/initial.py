@@ -7,12 +7,12 @@ annotation, so that it is watched, rolled back and released like one that was re
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
-from forecaster.actuators.resize.sized_pod import Resized, sizes_text
+from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, Sizes, sizes_text
 from forecaster.actuators.resize.startup import boosted
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
@@ -30,9 +30,7 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
-    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.publish.new_pods import NewPods, NewPodSize
 
 Document = dict[str, Any]

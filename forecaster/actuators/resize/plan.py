@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.actuators.resize.eviction import EvictionTerms, no_restart, one_each, waits
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, differs, merged
-from forecaster.actuators.room import admitted
+from forecaster.actuators.room import Surroundings, admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.room import Surroundings
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
 

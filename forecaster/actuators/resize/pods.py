@@ -25,7 +25,7 @@ from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeW
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import WatchedMeta, Wire
 from forecaster.vertical.admission.context import WHOLE_POD
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from forecaster.actuators.marks import EventObject
-    from forecaster.kube.client import ApiClient
     from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
 

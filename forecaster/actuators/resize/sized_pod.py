@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from forecaster.actuators.limits import FALL, Move
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.vertical.admission.context import WHOLE_POD
-from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.workload import WorkloadId
-    from forecaster.vertical.cluster_rules.pod import Pod
 
 Sizes: TypeAlias = "Mapping[str, Requirements]"
 """Requests and limits of CPU and memory by container."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.room import admitted
+from forecaster.actuators.room import Surroundings, admitted
 from forecaster.vertical.admission.context import with_values
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE
 
 if TYPE_CHECKING:
     from forecaster.actuators.resize.sized_pod import Sizes
-    from forecaster.actuators.room import Surroundings
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 
 

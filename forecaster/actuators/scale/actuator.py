@@ -10,33 +10,26 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.actuators.floor.actuator import explained
-from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits
-from forecaster.actuators.queue import read_each
-from forecaster.actuators.rollback import NOT_LOOKED_AT, looked_since, unseen
-from forecaster.actuators.room import no_quotas
-from forecaster.actuators.scale.plan import CountOffer, ScaleWrite, remembered, scale_plan, to_look_at
-from forecaster.actuators.writes import WrittenCluster
+from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, Memory
+from forecaster.actuators.queue import WriteQueue, read_each
+from forecaster.actuators.rollback import NOT_LOOKED_AT, HealthAt, looked_since, unseen
+from forecaster.actuators.room import Rooms, no_quotas
+from forecaster.actuators.scale.plan import CountOffer, LiveScale, ScaleWrite, remembered, scale_plan, to_look_at
+from forecaster.actuators.writes import WriteRefusal, WrittenCluster
 from forecaster.publish.offer import NO_COUNT
-from forecaster.resources.neighbours import CPU, SCALED_OBJECTS
+from forecaster.resources.neighbours import CPU, SCALED_OBJECTS, Neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.floor.values import LiveAutoscaler
-    from forecaster.actuators.limits import Memory
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.queue import WriteQueue
-    from forecaster.actuators.rollback import HealthAt
-    from forecaster.actuators.room import Rooms
-    from forecaster.actuators.scale.plan import LiveScale
     from forecaster.actuators.settings import ScaleSettings
-    from forecaster.actuators.writes import WriteRefusal
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
-    from forecaster.resources.neighbours import Neighbours
 
 
 class LiveScales(WrittenCluster[ScaleWrite], Protocol):

@@ -23,11 +23,11 @@ from forecaster.actuators.marks import (
     patiently,
     unmarked,
 )
-from forecaster.actuators.rollback import WATCH, RolledBack, watch_of, watch_text
+from forecaster.actuators.rollback import WATCH, RolledBack, Watch, watch_of, watch_text
 from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import ListMeta, listed
 from forecaster.kube.objects import ManagedFields, OwnerReference, Wire
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.actuators.marks import EventObject
-    from forecaster.actuators.rollback import Watch
-    from forecaster.kube.client import ApiClient
     from forecaster.sources.live_objects import ScalableKind
 
 LABEL: Final = "forecaster.dev/scale"

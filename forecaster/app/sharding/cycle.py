@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from forecaster.app.compose import prepare_process
-from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
-from forecaster.app.sharding.learned import shard_of
-from forecaster.app.sharding.shard import ShardTask
+from forecaster.app.sharding.executors import Executor, LocalExecutor, ShardFailure
+from forecaster.app.sharding.learned import LearnedShards, shard_of
+from forecaster.app.sharding.shard import ShardResult, ShardTask
 from forecaster.app.sharding.sizes import KeptSizes
 from forecaster.config.settings import Settings
-from forecaster.cycle.fleet_decisions import ToldDecisions, held_all, held_size
-from forecaster.cycle.run import Outcome, record_scores
+from forecaster.cycle.fleet_decisions import ToldDecisions, ToldSize, held_all, held_size
+from forecaster.cycle.run import Effects, Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.domain.decision import Reason
-from forecaster.domain.report import CycleReport
+from forecaster.domain.report import CycleReport, Effected
 from forecaster.publish.numbers import held_numbers
 from forecaster.publish.offer import DecidedColumns
 
@@ -34,15 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.app.sharding.executors import Executor
-    from forecaster.app.sharding.learned import LearnedShards
-    from forecaster.app.sharding.shard import ShardResult
     from forecaster.config.sharding import ShardingSettings
-    from forecaster.cycle.fleet_decisions import ToldSize
-    from forecaster.cycle.run import Effects
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.policies import Policies
-    from forecaster.domain.report import Effected
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Inventory, StartedPod
     from forecaster.domain.workload import Workload, WorkloadId

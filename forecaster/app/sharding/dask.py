@@ -18,13 +18,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
-from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardResult
+from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardResult, ShardTask
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from forecaster.app.sharding.shard import ShardTask
     from forecaster.config.sharding import ShardingSettings
     from forecaster.domain.workload import WorkloadId
 

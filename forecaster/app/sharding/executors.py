@@ -6,13 +6,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from forecaster.app.sharding.shard import ShardCycles, ShardResult
+from forecaster.app.sharding.shard import ShardCycles, ShardResult, ShardTask
 from forecaster.errors import unexpected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from forecaster.app.sharding.shard import ShardTask
     from forecaster.domain.workload import WorkloadId
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,8 +23,6 @@ from forecaster.store.shards import ShardState, ShardStates
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.config.settings import Settings
     from forecaster.store.signing import StateKeys
 

@@ -7,14 +7,14 @@ the shard comes back; any other process makes it anew, of what was learned and o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
-from forecaster.app.sharding.sizes import SizeTimes
+from forecaster.app.sharding.sizes import ShardSizes, SizeTimes
 from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
@@ -26,9 +26,7 @@ from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
-    from forecaster.app.sharding.sizes import ShardSizes
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle
     from forecaster.domain.policy import Policy, PolicySelector

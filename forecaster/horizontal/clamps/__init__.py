@@ -17,11 +17,10 @@ from forecaster.horizontal.clamps import (
     spare,
     stabilization,
 )
-from forecaster.horizontal.clamps.clamp import ClampRule
+from forecaster.horizontal.clamps.clamp import ClampContext, ClampRule
 from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import ClampContext
     from forecaster.horizontal.numbers import Counts
 
 CLAMPS = (

@@ -18,12 +18,11 @@ import uvloop
 
 from forecaster.publish.reader import TableReader, watching
 from forecaster.serving.keda.service import ScalerService, TriggerValues
-from forecaster.serving.options import address_argument
+from forecaster.serving.options import Address, address_argument
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from forecaster.serving.options import Address
 
 SCALER_GRACE_SECONDS = 2.0
 """Calls that are being answered get this long when the process is asked to stop; streams end at once with it."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX, METRICS
 from forecaster.domain.quantity import QuantityError, parse_quantity
@@ -19,15 +19,12 @@ from forecaster.serving.keda import externalscaler_pb2 as wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
 
     from forecaster.publish.reader import PublishedTable, TableReader
     from forecaster.publish.values import Answer, WorkloadOffer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
-
-    from google.protobuf.message import Message
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
     Reference: TypeAlias = wire.ScaledObjectRef | None

@@ -6,12 +6,7 @@ forecaster before it can ignore: replicas of two versions share one database whi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sqlalchemy import inspect, text
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, text
 
 SCRIPTS = "forecaster.store:migrations"
 LATEST_REVISION = 2

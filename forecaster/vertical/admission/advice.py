@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from forecaster.domain.decision import Hold
-from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.vertical.admission.cluster import POD, requirements_of, split
+from forecaster.domain.decision import Hold, Recommendation, Resize
+from forecaster.domain.workload import ContainerSize, Resources, Target, Workload, WorkloadId
+from forecaster.vertical.admission.cluster import POD, Cluster, requirements_of, split
 from forecaster.vertical.admission.context import PART_SIZED, ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI, texts
@@ -20,9 +20,6 @@ from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from forecaster.domain.decision import Recommendation, Resize
-    from forecaster.domain.workload import ContainerSize, Target, Workload
-    from forecaster.vertical.admission.cluster import Cluster
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
     from forecaster.vertical.recommenders.live_vpa import VpaSizes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.vertical.admission.context import least_needed, most_needed, pods_until_stall
 from forecaster.vertical.cluster_rules import limit_range
 from forecaster.vertical.cluster_rules.qos import computed_qos, exclusive_cpus
-from forecaster.vertical.cluster_rules.quota import charge, matches, unstated, usage
+from forecaster.vertical.cluster_rules.quota import Quota, charge, matches, unstated, usage
 from forecaster.vertical.cluster_rules.resource_list import text_of, texts
 from forecaster.vertical.cluster_rules.validation import faults
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.quota import Quota
 
 LIMIT_RANGE, VALIDATION, QOS, QUOTA = "LimitRange", "API validation", "QoS class", "ResourceQuota"
 STATIC_CPU = "static CPU"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, ApplyTerms, Rollout
-from forecaster.vertical.cluster_rules.node import Occupancy
+from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, Workload, WorkloadId
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
-    from forecaster.vertical.cluster_rules.node import Node, Resident
     from forecaster.vertical.cluster_rules.quota import Quota
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 

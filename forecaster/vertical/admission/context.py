@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from forecaster.vertical.cluster_rules.limit_range import stored, with_defaults
+from forecaster.vertical.cluster_rules.limit_range import LimitRange, stored, with_defaults
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import SHARED, CpuManager
-from forecaster.vertical.cluster_rules.quota import matches, usage
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE
+from forecaster.vertical.cluster_rules.quota import Quota, matches, usage
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, Amounts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import with_early_defaults, with_late_defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.node import Occupancy
-    from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.quota import Quota
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 ProposedRequirements: TypeAlias = Mapping[str, Requirements]
 """New requests and limits of cpu and memory by container; what it leaves out stays as it is."""

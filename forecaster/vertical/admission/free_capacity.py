@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted
 from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
-from forecaster.vertical.cluster_rules.node import HOSTNAME, Occupancy, Resident, scheduled
-from forecaster.vertical.cluster_rules.node_fit import fit, node_refuses, places_left, preemption
-from forecaster.vertical.cluster_rules.pod import pod_requests
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy, Resident, scheduled
+from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption, fit, node_refuses, places_left, preemption
+from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order, oom_score_adj
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, added, text_of
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from forecaster.vertical.admission.context import AdmissionContext
-    from forecaster.vertical.cluster_rules.node import Node
-    from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption
-    from forecaster.vertical.cluster_rules.pod import Pod
 
 
 NODE_FIT, PRIORITY = "node fit", "priority"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from forecaster.vertical.admission.context import compute_only, most_charged_per_pod, with_values
 from forecaster.vertical.admission.free_capacity import empty_capacities
-from forecaster.vertical.cluster_rules.limit_range import CONTAINER, POD
-from forecaster.vertical.cluster_rules.pod import Requirements, total
+from forecaster.vertical.cluster_rules.limit_range import CONTAINER, POD, LimitRangeItem
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, total
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.quota import matches
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
-    from forecaster.vertical.cluster_rules.limit_range import LimitRangeItem
-    from forecaster.vertical.cluster_rules.pod import Container, Pod
 
 _UNBOUNDED = 2**63
 

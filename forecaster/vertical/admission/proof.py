@@ -14,8 +14,8 @@ from forecaster.vertical.admission import checks, free_capacity
 from forecaster.vertical.admission.checks import Finding, Verdict, note, passes, refused, unknown
 from forecaster.vertical.admission.context import WHOLE_POD, compute_only, with_values
 from forecaster.vertical.admission.nearest import Refused, nearest, same_values
-from forecaster.vertical.cluster_rules.node import scheduled
-from forecaster.vertical.cluster_rules.pod import Requirements, pod_requests
+from forecaster.vertical.cluster_rules.node import Node, scheduled
+from forecaster.vertical.cluster_rules.pod import Pod, Requirements, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import (
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
     from forecaster.vertical.admission.free_capacity import EvictionRisk, FreeCapacity
-    from forecaster.vertical.cluster_rules.node import Node
-    from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 

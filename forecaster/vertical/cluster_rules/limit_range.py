@@ -6,17 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.pod import Requirements, pod_limits, pod_requests
-from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, filled, largest, text_of, whole
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, pod_limits, pod_requests
+from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, Amounts, filled, largest, text_of, whole
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from forecaster.vertical.cluster_rules.pod import Container, Pod
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
-    from forecaster.vertical.cluster_rules.server import Server
 
 CONTAINER, POD = "Container", "Pod"
 _RULE = "limit-range"

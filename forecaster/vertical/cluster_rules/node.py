@@ -6,18 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.placement import ANYWHERE, Taint
-from forecaster.vertical.cluster_rules.pod import pod_requests
-from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, NO_AMOUNTS, added, whole
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement, Taint
+from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, NO_AMOUNTS, Amounts, added, whole
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.vertical.cluster_rules.placement import Placement
-    from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
-    from forecaster.vertical.cluster_rules.server import Server
 
 POOL_LABELS = (
     "karpenter.sh/nodepool",

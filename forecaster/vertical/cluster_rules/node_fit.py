@@ -6,22 +6,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.node import scheduled
+from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_filters import PodAffinity, admits, spread_counts, tolerates, untolerated
-from forecaster.vertical.cluster_rules.placement import Taint
-from forecaster.vertical.cluster_rules.pod import pod_requests
-from forecaster.vertical.cluster_rules.resource_list import added
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.placement import Placement, Taint
+from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
+from forecaster.vertical.cluster_rules.resource_list import Amounts, added
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
     from forecaster.vertical.cluster_rules.node_filters import SpreadCount
-    from forecaster.vertical.cluster_rules.placement import Placement
-    from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
-    from forecaster.vertical.cluster_rules.server import Server
 
 _PODS = "pods"
 CORDONED = Taint("node.kubernetes.io/unschedulable")

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement
-from forecaster.vertical.cluster_rules.resource_list import NO_AMOUNTS, added, is_pod_level, largest
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.resource_list import NO_AMOUNTS, Amounts, added, is_pod_level, largest
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
-    from forecaster.vertical.cluster_rules.server import Server
 
     OfContainer = Callable[["Container"], Amounts]
 

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.cluster_rules.pod import total
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, total
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI, whole
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-    from forecaster.vertical.cluster_rules.server import Server
 
 
 class QosClass(StrEnum):

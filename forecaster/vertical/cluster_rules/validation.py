@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.cluster_rules.pod import Requirements, total
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, total
 from forecaster.vertical.cluster_rules.resource_list import (
     filled,
     is_huge_pages,
@@ -13,13 +13,11 @@ from forecaster.vertical.cluster_rules.resource_list import (
     is_pod_level,
     text_of,
 )
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.vertical.cluster_rules.pod import Container, Pod
-    from forecaster.vertical.cluster_rules.server import Server
 
 REQUEST_ABOVE_LIMIT = "requestAboveLimit"
 RESIZE_POLICY = "resizePolicy"

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Occupancy, Resident, scheduled
+from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Node, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import fit
-from forecaster.vertical.cluster_rules.pod import pod_requests
+from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from forecaster.vertical.cluster_rules.node import Node
-    from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.cluster_rules.server import Server
     from forecaster.vertical.nodes.joint_samples import Floats
 

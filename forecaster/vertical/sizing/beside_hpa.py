@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING
 
-from forecaster.domain.workload import Target, TargetType
+from forecaster.domain.workload import Resources, Target, TargetType, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import Resources, Workload
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 

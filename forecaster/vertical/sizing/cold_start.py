@@ -14,7 +14,7 @@ from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import resource_amount
-from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize
+from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import oom_floor
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
-    from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 LEAST_SPREAD = 0.3
 """Containers of one image differ by a third: other data, other load."""

@@ -12,7 +12,7 @@ from forecaster.domain.window import DAY
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
 from forecaster.vertical.sizing.memory import Mechanism, memory_sizes
-from forecaster.vertical.sizing.panel import ContainerPanel
+from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Resources
-    from forecaster.vertical.sizing.panel import SizeColumns
 
     Floats = NDArray[np.floating]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import HOUR
-from forecaster.vertical.sizing.panel import days_of, resembling
+from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, cpu_evaluated, share_above, shares_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns
 
     Doubles = NDArray[np.float64]
 

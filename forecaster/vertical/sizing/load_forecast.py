@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.vertical.sizing.panel import days_of
+from forecaster.vertical.sizing.panel import PastDays, days_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from forecaster.vertical.sizing.panel import PastDays
 
     Floats = NDArray[np.floating]
     Doubles = NDArray[np.float64]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY, HOUR
-from forecaster.vertical.sizing.panel import days_of, resembling
+from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest, memory_evaluated, peaks_of, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns
     from forecaster.vertical.sizing.risk import Peaks
 
     Doubles = NDArray[np.float64]

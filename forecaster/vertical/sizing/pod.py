@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.window import DAY
-from forecaster.domain.workload import ContainerSize, Resources, Risk
-from forecaster.vertical.sizing.beside_hpa import beside_hpa, sum_if_all, utilization_targets
-from forecaster.vertical.sizing.containers import OWN_DAYS
+from forecaster.domain.workload import Autoscaler, ContainerSize, Resources, Risk, Workload, WorkloadId
+from forecaster.vertical.sizing.beside_hpa import BesideHpa, beside_hpa, sum_if_all, utilization_targets
+from forecaster.vertical.sizing.containers import OWN_DAYS, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import Autoscaler, Workload, WorkloadId
-    from forecaster.vertical.sizing.beside_hpa import BesideHpa
-    from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 _YEAR = timedelta(days=365)
 _ROUNDED = 0.05

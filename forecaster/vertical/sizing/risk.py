@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.vertical.sizing.panel import SizeColumns
+from forecaster.vertical.sizing.panel import PastDays, SizeColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from forecaster.vertical.sizing.panel import PastDays
 
     Doubles = NDArray[np.float64]
 

@@ -22,9 +22,8 @@ from forecaster.app.what_if import WhatIfAnswers
 from forecaster.config.sharding import ShardingSettings
 from forecaster.cycle.workload_facts import WorkloadFacts
 from forecaster.domain.decision import Scale
-from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.layers import PAUSED_POLICY, ClusterPolicies, Layer
 from forecaster.domain.policy import PolicySelector
-from forecaster.resources.annotations import PAUSED_POLICY
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster
 from tests.support.faulty_proxy import FaultyProxy

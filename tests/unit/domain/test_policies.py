@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from forecaster.domain.layers import merged
-from forecaster.domain.policies import Policies, matches
+from forecaster.domain.layers import PAUSED_POLICY, ClusterPolicies, Layer, merged
+from forecaster.domain.policies import CHANGES_EACH, Policies, matches
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import WorkloadId
@@ -146,3 +146,45 @@ def test_the_mode_that_an_hpa_is_annotated_with_stands_over_overrides_until_it_i
     assert policies.of(DATABASE).mode == "observe"
     policies.annotate({})
     assert policies.of(WEB) is before
+
+
+class TestWhatIsStatedOfAWorkloadAndChangesAllTheTime:
+    """Whoever may write an object may write another one each second; each change costs the cycle of everybody."""
+
+    def states(self, turn: int, *more: Layer) -> ClusterPolicies:
+        return ClusterPolicies(own={WEB: (Layer("its object", horizontal(min_replicas=turn + 1)), *more)})
+
+    def test_is_taken_over_ten_times_in_a_row_then_once_in_ten_cycles_while_others_are_not_touched(self) -> None:
+        policies, taken = Policies(Policy()), []
+        for turn in range(60):
+            policies.take_over(self.states(turn))
+            taken.append(policies.of(WEB).horizontal.min_replicas == turn + 1)
+            assert policies.of(DATABASE) == Policy()
+        assert all(taken[:9])
+        assert sum(taken[20:]) == 4
+
+    def test_has_its_last_word_when_it_rests(self) -> None:
+        policies = Policies(Policy())
+        for turn in range(30):
+            policies.take_over(self.states(turn))
+        for _ in range(CHANGES_EACH):
+            policies.take_over(self.states(77))
+        assert policies.of(WEB).horizontal.min_replicas == 78
+        assert policies.refused(WEB) == []
+
+    def test_says_that_it_waits(self) -> None:
+        policies = Policies(Policy())
+        said = []
+        for turn in range(20):
+            policies.take_over(self.states(turn))
+            said += policies.refused(WEB)
+        assert {layer.origin for layer, _ in said} == {"its object"}
+        assert all("once in 10 cycles" in why for _, why in said)
+
+    def test_waits_for_no_turn_to_be_paused(self) -> None:
+        policies, pause = Policies(Policy(mode="floor")), Layer("a pause", PAUSED_POLICY)
+        for turn in range(15):
+            policies.take_over(self.states(turn))
+        for turn in range(15, 18):
+            policies.take_over(self.states(turn, pause))
+            assert (policies.of(WEB).mode, len(policies.layers(WEB))) == ("observe", 2)

@@ -112,3 +112,19 @@ def test_a_further_window_is_asked_of_the_workloads_that_want_it() -> None:
     found = further_peaks(one, CPU, seen(), LATER, [IDS[1], IDS[7], workload_id("new")], NOON)
     assert list(found) == [IDS[1], IDS[7]]
     np.testing.assert_allclose(np.stack([*found.values()]), whole.values[[1, 7]], rtol=1e-5)
+
+
+def test_a_window_that_few_want_is_asked_for_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Forecaster("adaptive", timedelta(hours=1), signals={CPU: Shards(Adaptive(replays=4))})
+    whole = one.peaks(CPU, seen(), [SOON, LATER], NOON)
+    questions, several = [], Adaptive.several_peaks
+
+    def noted(rule: Adaptive, history: Panel, learned: AdaptiveState, windows: list[object], levels: object) -> object:
+        questions.append((len(history), len(windows)))
+        return several(rule, history, learned, windows, levels)  # type: ignore[arg-type]  # as they came
+
+    monkeypatch.setattr(Adaptive, "several_peaks", noted)
+    found = one.peaks_by_span(CPU, seen(), {SOON: IDS, LATER: IDS[5:6]}, NOON)
+    assert questions == [(COUNT, 1), (1, 1)]
+    np.testing.assert_allclose(found[SOON].values, whole[SOON].values, rtol=1e-5)
+    np.testing.assert_allclose(found[LATER].values, whole[LATER].values[5:6], rtol=1e-5)

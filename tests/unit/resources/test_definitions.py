@@ -18,8 +18,8 @@ from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.definitions import definitions, definitions_text
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource
 from forecaster.resources.schema import CEL_RULES, schema_of
-from forecaster.resources.spelling import camel, in_objects, in_settings, snake
-from tests.support.api_objects import metadata
+from forecaster.resources.spelling import camel, in_settings, snake
+from tests.support.api_objects import in_objects, metadata
 
 FILE = Path(__file__).parents[3] / "deploy" / "chart" / "definitions" / "definitions.yaml"
 AUTOSCALER, DEFAULTS = definitions()
