@@ -25,13 +25,15 @@ from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .situation import SeenSituation, past_windows, situation
 from .spread import read_table
-from .trailing import Origins, equal_shares
+from .trailing import equal_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import timedelta
 
     import numpy.typing as npt
+
+    from .trailing import Origins
 
 
 TRAINING_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)

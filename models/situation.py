@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .trailing import Origins, Trailing, running_maximum, trailing
+from .trailing import Trailing, running_maximum, trailing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .forecast import StepWindow
     from .panel import Floats
+    from .trailing import Origins
 
 
 LAGS = (*range(1, 13), 15, 18, 24, 30, 36, 48)

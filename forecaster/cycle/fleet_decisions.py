@@ -16,7 +16,7 @@ from forecaster.horizontal.record import failure_words, outage_words, unmeasured
 from forecaster.horizontal.standing import Gate, shut_by
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import Group, held_numbers, numbers_of
+from forecaster.publish.numbers import held_numbers, numbers_of
 from forecaster.publish.record import REASON_WORDS, encoded_lead_time
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.columns import Names
     from forecaster.horizontal.events import EventColumns
+    from forecaster.publish.numbers import Group
     from forecaster.publish.offer import DecidedColumns
     from forecaster.vertical.sizing.containers import PodSizing
     from forecaster.vertical.sizing.pod import SizeCache

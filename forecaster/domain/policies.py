@@ -74,8 +74,8 @@ class Policies:
     """What is asked about on trial, above everything."""
     _overrides: tuple[tuple[PolicySelector, Layer], ...] = field(init=False, repr=False)
     _pace: ChangePace = field(default_factory=ChangePace, init=False)
-    _waiting: frozenset[WorkloadId] = field(default=frozenset(), init=False)
-    """Workloads for which that which was stated before is in force."""
+    _waiting: Mapping[WorkloadId, tuple[Layer, ...]] = field(default_factory=dict, init=False)
+    """What is stated of workloads for which that which was stated before is still in force."""
 
     def __post_init__(self) -> None:
         numbered = enumerate(self.overrides)
@@ -112,7 +112,7 @@ class Policies:
         """The layers that a workload's policy is made without, and why: with them it would contradict itself."""
         found = self._chosen(id_).refused
         layers = self.layers(id_) if found else []
-        late = [(layer, CHANGES_TOO_OFTEN) for layer in self.cluster.own.get(id_, ()) if id_ in self._waiting]
+        late = [(layer, CHANGES_TOO_OFTEN) for layer in self._waiting.get(id_, ())]
         return [(layers[position], why) for position, why in found] + late
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
@@ -155,8 +155,8 @@ class Policies:
                 del self.chosen[id_]
         before = self.cluster.own
         changed = {id_ for id_ in (*before, *cluster.own) if before.get(id_) != cluster.own.get(id_)}
-        self._waiting = self._pace.waiting(changed)
-        kept = {id_: _still(before.get(id_, ()), cluster.own.get(id_, ())) for id_ in self._waiting}
+        self._waiting = {id_: cluster.own.get(id_, ()) for id_ in self._pace.waiting(changed)}
+        kept = {id_: _still(before.get(id_, ()), stated) for id_, stated in self._waiting.items()}
         self.cluster = replace(cluster, own={**cluster.own, **kept}) if kept else cluster
         for id_ in changed:
             if before.get(id_) != self.cluster.own.get(id_):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import Bins, Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
+from forecaster.forecasting.cleaning import Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
 from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
 from forecaster.forecasting.wall_clock import by_wall_clock
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.demand.masks import Masked
     from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.cleaning import Bins
     from forecaster.forecasting.forecaster import PeakSpan
 
 ROWS = 128

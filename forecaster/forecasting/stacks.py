@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import models
-from forecaster.forecasting.cleaning import Bins, Settled, ShardHistory, cleaned_since
+from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
 from forecaster.forecasting.peaks import LEVELS, ModelAnswers, panel_of
 from forecaster.forecasting.wall_clock import by_wall_clock
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
+    from forecaster.forecasting.cleaning import Bins
     from forecaster.forecasting.shards import Shard
 
 NOTHING_ASKED: Mapping[models.StepWindow, Bins] = MappingProxyType({})

@@ -19,7 +19,7 @@ from forecaster.domain.policy_numbers import policy_numbers
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.compare import Forecasting, ReplayScope, scope_of, signals_of, with_setup_at
+from forecaster.replay.compare import ReplayScope, scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.setup import lead_time_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
+    from forecaster.replay.compare import Forecasting
     from forecaster.replay.traces import Traces
 
     Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from forecaster.app.demo import DEMO_HISTORY, Moment, Simulated
+from forecaster.app.demo import DEMO_HISTORY, Moment
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import total
@@ -22,6 +22,8 @@ from forecaster.report.recommendations import table_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import FrameType
+
+    from forecaster.app.demo import Simulated
 
 
 FRAME = timedelta(minutes=5)
