@@ -43,6 +43,7 @@ from .ridge import Ridge
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from .analog import Analog
     from .eventful import Eventful
     from .hour_of_week import HourOfWeek
     from .nearest_day import NearestDay
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .theta import Theta
 
 IMPORTED_LATE = {
+    "Analog": "analog",
     "Boosting": "regressions",
     "Eventful": "eventful",
     "HourOfWeek": "hour_of_week",
@@ -78,6 +80,7 @@ def _made(name: str, *given: Any, **settings: Any) -> Model:
 
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
+    "analog": partial(_made, "Analog"),
     "boosting": partial(_made, "Boosting"),
     "hour-of-week": partial(_made, "HourOfWeek"),
     "last-value": partial(_made, "LastValue"),
@@ -113,6 +116,7 @@ __all__ = [
     "CATALOGUE",
     "DAY",
     "Adaptive",
+    "Analog",
     "Boosting",
     "Calendar",
     "ContractError",
