@@ -12,7 +12,6 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 from pydantic import ValidationError
 
@@ -41,17 +40,21 @@ CHANGES_AT_ONCE, CHANGES_EACH = 10, 10
 
 @dataclass(slots=True)
 class ChangePace:
-    """Cycles that each workload still owes for changes of what is stated of it; few workloads have any."""
+    """Cycles that each workload still owes for changes of what is stated of it; few workloads have any.
+
+    Those that change all the time are taken over in the same cycle: each that has a change arranges the fleet anew.
+    """
 
     owed: dict[WorkloadId, int] = field(default_factory=dict)
+    cycles: int = 0
 
     def waiting(self, changed: Collection[WorkloadId]) -> frozenset[WorkloadId]:
         """The workloads that have changed too often to be taken over in this cycle; asked once a cycle."""
+        self.cycles += 1
         self.owed = {id_: owed - 1 for id_, owed in self.owed.items() if owed > 1}
-        late = frozenset(id_ for id_ in changed if self.owed.get(id_, 0) > (CHANGES_AT_ONCE - 1) * CHANGES_EACH)
-        for id_ in changed:
-            if id_ not in late:
-                self.owed[id_] = self.owed.get(id_, crc32("/".join(id_).encode()) % CHANGES_EACH) + CHANGES_EACH
+        most = (CHANGES_AT_ONCE - 1) * CHANGES_EACH
+        late = frozenset(id_ for id_ in changed if self.cycles % CHANGES_EACH and self.owed.get(id_, 0) > most)
+        self.owed |= {id_: min(self.owed.get(id_, 0), most) + CHANGES_EACH for id_ in changed if id_ not in late}
         return late
 
 

@@ -163,12 +163,10 @@ class SpanRows(NamedTuple):
     rows: Positions
 
     @classmethod
-    def of(cls, wanted: Collection[WorkloadId], ids: Sequence[WorkloadId]) -> SpanRows:
-        """Return the rows of the workloads among `ids` that ask for the span."""
-        wanting = frozenset(wanted)
-        rows = [row for row, id_ in enumerate(ids) if id_ in wanting]
-        here = tuple(ids[row] for row in rows)
-        return cls(here, {id_: row for row, id_ in enumerate(here)}, np.array(rows, np.intp))
+    def of(cls, wanted: Collection[WorkloadId], row: Mapping[WorkloadId, int]) -> SpanRows:
+        """Return the workloads that ask for the span and have a row, in the order of their rows."""
+        here = tuple(sorted(row.keys() & wanted, key=row.__getitem__))
+        return cls(here, {id_: place for place, id_ in enumerate(here)}, np.array([row[id_] for id_ in here], np.intp))
 
     def within(self, rows: slice) -> Positions:
         """Which of these rows want it, counted from the first of them."""

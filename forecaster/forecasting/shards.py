@@ -151,7 +151,8 @@ class Shards:
         for shard in self.shards:
             shard.rows = np.fromiter((row[id_] for id_ in shard.ids), np.intp, len(shard.ids))
         self.ids = tuple(chain.from_iterable(shard.ids for shard in self.shards))
-        self.spans = {span: SpanRows.of(ids, self.ids) for span, ids in asked.items()}
+        places = {id_: place for place, id_ in enumerate(self.ids)}
+        self.spans = {span: SpanRows.of(ids, places) for span, ids in asked.items()}
         self._known, self._wanted = keys, asked
 
     def learn(self, history: FreshHistory, due: Shard, now: datetime) -> None:

@@ -101,7 +101,7 @@ def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
     answers.take(slice(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))
     answers.silent(slice(0, 1), "its model is being fitted")
     ids = tuple(workload_id(name) for name in "xabc")
-    peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, ids))
+    peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, {id_: row for row, id_ in enumerate(ids)}))
     assert [getattr(one, "peak", None) for one in (peaks.ahead(id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
     assert [peaks.ahead(id_, 0.5).note for id_ in ids] == ["its model is being fitted", "short", "silent", ""]
     assert [peaks.models[peaks.model[row]] for row in (1, 3)] == ["last-value", "prior"]
