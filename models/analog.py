@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     Bins = npt.NDArray[np.intp]
 
 # Series with less history have too few moments to compare with.
-LEAST_DAYS = 3
+ANALOG_DAYS = 3
 # Lengths of the latest past that are compared, as shares of a day: five minutes to half a day.
 LOOKS = (1 / 288, 1 / 96, 1 / 24, 1 / 8, 1 / 2)
 # Series looked at together; five looks back on four weeks of 64 of them take 20 MB.
-ROWS = 64
+SERIES_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Analog:
     """Quantiles of what followed on the most similar moments, pooled with those of the prior.
 
-    Moments are similar whose latest value and whose means of the last quarter of an hour to half a day are, in units
+    Similar moments are alike in their latest value and in the means of the last quarter of an hour to half a day, in units
     of the series' largest value (analogue forecasting, Lorenz 1969). Made for load that switches on and off: what
     followed lies on both of its levels, where a mean of shapes lies between them. Series of less than three days have
     the prior alone.
@@ -69,7 +69,7 @@ class Analog:
         ranks = tuple(((np.arange(count) + 0.5) / count).tolist())
         told = np.isfinite(out).all(axis=(1, 2))
         last = max(window.last for window in windows)
-        grown = told & (bins_seen(history.values) - last >= LEAST_DAYS * history.bins(DAY))
+        grown = told & (bins_seen(history.values) - last >= ANALOG_DAYS * history.bins(DAY))
         for rows in _blocks(np.flatnonzero(grown)):
             some = history.take(rows)
             pool = [self._followed(some, windows, last), answers(some, windows, ranks)]
@@ -99,5 +99,5 @@ class Analog:
 
 
 def _blocks(rows: Bins) -> Iterator[Bins]:
-    for first in range(0, len(rows), ROWS):
-        yield rows[first : first + ROWS]
+    for first in range(0, len(rows), SERIES_AT_ONCE):
+        yield rows[first : first + SERIES_AT_ONCE]
