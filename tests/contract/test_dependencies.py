@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = {"forecaster", "models"}
@@ -64,6 +65,12 @@ def test_what_everybody_installs_is_imported(name: str) -> None:
 def test_what_is_imported_is_declared(name: str) -> None:
     at_run_time = {name for names in project().values() for name in names}
     assert name in at_run_time, f"{imported()[name]} imports it"
+
+
+def test_the_wheel_takes_no_name_but_ours() -> None:
+    """What is built is read as the builder reads it: a slip in pyproject.toml shows here, before anything is built."""
+    tops = {Path(file.distribution_path).parts[0] for file in WheelBuilder(str(ROOT)).recurse_included_files()}
+    assert tops == {"forecaster", "forecaster_models"}
 
 
 def test_a_program_begins_below_everything_that_it_calls() -> None:
