@@ -32,8 +32,8 @@ SERIES_AT_ONCE = 64
 class Analog:
     """Quantiles of what followed on the most similar moments, pooled with those of the prior.
 
-    Similar moments are alike in their latest value and in the means of the last quarter of an hour to half a day, in units
-    of the series' largest value (analogue forecasting, Lorenz 1969). Made for load that switches on and off: what
+    Similar moments are alike in their latest value and in the means of the last quarter of an hour to half a day, in
+    units of the series' largest value (analogue forecasting, Lorenz 1969). Made for load that switches on and off: what
     followed lies on both of its levels, where a mean of shapes lies between them. Series of less than three days have
     the prior alone.
 
