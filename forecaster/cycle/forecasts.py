@@ -156,17 +156,18 @@ def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: Foreca
     measured, unseen, age = _measured(seen, at, standing.max_sample_age)
     known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
-    said = OutlookCodes(request.names, len(rows.ids))
-    for span, peaks in forecasts.peaks.get(signal, {}).items():
-        members = standing.spans.get(span)
-        if members is None:
-            continue
-        places = peaks.rows_of([rows.ids[row] for row in members.tolist()])
-        _lay(quantiles, members, peaks.values, places)
-        said.of_peaks(members, places, peaks, request.now)
-        chosen = [row for row in request.seasonal if rows.rows[row].span == span]
-        _lay_day_ago(quantiles, chosen, forecasts.day_ago[signal], peaks, rows.ids)
-        said.of_day_ago(chosen, np.isnan(quantiles[0]), peaks, request.now)
+    said = OutlookCodes(request.names, len(rows.ids), request.now)
+    spans = [
+        (standing.spans[span], peaks)
+        for span, peaks in forecasts.peaks.get(signal, {}).items()
+        if span in standing.spans
+    ]
+    within = _lay(quantiles, said, spans, rows.ids)
+    for row in request.seasonal:
+        if within[row] >= 0:
+            peaks = spans[within[row]][1]
+            _lay_day_ago(quantiles, row, forecasts.day_ago[signal], peaks, rows.ids)
+            said.of_day_ago(row, np.isnan(quantiles[0, row]), peaks)
     short = known < standing.least_history
     quantiles[:, short] = np.nan
     said.of_short(np.flatnonzero(short), known, standing.least_history)
@@ -215,30 +216,35 @@ def _partly(seen: Latest, at: Positions) -> Flags:
 class OutlookCodes:
     """What is said of the forecast of one signal [row], as positions in the names of the cycle."""
 
-    def __init__(self, names: Names, rows: int) -> None:
-        self._names = names
+    def __init__(self, names: Names, rows: int, now: float) -> None:
+        self._names, self._now = names, now
         self.codes = np.full(rows, self._code(Outlook(NOT_MADE)), np.int32)
 
     def _code(self, outlook: Outlook) -> int:
         return self._names.code(_outlooks.encode(outlook))
 
-    def of_peaks(self, members: Positions, places: Positions, peaks: PeakForecasts, now: float) -> None:
-        """Name model, window and note of forecasts, or why there is none; rows that are alike are named together."""
-        count, models = len(places), len(peaks.models) + 1
-        silent = np.isnan(_taken(peaks.values[:, 0], places)) if len(peaks.values) else np.ones(count, np.bool_)
-        model = np.where(silent, 0, _taken(peaks.model, places).astype(np.int64) + 1)
-        alike = np.where(places < 0, -1, _taken(peaks.note, places).astype(np.int64) * models + model)
-        each, inverse = np.unique(alike, return_inverse=True)
-        window = peaks.begin.timestamp() - now, peaks.until.timestamp() - now
-        named = [self._code(_outlook_of(peaks, key // models, key % models, window)) for key in each.tolist()]
-        self.codes[members] = np.array(named, np.int32)[inverse]
+    def _window(self, peaks: PeakForecasts) -> tuple[float, float]:
+        return peaks.begin.timestamp() - self._now, peaks.until.timestamp() - self._now
 
-    def of_day_ago(self, rows: Sequence[int], unknown: Flags, peaks: PeakForecasts, now: float) -> None:
-        """Name yesterday's load as the forecast of these rows."""
-        window = peaks.begin.timestamp() - now, peaks.until.timestamp() - now
-        for row in rows:
-            outlook = Outlook(NO_DAY_AGO) if unknown[row] else Outlook("", SEASONAL_MODEL, *window)
-            self.codes[row] = self._code(outlook)
+    def of_peaks(self, made: Sequence[PeakForecasts], within: Positions, note: Positions, model: Positions) -> None:
+        """Name model, window and note of forecasts, or why there is none; rows that are alike are named together.
+
+        `within` has the position of each row's forecasts among those made, -1 for none of them.
+        """
+        rows = np.flatnonzero(within >= 0)
+        width, notes = int(model.max(initial=0)) + 1, int(note.max(initial=0)) + 2
+        alike = (within[rows] * notes + note[rows] + 1) * width + model[rows]
+        each, inverse = np.unique(alike, return_inverse=True)
+        named = []
+        for key in each.tolist():
+            (place, noted), by = divmod(key // width, notes), key % width
+            named.append(self._code(_outlook_of(made[place], noted - 1, by, self._window(made[place]))))
+        self.codes[rows] = np.array(named, np.int32)[inverse]
+
+    def of_day_ago(self, row: int, unknown: np.bool_, peaks: PeakForecasts) -> None:
+        """Name yesterday's load as the forecast of a row."""
+        outlook = Outlook(NO_DAY_AGO) if unknown else Outlook("", SEASONAL_MODEL, *self._window(peaks))
+        self.codes[row] = self._code(outlook)
 
     def of_short(self, rows: Positions, known: Floats, least: Floats) -> None:
         """Name rows with too short a history; seconds that are known, and that are needed [row]."""
@@ -262,18 +268,28 @@ def _outlook_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float
     return Outlook("", peaks.models[model - 1], *window, peaks.notes[note])
 
 
-def _lay(quantiles: Floats, members: Positions, values: Floats, at: Positions) -> None:
-    there = at >= 0
-    quantiles[:, members[there]] = values[at[there]].T
+def _lay(
+    quantiles: Floats,
+    said: OutlookCodes,
+    spans: Sequence[tuple[Positions, PeakForecasts]],
+    ids: Sequence[WorkloadId],
+) -> Positions:
+    """Put the forecasts of all spans into columns, and name them; the position of each row's span, -1 for none."""
+    within, note, model = (np.full(len(ids), start, np.intp) for start in (-1, -1, 0))
+    for place, (members, peaks) in enumerate(spans):
+        at = peaks.rows_of([ids[row] for row in members.tolist()])
+        there, at = members[at >= 0], at[at >= 0]
+        within[members], quantiles[:, there] = place, peaks.values[at].T
+        note[there], model[there] = peaks.note[at], peaks.model[at] + 1
+    model[np.isnan(quantiles[0])] = 0
+    said.of_peaks([peaks for _, peaks in spans], within, note, model)
+    return within
 
 
-def _lay_day_ago(
-    quantiles: Floats, chosen: Sequence[int], day_ago: DayAgo, peaks: PeakForecasts, ids: Sequence[WorkloadId]
-) -> None:
+def _lay_day_ago(quantiles: Floats, row: int, day_ago: DayAgo, peaks: PeakForecasts, ids: Sequence[WorkloadId]) -> None:
     """Yesterday's load knows no spread: all quantiles are the same."""
-    for row in chosen:
-        peak = day_ago.peak(ids[row], peaks.begin, peaks.until)
-        quantiles[:, row] = np.nan if peak is None else peak
+    peak = day_ago.peak(ids[row], peaks.begin, peaks.until)
+    quantiles[:, row] = np.nan if peak is None else peak
 
 
 def at_quantile(quantiles: Floats, level: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -20,6 +21,8 @@ MAX_REPLICAS = 100_000
 """Replicas that a policy may state: of no workload are there more in the largest clusters that are known."""
 MAX_EVENTS = 50
 """Events of one workload: each is looked at in every cycle."""
+NAMESPACE_EVENTS = 1_000
+"""Events that the owners of one namespace may have in force."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MONTHS = {name: i for i, name in enumerate(_MONTHS, 1)}
 WEEKDAYS = {name: i for i, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
@@ -42,19 +45,25 @@ FIELDS = (
 
 
 class _LocalDay(NamedTuple):
-    """A day of a time zone: its beginning, minutes of it that are over, and whether its clock changes."""
+    """A day of a time zone: its beginning there and in UTC, its dates, minutes that are over, if its clock changes."""
 
     midnight: datetime
+    begins: datetime
+    day: int
+    month: int
+    weekday: int
     past: int
     changes: bool
 
 
 @lru_cache(256)
-def _local_day(at: datetime, zone: ZoneInfo, back: int) -> _LocalDay:
+def _local_day(at: datetime, zone: str, back: int) -> _LocalDay:
     """The day of an instant, or so many days before: the same for all events of a policy."""
-    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0) - timedelta(days=back)
+    here = at.astimezone(ZoneInfo(zone))
+    midnight = here.replace(hour=0, minute=0, second=0, microsecond=0, fold=0) - timedelta(days=back)
     changes = midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset()
-    return _LocalDay(midnight, (at - midnight) // timedelta(minutes=1), changes)
+    dates = midnight.day, midnight.month, midnight.isoweekday() % SUNDAY
+    return _LocalDay(midnight, midnight.astimezone(UTC), *dates, (at - midnight) // timedelta(minutes=1), changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +73,15 @@ class Cron:
     As in cron(5), when both kinds of days are restricted, either will do.
     """
 
-    minutes: frozenset[int]
-    hours: frozenset[int]
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    """In order, as minutes are."""
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
     either_day: bool
 
-    def latest(self, before: datetime, within: timedelta, zone: ZoneInfo) -> datetime | None:
+    def latest(self, before: datetime, within: timedelta, zone: str) -> datetime | None:
         """The latest beginning in (before - within, before], as an instant in UTC; None if there is none.
 
         A local time that daylight saving skips begins when the clock has jumped; one that comes twice, the first time.
@@ -79,7 +89,7 @@ class Cron:
         earliest = before - within
         for back in range(within.days + 2):
             day = _local_day(before, zone, back)
-            found = self._latest_of(day, before) if self._meant(day.midnight) else None
+            found = self._latest_of(day, before) if self._meant(day) else None
             if found is not None or day.midnight <= earliest:
                 return found if found and found > earliest else None
         return None
@@ -89,14 +99,17 @@ class Cron:
         if day.changes:
             clock = (day.midnight.replace(hour=hour, minute=minute) for hour in self.hours for minute in self.minutes)
             return max((at for one in clock if (at := one.astimezone(UTC)) <= before), default=None)
-        for hour in sorted(self.hours, reverse=True):
-            minutes = [minute for minute in self.minutes if hour * 60 + minute <= day.past]
-            if minutes:
-                return day.midnight.replace(hour=hour, minute=max(minutes)).astimezone(UTC)
-        return None
+        hour, minute = divmod(day.past, 60)
+        place = bisect_right(self.hours, hour) - 1
+        if place >= 0 and self.hours[place] == hour and self.minutes[0] > minute:
+            place -= 1
+        if place < 0:
+            return None
+        among = bisect_right(self.minutes, minute) if self.hours[place] == hour else 0
+        return day.begins + timedelta(hours=self.hours[place], minutes=self.minutes[among - 1])
 
-    def _meant(self, day: datetime) -> bool:
-        by_date, by_name = day.day in self.days, day.isoweekday() % SUNDAY in self.weekdays
+    def _meant(self, day: _LocalDay) -> bool:
+        by_date, by_name = day.day in self.days, day.weekday in self.weekdays
         chosen = by_date or by_name if self.either_day else by_date and by_name
         return chosen and day.month in self.months
 
@@ -113,7 +126,8 @@ def parse_cron(text: str) -> Cron:
         raise ValueError(f"{text!r} has {len(parts)} fields; a cron expression has five, e.g. `0 8 * * mon-fri`")
     minutes, hours, days, months, weekdays = (_values(part, field) for part, field in zip(parts, FIELDS, strict=True))
     either = not parts[2].startswith("*") and not parts[4].startswith("*")
-    return Cron(minutes, hours, days, months, frozenset(day % SUNDAY for day in weekdays), either)
+    at = tuple(sorted(minutes)), tuple(sorted(hours))
+    return Cron(*at, days, months, frozenset(day % SUNDAY for day in weekdays), either)
 
 
 def _values(text: str, field: _Field) -> frozenset[int]:
@@ -218,7 +232,7 @@ class ScheduledEvent(BaseModel):
             return self.end.astimezone(UTC) if self.start - ahead <= now < self.end else None
         if self.cron is None or self.duration is None:
             raise TypeError(f"event {self.name} has no time")
-        began = parse_cron(self.cron).latest(now + ahead, self.duration + ahead, ZoneInfo(self.time_zone))
+        began = parse_cron(self.cron).latest(now + ahead, self.duration + ahead, self.time_zone)
         if began is None or now >= began + self.duration:
             return None
         return began + self.duration

@@ -29,7 +29,26 @@ class Layer:
     @cached_property
     def text(self) -> str:
         """Equal for layers that say the same."""
-        return json.dumps(self.policy, sort_keys=True, default=str)
+        return json.dumps(dict(self.policy), sort_keys=True, default=str)
+
+    @property
+    def observes(self) -> bool:
+        """Whether it states that nothing is to be done."""
+        return bool(self.policy.get("mode") == PAUSED_POLICY["mode"])
+
+    @property
+    def events(self) -> int:
+        """How many events it states; what is no policy states none."""
+        horizontal = self.policy.get("horizontal")
+        events = horizontal.get("events") if isinstance(horizontal, dict) else None
+        return len(events) if isinstance(events, list) else 0
+
+    def without_events(self) -> Layer:
+        """What else it states."""
+        if not self.events:
+            return self
+        horizontal = {name: value for name, value in self.policy["horizontal"].items() if name != "events"}
+        return Layer(self.origin, {**self.policy, "horizontal": horizontal})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ what differs. Overrides stand above PredictivePolicies, because both select and 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from forecaster.domain.ceilings import OwnerCeiling, ceiling_of, excess_of
+from forecaster.domain.event import NAMESPACE_EVENTS
 from forecaster.domain.faults import sentences
 from forecaster.domain.layers import NOTHING_STATED, PAUSED_POLICY, ClusterPolicies, Layer, merged
 from forecaster.domain.policy import Mode, Policy, PolicySelector
@@ -79,6 +81,8 @@ class Policies:
     _pace: ChangePace = field(default_factory=ChangePace, init=False)
     _waiting: Mapping[WorkloadId, tuple[Layer, ...]] = field(default_factory=dict, init=False)
     """What is stated of workloads for which that which was stated before is still in force."""
+    _crowded: frozenset[WorkloadId] = field(default=frozenset(), init=False)
+    """Workloads without the events that their owners state, because their namespace states too many."""
 
     def __post_init__(self) -> None:
         numbered = enumerate(self.overrides)
@@ -104,7 +108,9 @@ class Policies:
         mode = self.modes.get(id_)
         annotated = [Layer("annotation forecaster.dev/mode of its HPA", {"mode": mode})] if mode else []
         on_trial = [layer for selector, layer in self.changes if matches(selector, id_, labels)]
-        return selected, [*annotated, *self.cluster.own.get(id_, ())], on_trial
+        own = self.cluster.own.get(id_, ())
+        own = tuple(layer.without_events() for layer in own) if id_ in self._crowded else own
+        return selected, [*annotated, *own], on_trial
 
     def effective_layers(self, id_: WorkloadId) -> list[Layer]:
         """The layers without those that are refused."""
@@ -116,7 +122,9 @@ class Policies:
         found = self._chosen(id_).refused
         layers = self.layers(id_) if found else []
         late = [(layer, CHANGES_TOO_OFTEN) for layer in self._waiting.get(id_, ())]
-        return [(layers[position], why) for position, why in found] + late
+        own = self.cluster.own[id_] if id_ in self._crowded else ()
+        crowded = [(layer, EVENTS_TOO_MANY) for layer in own if layer.events]
+        return [(layers[position], why) for position, why in found] + late + crowded
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
         """A sentence for each override or object that means none of these workloads, and so says nothing."""
@@ -161,10 +169,21 @@ class Policies:
         self._waiting = {id_: cluster.own.get(id_, ()) for id_ in self._pace.waiting(changed)}
         kept = {id_: _still(before.get(id_, ()), stated) for id_, stated in self._waiting.items()}
         self.cluster = replace(cluster, own={**cluster.own, **kept}) if kept else cluster
-        for id_ in changed:
-            if before.get(id_) != self.cluster.own.get(id_):
-                self.chosen.pop(id_, None)
+        crowded = self._crowded_in({id_.namespace for id_ in changed})
+        for id_ in {id_ for id_ in changed if before.get(id_) != self.cluster.own.get(id_)} | (crowded ^ self._crowded):
+            self.chosen.pop(id_, None)
+        self._crowded = crowded
         self.annotate({})
+
+    def _crowded_in(self, changed: Collection[str]) -> frozenset[WorkloadId]:
+        """The workloads whose events are too many for their namespace, counted anew in those that have changed."""
+        found, counts = {id_ for id_ in self._crowded if id_.namespace not in changed}, Counter[str]()
+        for id_ in sorted(id_ for id_ in self.cluster.own if id_.namespace in changed):
+            own = sum(layer.events for layer in self.cluster.own[id_])
+            counts[id_.namespace] += own
+            if own and counts[id_.namespace] > NAMESPACE_EVENTS:
+                found.add(id_)
+        return frozenset(found)
 
     def forget_others(self, here: Collection[WorkloadId]) -> None:
         """Forget which policy other workloads have, where they are as many as these: it is found again."""
@@ -219,11 +238,15 @@ class Policies:
 
 def _still(before: Sequence[Layer], after: Sequence[Layer]) -> tuple[Layer, ...]:
     """What was stated before, and that nothing is to be done where it is stated now: that waits for no turn."""
-    observing = [Layer(one.origin, PAUSED_POLICY) for one in after if one.policy.get("mode") == "observe"]
-    there = [one for one in before if one.policy == PAUSED_POLICY]
-    return (*(one for one in before if one.policy != PAUSED_POLICY), *(observing or there))
+    observing = [Layer(one.origin, PAUSED_POLICY) for one in after if one.observes]
+    there = [one for one in before if one.observes and one.policy == PAUSED_POLICY]
+    return (*(one for one in before if one not in there), *(observing or there))
 
 
+EVENTS_TOO_MANY = (
+    f"the namespace states more than {NAMESPACE_EVENTS:,} events, counted by the names of workloads; those of this one "
+    "have no effect: state fewer, with lists in their cron expressions"
+)
 CHANGES_TOO_OFTEN = (
     f"it has changed again and again; it is taken over once in {CHANGES_EACH} cycles, and what was stated before is in "
     "force until then"

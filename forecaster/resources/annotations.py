@@ -35,8 +35,8 @@ ANNOTATION_SETTINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """The setting that each annotation states: every single value of `policy` and of `policy.horizontal`."""
 VALUE_SHOWN = 40
 """Characters of a value that cannot be read."""
-NAMES_COMPARED = 2
-"""Unknown names of one object that are compared with the known ones, at most: each takes 30 to 60 µs."""
+NAMES_COMPARED = 1
+"""Unknown names of one object that are compared with the known ones, at most: each takes 100 µs."""
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 

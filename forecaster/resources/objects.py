@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -45,7 +48,58 @@ class CustomResource(Wire, frozen=True):
     status: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class AutoscalerResource(msgspec.Struct, frozen=True):
+class WrittenPolicy(Mapping[str, Any]):
+    """All of a `spec` but the target, in the names of the settings.
+
+    It is read once somebody asks for more than its mode: of what is written again and again, most is never in force.
+    """
+
+    def __init__(self, spec: bytes, mode: object) -> None:
+        self.spec, self.mode = spec, mode
+
+    @cached_property
+    def read(self) -> dict[str, Any]:
+        """The policy; one that cannot be read is none that a policy may be, and so is refused with the reason."""
+        try:
+            stated = _wire.decode(self.spec)
+        except NOT_READ as error:
+            return {"spec": f"is not understood: {error}"}
+        stated.pop("scaleTargetRef", None)
+        return dict(in_settings(stated))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """One setting; the mode is known without reading the others."""
+        return self.mode or default if name == "mode" else self.read.get(name, default)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.read)
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is written alike; of a policy of another kind, whether it states the same."""
+        return self.spec == other.spec if isinstance(other, WrittenPolicy) else self.read == other
+
+    __hash__ = None  # type: ignore[assignment]  # as a dict
+
+
+@dataclass(frozen=True)
+class WrittenLayer(Layer):
+    """The layer of a PredictiveAutoscaler, whose events are counted without reading them."""
+
+    counted: int = 0
+
+    @property
+    def events(self) -> int:
+        """How many events it states."""
+        return self.counted
+
+
+class AutoscalerResource(msgspec.Struct, frozen=True, dict=True):
     """What is kept of a PredictiveAutoscaler."""
 
     namespace: str
@@ -53,11 +107,20 @@ class AutoscalerResource(msgspec.Struct, frozen=True):
     uid: str
     generation: int
     target: WorkloadId
-    layer: Layer
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    """As it was written; nothing where it is not understood."""
+    mode: Any = ""
+    events: int = 0
     status: msgspec.Raw = msgspec.Raw(b"{}")
     """Status as last written."""
     fault: str = ""
     """Why it states nothing."""
+
+    @cached_property
+    def layer(self) -> Layer:
+        """All of its `spec` but the target is a policy."""
+        policy = WrittenPolicy(bytes(self.spec), self.mode)
+        return WrittenLayer(f"{AUTOSCALER} {self.namespace}/{self.name}", policy, self.events)
 
 
 class PolicyResource(msgspec.Struct, frozen=True):
@@ -74,24 +137,46 @@ class PolicyResource(msgspec.Struct, frozen=True):
     """Status as last written."""
 
 
-_wire = msgspec.json.Decoder(dict[str, Any])
+class StatedEvents(Wire, frozen=True):
+    """Events as they were written."""
+
+    events: tuple[msgspec.Raw, ...] = ()
+
+
+class SpecHead(Wire, frozen=True):
+    """What is read of every PredictiveAutoscaler."""
+
+    scale_target_ref: TargetReference = TargetReference()
+    mode: Any = ""
+    horizontal: msgspec.Raw = msgspec.Raw(b"{}")
+
+    def events(self) -> int:
+        """How many events there are; those of another form are refused with all of the policy."""
+        try:
+            return len(_events.decode(self.horizontal).events)
+        except NOT_READ:
+            return 0
+
+
+_wire, _head = msgspec.json.Decoder(dict[str, Any]), msgspec.json.Decoder(SpecHead)
+_events = msgspec.json.Decoder(StatedEvents)
+NOT_READ = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 NO_POLICY_SELECTOR = PolicySelector(name="")
 """No workload has no name."""
 
 
 def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
-    """What is kept of a PredictiveAutoscaler: all of its `spec` but the target is a policy."""
-    meta, origin = one.metadata, f"{AUTOSCALER} {one.metadata.namespace}/{one.metadata.name}"
-    fault = ""
+    """What is kept of a PredictiveAutoscaler, of which its head is read."""
+    meta, fault, spec, head = one.metadata, "", one.spec, SpecHead()
     try:
-        spec = _wire.decode(one.spec)
-        reference = msgspec.convert(spec.pop("scaleTargetRef", {}), TargetReference)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # of another version; the schema of ours keeps it out
-        spec, reference, fault = {}, TargetReference(), f"{origin}: its spec is not understood: {error}"
-    target = scaled_workload(meta.namespace, reference.kind, reference.name)
-    layer = Layer(origin, in_settings(spec))
-    status = one.status.copy()  # alone: it would keep the whole page that it came with
-    return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, layer, status, fault)
+        head = _head.decode(spec)
+    except NOT_READ as error:  # of another version; the schema of ours keeps it out
+        fault = f"{AUTOSCALER} {meta.namespace}/{meta.name}: its spec is not understood: {error}"
+        spec = msgspec.Raw(b"{}")
+    target = scaled_workload(meta.namespace, head.scale_target_ref.kind, head.scale_target_ref.name)
+    # Copied: parts of a page would keep all of it.
+    kept = spec.copy(), head.mode, head.events(), one.status.copy()
+    return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, *kept, fault)
 
 
 def policy_of_resource(one: CustomResource) -> PolicyResource:
@@ -101,7 +186,7 @@ def policy_of_resource(one: CustomResource) -> PolicyResource:
     try:
         spec = _wire.decode(one.spec)
         selector = PolicySelector.model_validate(spec.pop("match", {}))
-    except (msgspec.DecodeError, UnicodeDecodeError, ValidationError) as error:
+    except (*NOT_READ, ValidationError) as error:
         fault = f"{origin}: its spec is not understood: {error}"
     meta, layer = one.metadata, Layer(origin, in_settings(spec))
     status = one.status.copy()  # alone: it would keep the whole page that it came with

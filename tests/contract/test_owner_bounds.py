@@ -23,7 +23,11 @@ BOUNDS = {
         f"texts of {schema.MOST_CHARACTERS} characters",
         f"counts up to {event.MAX_REPLICAS:,}",
     ),
-    "events": (f"{event.MAX_EVENTS} for a workload", f"{event.YEARS[0]}–{event.YEARS[-1]}"),
+    "events": (
+        f"{event.MAX_EVENTS} for a workload",
+        f"{event.NAMESPACE_EVENTS:,} for a namespace",
+        f"{event.YEARS[0]}–{event.YEARS[-1]}",
+    ),
     "the same again": (f"{policies.CHANGES_AT_ONCE} times in a row", f"once in {policies.CHANGES_EACH} cycles"),
     "a workload": (f"{limits.PODS_A_WORKLOAD:,} pods",),
     "a webhook": (f"{queue.MAX_FAILED_AGAIN} that failed", f"{queue.MAX_TROUBLE} writes without an answer"),

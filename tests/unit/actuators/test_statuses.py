@@ -94,8 +94,7 @@ class Stage:
 
 
 def resource(id_: WorkloadId) -> AutoscalerResource:
-    layer = Layer(f"PredictiveAutoscaler {id_}", {})
-    return AutoscalerResource(id_.namespace, id_.name, f"uid-{id_.name}", 1, id_, layer)
+    return AutoscalerResource(id_.namespace, id_.name, f"uid-{id_.name}", 1, id_)
 
 
 def cycle_of(replicas: int, seconds: float) -> OfferedCycle:

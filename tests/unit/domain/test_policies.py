@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from forecaster.domain.event import MAX_EVENTS
 from forecaster.domain.layers import PAUSED_POLICY, ClusterPolicies, Layer, merged
 from forecaster.domain.policies import CHANGES_EACH, Policies, matches
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
@@ -189,3 +190,35 @@ class TestWhatIsStatedOfAWorkloadAndChangesAllTheTime:
         for turn in range(15, 18):
             policies.take_over(self.states(turn, pause))
             assert (policies.of(WEB).mode, len(policies.layers(WEB))) == ("observe", 2)
+
+
+class TestEventsOfANamespace:
+    """Of 21 workloads of one namespace each states fifty events; a namespace may have a thousand."""
+
+    FIFTY = tuple(
+        {"name": f"e{number}", "replicas": 3, "cron": f"{number} 8 * * *", "duration": "1h"}
+        for number in range(MAX_EVENTS)
+    )
+    IDS = tuple(WorkloadId("shop", "Deployment", f"web-{number:02}") for number in range(21))
+
+    def states(self, *ids: WorkloadId) -> ClusterPolicies:
+        stated = horizontal(events=list(self.FIFTY), min_replicas=2)
+        return ClusterPolicies(own={id_: (Layer(f"the object of {id_.name}", stated),) for id_ in ids})
+
+    def test_beyond_the_bound_have_no_effect_and_that_is_said_of_their_workloads_alone(self) -> None:
+        policies, other = Policies(Policy()), WorkloadId("till", "Deployment", "web-99")
+        policies.take_over(self.states(*self.IDS, other))
+        counts = [len(policies.of(id_).horizontal.events) for id_ in (*self.IDS, other)]
+        assert counts == [MAX_EVENTS] * 20 + [0, MAX_EVENTS]
+        assert policies.of(self.IDS[-1]).horizontal.min_replicas == 2
+        ((layer, why),) = policies.refused(self.IDS[-1])
+        assert (layer.origin, "more than 1,000 events" in why) == ("the object of web-20", True)
+        assert not any(map(policies.refused, [*self.IDS[:-1], other]))
+
+    def test_count_again_once_others_are_gone(self) -> None:
+        policies = Policies(Policy())
+        policies.take_over(self.states(*self.IDS))
+        policies.of(self.IDS[-1])
+        policies.take_over(self.states(*self.IDS[1:]))
+        assert len(policies.of(self.IDS[-1]).horizontal.events) == MAX_EVENTS
+        assert policies.refused(self.IDS[-1]) == []

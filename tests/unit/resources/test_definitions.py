@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.definitions import definitions, definitions_text
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource
 from forecaster.resources.schema import CEL_RULES, schema_of
 from forecaster.resources.spelling import camel, in_settings, snake
+from forecaster.resources.stated import cluster_policies
 from tests.support.api_objects import in_objects, metadata
 
 FILE = Path(__file__).parents[3] / "deploy" / "chart" / "definitions" / "definitions.yaml"
@@ -136,6 +138,22 @@ class TestObjects:
             "PredictiveAutoscaler shop/web",
             {"horizontal": {"lead_time": "4m"}},
         )
+
+    def test_what_is_not_in_force_is_not_read(self) -> None:
+        """Somebody may write hundreds of objects anew each minute."""
+        spec = b'{"mode": "observe", "horizontal": {"events": [%s]}}'
+        one, other = (autoscaler_of_resource(resource(spec % events)).layer for events in (b"{}, {}", b"{}"))
+        assert (one.observes, one.events, other.events, one == other) == (True, 2, 1, False)
+        assert not any("read" in vars(layer.policy) for layer in (one, other))
+        assert one.policy == {"mode": "observe", "horizontal": {"events": [{}, {}]}}
+
+    def test_a_number_that_is_none_is_refused_by_name_and_harms_nobody_else(self) -> None:
+        web = autoscaler_of_resource(resource(b'{"horizontal": {"quantile": 1e999}}'))
+        policies = Policies(Policy())
+        policies.take_over(cluster_policies(autoscalers=[web]))
+        assert policies.of(web.target) == Policy()
+        ((layer, why),) = policies.refused(web.target)
+        assert (layer, "is not understood: Number out of range" in why) == (web.layer, True)
 
     @pytest.mark.parametrize("spec", [b"[]", b'{"scaleTargetRef": {"name": 3}}', b'"x"'])
     def test_one_of_another_version_states_nothing_and_says_so(self, spec: bytes) -> None:

@@ -16,9 +16,7 @@ from forecaster.resources.objects import AutoscalerResource
 from forecaster.resources.status import AutoscalerStatus, Decided, news, status_of
 from tests.support.recommendations import NOON, recommendation, workload_id
 
-WEB = AutoscalerResource(
-    "shop", "web", "uid-1", 3, workload_id(), Layer("PredictiveAutoscaler shop/web", {"mode": "publish"})
-)
+WEB = AutoscalerResource("shop", "web", "uid-1", 3, workload_id(), msgspec.Raw(b'{"mode":"publish"}'), "publish")
 DECIDED = Decided(recommendation(), Policy(mode="publish"))
 EMPTY = AutoscalerStatus()
 
