@@ -47,7 +47,8 @@ class Layer:
         """What else it states."""
         if not self.events:
             return self
-        horizontal = {name: value for name, value in self.policy["horizontal"].items() if name != "events"}
+        stated = self.policy.get("horizontal", {})  # absent of what cannot be read, which is refused as a whole
+        horizontal = {name: value for name, value in stated.items() if name != "events"}
         return Layer(self.origin, {**self.policy, "horizontal": horizontal})
 
 

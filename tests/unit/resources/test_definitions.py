@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.event import NAMESPACE_EVENTS, ScheduledEvent
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.vertical_policy import VerticalPolicy
@@ -147,13 +147,15 @@ class TestObjects:
         assert not any("read" in vars(layer.policy) for layer in (one, other))
         assert one.policy == {"mode": "observe", "horizontal": {"events": [{}, {}]}}
 
-    def test_a_number_that_is_none_is_refused_by_name_and_harms_nobody_else(self) -> None:
-        web = autoscaler_of_resource(resource(b'{"horizontal": {"quantile": 1e999}}'))
+    @pytest.mark.parametrize("events", [2, NAMESPACE_EVENTS + 1])
+    def test_a_number_that_is_none_is_refused_by_name_and_harms_nobody_else(self, events: int) -> None:
+        listed = b",".join([b"{}"] * events)
+        web = autoscaler_of_resource(resource(b'{"horizontal": {"quantile": 1e999, "events": [%s]}}' % listed))
         policies = Policies(Policy())
         policies.take_over(cluster_policies(autoscalers=[web]))
         assert policies.of(web.target) == Policy()
-        ((layer, why),) = policies.refused(web.target)
-        assert (layer, "is not understood: Number out of range" in why) == (web.layer, True)
+        layer, why = policies.refused(web.target)[0]
+        assert (layer.origin, "is not understood: Number out of range" in why) == (web.layer.origin, True)
 
     @pytest.mark.parametrize("spec", [b"[]", b'{"scaleTargetRef": {"name": 3}}', b'"x"'])
     def test_one_of_another_version_states_nothing_and_says_so(self, spec: bytes) -> None:
