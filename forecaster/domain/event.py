@@ -75,7 +75,7 @@ class Cron:
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
-    """In order, as minutes are."""
+    """Hours, like minutes, stand in ascending order."""
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]

@@ -51,7 +51,7 @@ class CustomResource(Wire, frozen=True):
 class WrittenPolicy(Mapping[str, Any]):
     """All of a `spec` but the target, in the names of the settings.
 
-    It is read once somebody asks for more than its mode: of what is written again and again, most is never in force.
+    It is read once more than its mode is asked for: of what is written again and again, most is never in force.
     """
 
     def __init__(self, spec: bytes, mode: object) -> None:
@@ -108,7 +108,7 @@ class AutoscalerResource(msgspec.Struct, frozen=True, dict=True):
     generation: int
     target: WorkloadId
     spec: msgspec.Raw = msgspec.Raw(b"{}")
-    """As it was written; nothing where it is not understood."""
+    """The specification as it was written; empty where it is not understood."""
     mode: Any = ""
     events: int = 0
     status: msgspec.Raw = msgspec.Raw(b"{}")

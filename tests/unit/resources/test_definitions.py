@@ -140,7 +140,7 @@ class TestObjects:
         )
 
     def test_what_is_not_in_force_is_not_read(self) -> None:
-        """Somebody may write hundreds of objects anew each minute."""
+        """Hundreds of objects may be written anew each minute."""
         spec = b'{"mode": "observe", "horizontal": {"events": [%s]}}'
         one, other = (autoscaler_of_resource(resource(spec % events)).layer for events in (b"{}, {}", b"{}"))
         assert (one.observes, one.events, other.events, one == other) == (True, 2, 1, False)
