@@ -121,9 +121,9 @@ def _state(found: Recommendation) -> str:
 
 def _ready(one: AutoscalerResource, decided: Decided) -> ConditionState:
     """Whether what it states is in force."""
-    refused = [why for layer, why in decided.refused if layer == one.layer]
+    refused = "; ".join(why for layer, why in decided.refused if layer.origin == one.layer.origin)
     if one.fault or refused:
-        return ConditionState("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused[0]}.")
+        return ConditionState("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused}.")
     if decided.recommendation is None:
         return ConditionState("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
     if decided.refusal:

@@ -61,6 +61,15 @@ def test_a_policy_that_is_left_out_says_what_contradicts_it() -> None:
     assert "must not be below min_replicas 5" in found.message
 
 
+def test_a_policy_whose_events_and_rest_are_left_out_says_both() -> None:
+    """What is left of it without its events is another layer, of the same origin."""
+    rest = Layer(WEB.layer.origin, {"mode": "scale"})
+    found = replace(DECIDED, refused=[(WEB.layer, "too many events"), (rest, "mode: above the ceiling publish")])
+    said = status_of(WEB, found, EMPTY, NOON).condition("Ready")
+    assert said is not None
+    assert said.message == "It is left out of the policy: too many events; mode: above the ceiling publish."
+
+
 def test_what_annotations_state_otherwise_is_told() -> None:
     layers = [WEB.layer, Layer("annotations of HPA shop/web", {"mode": "floor"})]
     found = replace(DECIDED, origins=leaf_origins(layers))
