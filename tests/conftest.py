@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 settings.register_profile("default", max_examples=200, deadline=None)
-settings.register_profile("repeatable", max_examples=100, deadline=None, derandomize=True)
+settings.register_profile("repeatable", max_examples=50, deadline=None, derandomize=True)
 settings.register_profile("nightly", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

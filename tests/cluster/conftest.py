@@ -86,10 +86,11 @@ def live(plane: ControlPlane) -> Iterator[LiveCluster]:
 
 
 @pytest.fixture
-def namespace(control_plane: ControlPlane) -> str:
-    """A new namespace, in which pods are admitted; it goes with the control plane."""
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A new namespace, in which pods are admitted. It goes with its test: each HPA is looked after every second."""
     name = f"test-{next(_numbers)}"
     control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     # Without its account, which comes a moment later, the API server refuses every pod.
     wait_until(lambda: control_plane.api.has("ServiceAccount", "default", name), what=f"the account of {name}")
-    return name
+    yield name
+    control_plane.api.delete("Namespace", name)

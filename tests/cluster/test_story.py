@@ -1,9 +1,9 @@
 """The whole story: installed from deploy/, observing, publishing, raising floors, and gone without a trace.
 
-A hundred recorded demands, each on two Deployments with the same HPA, on a real control plane with the real HPA
-controller; half of the HPAs are given `forecaster.dev/mode: floor`. Then once more with Helm: thirty of the demands are
-those of two more Deployments without an HPA; one is scaled, of the other the pods are resized. `-s` shows what became
-of them.
+Recorded demands, each on two Deployments with the same HPA, on a real control plane with the real HPA controller; half
+of the HPAs are given `forecaster.dev/mode: floor`. Then once more with Helm: some of the demands are those of two more
+Deployments without an HPA; one is scaled, of the other the pods are resized. `./dev test --long` plays a hundred of
+them, any other run forty. `-s` shows what became of them.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     from forecaster.app.service import Service
     from tests.support.control_plane.api import Document
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
+pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.long]
 
 START = DEPLOY / "start"
-PAIRS = 100
-WITHOUT_HPA = 30
+SHORT, LONG = (40, 15), (100, 30)
+"""Demands of the fleet, and how many of them are also those of Deployments without an HPA."""
 BEGINS = 8955
 """The minute of the recording at which it begins: an hour in which the HPA alone falls short more than in most."""
 NODES = 20
@@ -91,6 +91,8 @@ class Story:
     prometheus: str
     folder: Path
     before: dict[str, Document]
+    pairs: int
+    without_hpa: int
     deployed: Deployed | None = None
     service: Service | None = None
     mounted: Path | None = None
@@ -207,8 +209,9 @@ def state_directory_of(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def story(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Story]:
     """A cluster of its own with the fleet at rest, before anything of ours is in it."""
+    pairs, without_hpa = LONG if request.config.getoption("--long") else SHORT
     binaries, absent = find_binaries(), why_not(*CORE)
     if absent or binaries is None:
         pytest.skip(absent or "no prometheus and promtool: run .ci/prometheus")
@@ -228,12 +231,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         for number in range(2, NODES):
             plane.api.create(node(f"kwok-{number}"))
         metrics.register(plane)
-        fleet = TwinFleet(plane, metrics, recorded_demand(PAIRS), start, BEGINS, exporters, WITHOUT_HPA)
+        fleet = TwinFleet(plane, metrics, recorded_demand(pairs), start, BEGINS, exporters, without_hpa)
         fill(folder / "data", fleet.history(), binaries)
         fleet.create()
         with prometheus:
             fleet.until_at_rest()
-            yield Story(fleet, clock, prometheus.url, folder, everything(plane))
+            yield Story(fleet, clock, prometheus.url, folder, everything(plane), pairs, without_hpa)
 
 
 def test_from_the_first_apply_to_the_last_delete(story: Story) -> None:
@@ -272,7 +275,7 @@ def observed(story: Story) -> None:
     story.minutes(2)
     assert story.service
     assert story.service.report
-    assert story.service.report.verdicts.total() == 2 * PAIRS + 2 * WITHOUT_HPA
+    assert story.service.report.verdicts.total() == 2 * story.pairs + 2 * story.without_hpa
     asked = [one for one in story.plane.audited("forecaster") if one["verb"] not in READING]
     named = {(one["objectRef"]["resource"], one["objectRef"].get("name", "")) for one in asked}
     assert {resource for resource, _ in named} <= {"leases", "secrets", "tokenreviews", "subjectaccessreviews"}
@@ -288,7 +291,7 @@ def published(story: Story) -> None:
         answer = story.plane.api.ask("GET", f"{path}{name}%2Csignal%3Dcpu")
         return answer.is_success and len(answer.json()["items"]) == 1
 
-    for name, _ in story.fleet.names[:: PAIRS // 5]:
+    for name, _ in story.fleet.names[:: story.pairs // 5]:
         wait_until(lambda name=name: answered(name), what=f"the demand of {name}")  # type: ignore[misc]
 
 
@@ -323,7 +326,7 @@ def resized(story: Story, own: dict[str, Document]) -> None:
     story.minutes(6)
     ours = [pod for pod in story.pods("sized") if RESIZED in pod["metadata"].get("labels", {})]
     print(f"{len(ours)} of {len(own)} pods have another size:", sorted({requested_by(pod) for pod in ours}))  # noqa: T201
-    assert len(ours) >= WITHOUT_HPA / 2
+    assert len(ours) >= story.without_hpa / 2
     now = sized(story)
     assert all(now[uid]["resources"] != own[uid]["resources"] for uid in (pod["metadata"]["uid"] for pod in ours))
     assert {pod["metadata"]["uid"] for pod in story.pods("sized")} == own.keys()

@@ -157,7 +157,7 @@ def setup_for(workload: Workload, start_up: StartUp, timing: Timing, behavior: o
     return replace(found, capacity=Capacity(0.7), behavior=behavior)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 @given(scenes())
 def test_runs_on_arrays_go_as_each_alone(scene: tuple[list[Run], Measurements]) -> None:
     runs, measurements = scene
