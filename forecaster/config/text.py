@@ -78,7 +78,7 @@ def explained_setting(path: str) -> str:
         heads = {name: _first_sentence(part) for name, part in section.model_fields.items()}
         lines = [f"{path}:", *_wrapped((section.__doc__ or "").strip().splitlines()[0]), ""]
         return "\n".join([*lines, *(f"  {name:<26} {text}".rstrip() for name, text in heads.items())])
-    allowed = _allowed(path, _schema())
+    allowed = _allowed(path, cache(schema_of_settings)())
     lines = [
         f"{path}: {_as_json(plain_default(field))}",
         *_wrapped(field.description or ""),
@@ -188,11 +188,6 @@ def _leaves(layer: Mapping[str, object], before: str = "") -> Iterator[tuple[str
             yield from _leaves(value, f"{before}{name}.")
         else:
             yield before + name, value
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    return schema_of_settings()
 
 
 def schema_of_settings() -> dict[str, Any]:
