@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
@@ -78,7 +77,7 @@ def explained_setting(path: str) -> str:
         heads = {name: _first_sentence(part) for name, part in section.model_fields.items()}
         lines = [f"{path}:", *_wrapped((section.__doc__ or "").strip().splitlines()[0]), ""]
         return "\n".join([*lines, *(f"  {name:<26} {text}".rstrip() for name, text in heads.items())])
-    allowed = _allowed(path, cache(schema_of_settings)())
+    allowed = _allowed(path, schema_of_settings())
     lines = [
         f"{path}: {_as_json(plain_default(field))}",
         *_wrapped(field.description or ""),

@@ -1,6 +1,6 @@
 """Faults by a seeded schedule on the installed product: no number and no write outside of bounds, and all recovers.
 
-`./dev test --long` plays every kind for more than 20 minutes, any other run the most dangerous ones in about three.
+`./dev test --long` plays every kind for more than 20 minutes, any other run the most dangerous ones in about two.
 CHAOS_SEED repeats a run, CHAOS_SECONDS shortens it; a run that fails prints its seed and its schedule.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.long]
 
 SEED = int(os.environ.get("CHAOS_SEED", "20261122"))
-SHORT, LONG = 180.0, 1260.0
+SHORT, LONG = 120.0, 1260.0
 """Seconds."""
 CYCLES = 10
 """Within which all workloads are decided after a fault: two where the machine keeps pace with ten times real time, more
