@@ -288,7 +288,7 @@ class Hasty(ApiClient):
 
 
 def test_a_status_between_our_writes_leaves_no_mark_behind(plane: ControlPlane, leader: Replica, web: str) -> None:
-    before = told(plane.api, web)
+    before, autoscalers = told(plane.api, web), leader.actuator.autoscalers
     leader.cycle(web, 5)
     source = client_config_source(plane.account("forecaster", NAMESPACE))
     hasty = Hasty(
@@ -297,6 +297,7 @@ def test_a_status_between_our_writes_leaves_no_mark_behind(plane: ControlPlane, 
     leader.actuator.autoscalers = Autoscalers(hasty.configured())
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
     assert leader.cycle(web, 5).writes["restore", "written"] == 1
+    leader.actuator.autoscalers = autoscalers
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None, "beside/us": None}}}, web)
     assert told(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.long]
 
 START = DEPLOY / "start"
-SHORT, LONG = (40, 15), (100, 30)
+SHORT, LONG = (40, 30), (100, 30)
 """Demands of the fleet, and how many of them are also those of Deployments without an HPA."""
 BEGINS = 8955
 """The minute of the recording at which it begins: an hour in which the HPA alone falls short more than in most."""

@@ -1,4 +1,4 @@
-"""What each rule of §6.11 says about a completed pod: one function a rule, and the finding it returns."""
+"""What each rule of docs/admission.md says about a completed pod: one function a rule, and the finding it returns."""
 
 from __future__ import annotations
 

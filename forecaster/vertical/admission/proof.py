@@ -1,4 +1,4 @@
-"""The admission proof: every rule that a recommendation must pass, in the order of §6.11, with reasons.
+"""The admission proof: every rule that a recommendation must pass, in the order in which they are asked, with reasons.
 
 proof = prove({"app": Requirements(...)}, context)
 proof.accepted, proof.findings, proof.nearest
