@@ -141,3 +141,24 @@ def test_what_is_refused_changes_nothing_of_the_policy(all_at_once: Walked) -> N
     for (case, why), id_ in zip(refusals(all_at_once), OWNERS, strict=True):
         if case.annotations is None and why:
             assert all_at_once.policies.stated(id_) == default, case.label
+
+
+def test_events_beyond_those_of_a_namespace_are_left_out_and_their_owners_told(tmp_path: Path) -> None:
+    """Counted by the names of workloads: those of the last one have no effect, in its own namespace alone."""
+    crowd = [WorkloadId("crowded", "Deployment", f"web-{number:02}") for number in range(21)]
+    beside = WorkloadId("zulu", "Deployment", "web")
+    windows = [{"name": f"maintenance-{number}", "cron": "0 2 * * *", "duration": "1h"} for number in range(49)]
+    frozen = {"name": "now", "start": "2020-01-01T00:00:00Z", "end": "2099-01-01T00:00:00Z", "freeze": True}
+    case = Case("many", {"horizontal": {"events": [*({**one, "freeze": True} for one in windows), frozen]}})
+    resources = [resource_of(id_, case) for id_ in (*crowd, beside)]
+    found = walked([*crowd, beside], cluster_policies(autoscalers=resources), tmp_path)
+    assert found.failures == ()
+    held = [id_ for id_, one in found.decided.items() if str(one.replicas.reason) == "frozen"]
+    assert held == [*crowd[:-1], beside]
+    for one in resources:
+        decided = Decided(
+            found.decided[one.target], found.policies.stated(one.target), found.policies.refused(one.target)
+        )
+        ready = status_of(one, decided, AutoscalerStatus(), NOON).condition("Ready")
+        assert ready is not None
+        assert ("states more than 1,000 events" in ready.message) == (one.target == crowd[-1])
