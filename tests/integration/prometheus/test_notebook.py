@@ -1,4 +1,7 @@
-"""Every notebook on a week of a real Prometheus: one variable says where it is."""
+"""Every notebook on a week of a real Prometheus: one variable says where it is.
+
+`./dev test --long` runs all, any other run those that take seconds; on recorded load all are run each time.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from tests.support.prometheus import Binaries
 
 
+MINUTES_LONG = {"7_post_mortem", "8_write_your_own_model"}
 LAST = re.compile(r"^(forecast|overrides|policy):\n(?!.*^(forecast|overrides|policy):\n).*", re.MULTILINE | re.DOTALL)
 
 
@@ -30,9 +34,15 @@ def url(prometheus_binaries: Binaries, filled_week: FilledWeek) -> Iterator[str]
         yield server.url
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The names of the notebooks."""
+    names = [name for name in NAMES if name not in MINUTES_LONG or metafunc.config.getoption("--long")]
+    metafunc.parametrize("name", names)
+
+
 @pytest.mark.prometheus
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_a_notebook_ends_with_settings_for_what_prometheus_has(
     name: str, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
