@@ -6,12 +6,16 @@ import importlib
 import json
 import os
 import pkgutil
+import shutil
+import socket
+import ssl
 import subprocess
 import sys
 import time
 import urllib.request
 from importlib.metadata import distributions
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import forecaster
 
@@ -47,6 +51,14 @@ def writes() -> bool:
     return True
 
 
+def check_system() -> None:
+    """What the program takes from the system is there, and no shell."""
+    assert shutil.which("sh", path="/bin:/usr/bin") is None, "there is a shell"
+    assert ssl.create_default_context().cert_store_stats()["x509_ca"] > 100, "no certificate authorities"
+    assert socket.getaddrinfo("localhost", 443), "no name is resolved"
+    assert ZoneInfo("Europe/Berlin").key, "no time zones"
+
+
 def said(*arguments: str) -> str:
     """Return what a command of ours prints."""
     return subprocess.run([PROGRAM, *arguments], check=True, capture_output=True, text=True).stdout
@@ -74,9 +86,10 @@ def livez(state: Path) -> str:
 
 
 def main(state: Path) -> None:
-    """Check the user, the root, the modules, the SBOM, the commands and the service."""
+    """Check the user, the root, the system, the modules, the SBOM, the commands and the service."""
     assert os.getuid() not in {0, 65532}, "run this as a user that the image does not know"
     assert not writes(), "the root is not read-only"
+    check_system()
     broken = missing_modules()
     assert broken == NEEDS_AN_EXTRA, sorted(broken ^ NEEDS_AN_EXTRA)
     installed = {one.metadata["Name"].lower(): one.version for one in distributions()}

@@ -45,6 +45,12 @@ class FaultyApiServer:
         """All is well again."""
         self.fault, self.before = lambda _: 0, lambda _: None
 
+    def passed_on(self, asked: Asked) -> Reply:
+        """What the API server itself answers."""
+        headers = {name: value for name, value in asked.headers.items() if name in PASSED_ON}
+        found = self._client.request(asked.method, asked.path, content=asked.body, headers=headers)
+        return Reply(found.status_code, found.content)
+
     def _answer(self, asked: Asked) -> Reply:
         self.before(asked)
         status = self.fault(asked)
@@ -52,9 +58,7 @@ class FaultyApiServer:
             self.refused += 1
             said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "message": "a test"}
             return Reply(status, json.dumps(said).encode())
-        headers = {name: value for name, value in asked.headers.items() if name in PASSED_ON}
-        found = self._client.request(asked.method, asked.path, content=asked.body, headers=headers)
-        return Reply(found.status_code, found.content)
+        return self.passed_on(asked)
 
     def __enter__(self) -> Self:
         self._server.__enter__()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
     from forecaster.resources.objects import AutoscalerResource
+    from forecaster.resources.status import Condition
 
 CASES = [*specs(), *annotated()]
 OWNERS = [WorkloadId(f"team-{number:04}", "Deployment", "web") for number in range(len(CASES))]
@@ -113,14 +114,19 @@ def test_nothing_goes_to_0_or_below_what_is_measured(all_at_once: Walked) -> Non
         assert one.replicas.replicas >= (one.replicas_now if frozen else max(1, least)), case.label
 
 
+def ready_of(one: AutoscalerResource, fleet: Walked) -> Condition:
+    """Condition Ready of an object."""
+    decided = Decided(fleet.decided[one.target], fleet.policies.stated(one.target), fleet.policies.refused(one.target))
+    ready = status_of(one, decided, AutoscalerStatus(), NOON).condition("Ready")
+    assert ready is not None
+    return ready
+
+
 def refusals(all_at_once: Walked) -> Iterator[tuple[Case, str]]:
     """What each owner is told: the condition of the object, or the line about the annotation."""
     told = {}
     for one in RESOURCES:
-        policy, refused = all_at_once.policies.stated(one.target), all_at_once.policies.refused(one.target)
-        decided = Decided(all_at_once.decided[one.target], policy, refused)
-        ready = status_of(one, decided, AutoscalerStatus(), NOON).condition("Ready")
-        assert ready is not None
+        ready = ready_of(one, all_at_once)
         told[one.target] = ready.message if ready.reason == "PolicyRefused" else ""
     faults = all_at_once.policies.cluster.faults
     for id_, case in zip(OWNERS, CASES, strict=True):
@@ -147,18 +153,13 @@ def test_events_beyond_those_of_a_namespace_are_left_out_and_their_owners_told(t
     """Counted by the names of workloads: those of the last one have no effect, in its own namespace alone."""
     crowd = [WorkloadId("crowded", "Deployment", f"web-{number:02}") for number in range(21)]
     beside = WorkloadId("zulu", "Deployment", "web")
-    windows = [{"name": f"maintenance-{number}", "cron": "0 2 * * *", "duration": "1h"} for number in range(49)]
-    frozen = {"name": "now", "start": "2020-01-01T00:00:00Z", "end": "2099-01-01T00:00:00Z", "freeze": True}
-    case = Case("many", {"horizontal": {"events": [*({**one, "freeze": True} for one in windows), frozen]}})
+    night = {"cron": "0 2 * * *", "duration": "1h", "freeze": True}
+    now = {"name": "now", "start": "2020-01-01T00:00:00Z", "end": "2099-01-01T00:00:00Z", "freeze": True}
+    case = Case("many", {"horizontal": {"events": [*({"name": f"night-{each}", **night} for each in range(49)), now]}})
     resources = [resource_of(id_, case) for id_ in (*crowd, beside)]
     found = walked([*crowd, beside], cluster_policies(autoscalers=resources), tmp_path)
     assert found.failures == ()
     held = [id_ for id_, one in found.decided.items() if str(one.replicas.reason) == "frozen"]
     assert held == [*crowd[:-1], beside]
     for one in resources:
-        decided = Decided(
-            found.decided[one.target], found.policies.stated(one.target), found.policies.refused(one.target)
-        )
-        ready = status_of(one, decided, AutoscalerStatus(), NOON).condition("Ready")
-        assert ready is not None
-        assert ("states more than 1,000 events" in ready.message) == (one.target == crowd[-1])
+        assert ("states more than 1,000 events" in ready_of(one, found).message) == (one.target == crowd[-1])
