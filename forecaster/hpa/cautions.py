@@ -4,7 +4,6 @@ Each caution has a stable code and a sentence with the object's own numbers and 
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from forecaster.hpa.explain import seconds
@@ -21,7 +20,7 @@ Code = Literal[
     "out-of-reach",
     "same-signal-as-vertical",
     "shared-target",
-    "window-hides-forecast",
+    "window-delays-rises",
 ]
 _SHOWN = 3
 
@@ -44,18 +43,17 @@ def cautions(
     pods: Sequence[HpaPod] = (),
     others: Iterable[HpaSpec] = (),
     vertical_resources: frozenset[str] = frozenset(),
-    raised_for: timedelta = timedelta(),
 ) -> tuple[Caution, ...]:
     """All cautions about one HPA at its current size.
 
     `pods` are the target's, `others` the other HPAs of the namespace, `vertical_resources` the resources of which the
-    requests something else changes, `raised_for` how long a forecast would hold a raised value.
+    requests something else changes.
     """
     tolerance = tolerance_of(spec.behavior, controller)
     found = (
         _out_of_reach(replicas, tolerance, spec),
         _never_scales_down(tolerance),
-        _window_hides_forecast(spec, controller, raised_for),
+        _window_delays_rises(spec, controller),
         _fixed_size(spec),
         _missing_requests(spec, pods, controller),
         _shared_target(spec, others),
@@ -103,16 +101,16 @@ def _never_scales_down(tolerance: Tolerance) -> Caution | None:
     )
 
 
-def _window_hides_forecast(spec: HpaSpec, controller: Controller, raised_for: timedelta) -> Caution | None:
+def _window_delays_rises(spec: HpaSpec, controller: Controller) -> Caution | None:
     if spec.behavior is None:
         return None
     window, _ = windows(spec.behavior, controller.downscale_stabilization)
-    if window <= raised_for:
+    if not window:
         return None
     return Caution(
-        "window-hides-forecast",
-        f"behavior.scaleUp.stabilizationWindowSeconds is {seconds(window)}: a value raised for less than that is never "
-        "followed, a forecast included; set it to 0 or raise the value earlier",
+        "window-delays-rises",
+        f"behavior.scaleUp.stabilizationWindowSeconds is {seconds(window)}: each rise is followed that much later, a "
+        "forecast's too, and a shorter one never; set it to 0, or state a lead time that is longer by as much",
     )
 
 

@@ -45,7 +45,7 @@ def _of(page: Path, lines: list[str]) -> Iterator[Snippet]:
         last = _fenced_until(lines, at) if fence else _indented_until(lines, at)
         text = dedent("\n".join(lines[at + 1 : last] if fence else lines[at:last])).rstrip() + "\n"
         yield Snippet(page, at + 1, fence[1] if fence else "", text, _marker(lines[at - 1] if at else ""))
-        at = last + 1
+        at = last + 1 if fence else last
 
 
 def _ends_prose(line: str) -> bool:

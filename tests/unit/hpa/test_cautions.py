@@ -9,7 +9,7 @@ from forecaster.hpa.cautions import cautions, counts_out_of_reach
 from forecaster.hpa.pods import PodContainer
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, Tolerance, per_pod_value
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec
-from tests.support.hpa import CPU, QUEUE, both, hpa, pod, policy, rules, seconds
+from tests.support.hpa import CPU, QUEUE, both, hpa, pod, policy, rules
 
 
 def codes(spec: HpaSpec, replicas: int = 5, **more: object) -> list[str]:
@@ -56,11 +56,8 @@ def test_a_tolerance_of_one_never_scales_down() -> None:
     assert "never-scales-down" not in codes(hpa(behavior=almost), 1)
 
 
-def test_a_window_up_hides_a_forecast_that_is_shorter() -> None:
-    slow = hpa(behavior=both(rules(policy("Pods", 1), window_s=60)))
-    assert codes(slow) == ["window-hides-forecast"]
-    assert codes(slow, raised_for=seconds(59)) == ["window-hides-forecast"]
-    assert not codes(slow, raised_for=seconds(60))
+def test_a_window_up_delays_each_rise() -> None:
+    assert codes(hpa(behavior=both(rules(policy("Pods", 1), window_s=60)))) == ["window-delays-rises"]
     assert not codes(hpa(behavior=both()))
 
 

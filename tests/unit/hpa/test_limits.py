@@ -1,4 +1,4 @@
-"""Worked examples of docs/hpa.md, sections 10, 11 and 14: stabilise, limit, bound."""
+"""Worked examples of docs/hpa.md, sections 10 and 11: stabilise, limit, bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worked examples of docs/hpa.md, sections 8 and 14: one metric, one proposal."""
+"""Worked examples of docs/hpa.md, section 8: one metric, one proposal."""
 
 from __future__ import annotations
 
