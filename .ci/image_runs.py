@@ -8,11 +8,13 @@ import os
 import pkgutil
 import shutil
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import closing
 from importlib.metadata import distributions
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -85,6 +87,13 @@ def livez(state: Path) -> str:
     raise SystemExit(f"the service does not answer:\n{log}")
 
 
+def recorded_in(state: Path) -> int:
+    """How many tables the ledger has that the service made."""
+    (ledger,) = state.glob("*.sqlite")
+    with closing(sqlite3.connect(ledger)) as database:
+        return int(database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0])
+
+
 def main(state: Path) -> None:
     """Check the user, the root, the system, the modules, the SBOM, the commands and the service."""
     assert os.getuid() not in {0, 65532}, "run this as a user that the image does not know"
@@ -99,9 +108,11 @@ def main(state: Path) -> None:
     version = said("--version").strip()
     recommendations = json.loads(said("demo", "--once", "-o", "json"))["recommendations"]
     assert len(recommendations) >= 10, recommendations
+    said_of_life = livez(state)
     print(
-        f"image: {version} as user {os.getuid()} on a read-only root: /livez says {livez(state)!r}, "
-        f"{len(recommendations)} recommendations of the demo, {len(bill)} components in its SBOM"
+        f"image: {version} as user {os.getuid()} on a read-only root: /livez says {said_of_life!r}, "
+        f"{recorded_in(state)} tables in its ledger, {len(recommendations)} recommendations of the demo, "
+        f"{len(bill)} components in its SBOM"
     )
 
 
