@@ -260,6 +260,7 @@ def test_a_right_that_is_missing_holds_counts_where_the_kind_is_there_and_only_t
     plane.api.ask("PATCH", ROLE, {"rules": less}, content_type="application/merge-patch+json")
     try:
         with kind_of(plane, *VPA), ExitStack() as parts:
+            plane.until_allowed(f"{NAMESPACE}/forecaster", "list", f"{VPA[3]}.{VPA[0]}", expected=False)
             fresh = ActingReplica(plane, parts, SETTINGS)  # the leader's watch of the kind before may not have ended
             until_told(fresh, web, "verticalpodautoscalers is not known")
         until_free(leader, web)

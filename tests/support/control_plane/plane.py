@@ -161,8 +161,10 @@ class ControlPlane:
 
         wait_until(available, what=f"APIService {name}")
 
-    def until_allowed(self, user: str, verb: str, resource: str, *, namespace: str = "", name: str = "") -> None:
-        """Wait for a right that has been bound: the API server learns of it a moment after it has stored it.
+    def until_allowed(
+        self, user: str, verb: str, resource: str, *, namespace: str = "", name: str = "", expected: bool = True
+    ) -> None:
+        """Wait for a right that has been bound, or taken away: the API server learns of it a moment after storing it.
 
         `user` is `namespace/account` or the name of a user; `resource` is `resource.group`, or a resource of the core.
         """
@@ -173,7 +175,7 @@ class ControlPlane:
 
         def allowed() -> bool:
             answer = self.api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {**kind, **review})
-            return bool(answer.json()["status"]["allowed"])
+            return bool(answer.json()["status"]["allowed"]) is expected
 
         wait_until(allowed, what=f"the right of {user} to {verb} {resource}")
 
