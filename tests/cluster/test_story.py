@@ -66,10 +66,10 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.long]
 
 START = DEPLOY / "start"
-SHORT, LONG = (40, 30), (100, 30)
-"""Demands of the fleet, and how many of them are also those of Deployments without an HPA."""
-BEGINS = 16460
-"""The minute of the recording at which it begins: at forty demands the HPA alone falls short on a dozen in its hour."""
+SHORT, LONG = (40, 30, 16460), (100, 30, 8955)
+"""Demands of the fleet, how many of them are also those of Deployments without an HPA, and the minute of the recording
+at which it begins: an hour in which the HPA alone falls short more than in most, on a dozen of these demands or more.
+"""
 NODES = 20
 """Of 64 cores: of two a pod."""
 PLAYED = 15
@@ -91,6 +91,8 @@ class Story:
     prometheus: str
     folder: Path
     before: dict[str, Document]
+    begins: int
+    """The minute of the recording at which the fleet was at rest."""
     deployed: Deployed | None = None
     service: Service | None = None
     mounted: Path | None = None
@@ -209,7 +211,7 @@ def state_directory_of(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Story]:
     """A cluster of its own with the fleet at rest, before anything of ours is in it."""
-    pairs, without_hpa = LONG if request.config.getoption("--long") else SHORT
+    pairs, without_hpa, begins = LONG if request.config.getoption("--long") else SHORT
     binaries, absent = find_binaries(), why_not(*CORE)
     if absent or binaries is None:
         pytest.skip(absent or "no prometheus and promtool: run .ci/prometheus")
@@ -229,12 +231,12 @@ def story(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         for number in range(2, NODES):
             plane.api.create(node(f"kwok-{number}"))
         metrics.register(plane)
-        fleet = TwinFleet(plane, metrics, recorded_demand(pairs), start, BEGINS, exporters, without_hpa)
+        fleet = TwinFleet(plane, metrics, recorded_demand(pairs), start, begins, exporters, without_hpa)
         fill(folder / "data", fleet.history(), binaries)
         fleet.create()
         with prometheus:
             fleet.until_at_rest()
-            yield Story(fleet, clock, prometheus.url, folder, everything(plane))
+            yield Story(fleet, clock, prometheus.url, folder, everything(plane), begins)
 
 
 def test_from_the_first_apply_to_the_last_delete(story: Story) -> None:
@@ -304,7 +306,7 @@ def floored(story: Story) -> None:
     assert all(one["spec"]["minReplicas"] <= one["spec"]["maxReplicas"] for one in raised)
     plain = [one for one in story.hpas() if one["metadata"]["labels"]["arm"] == "plain"]
     assert {one["spec"]["minReplicas"] for one in plain} == {1}
-    assert found["floor"].unserved < 0.6 * found["plain"].unserved
+    assert found["floor"].unserved < 0.5 * found["plain"].unserved
     assert found["floor"].pod_seconds < 1.3 * found["plain"].pod_seconds
 
 
@@ -402,7 +404,7 @@ def apart(before: dict[str, int], now: dict[str, int]) -> list[str]:
 
 def at_rest_as_before(story: Story) -> None:
     """The demand is what it was at the beginning, and so is everything else."""
-    story.fleet.minute = BEGINS
+    story.fleet.minute = story.begins
     story.fleet.until_at_rest()
     after = everything(story.plane)
     assert differences(without_counts(story.before), without_counts(after)) == {}
