@@ -27,7 +27,7 @@ LEFT_OUT = (
     *("test", "idlelib", "lib2to3", "ensurepip", "distutils", "tkinter", "turtle*", "pydoc_data"),
     *("_test*", "_xx*", "xx*", "_tkinter*", "_curses*", "readline*", "_gdbm*", "_dbm*", "nis*"),
 )
-"""Of the interpreter's library: what is for those who build, test or type."""
+"""What is left out of the interpreter's library: it serves those who build, test or type."""
 RECORDS = Path("/var/lib/dpkg/status.d")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 USERS = {
@@ -51,7 +51,7 @@ def gather(root: Path) -> None:
 
 
 def copy_interpreter(root: Path) -> None:
-    """Without symbols for debuggers, and with its modules compiled: nothing can be written later."""
+    """Copy the interpreter, without symbols for debuggers, its modules compiled: nothing can be written later."""
     for program in (PYTHON / "bin").glob("python*"):
         if "-" not in program.name:
             copy(program, root, follow_symlinks=False)
@@ -65,13 +65,13 @@ def copy_interpreter(root: Path) -> None:
 
 
 def binaries(root: Path) -> list[Path]:
-    """Programs and libraries under it."""
+    """All programs and shared libraries under a folder."""
     files = (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     return [path for path in files if path.open("rb").read(len(ELF)) == ELF]
 
 
 def system_libraries(files: Iterable[Path]) -> list[Path]:
-    """What the loader takes from outside `/usr/local` and `/opt` for these, as it names it."""
+    """Libraries of the system that the loader takes for these files, by the paths that it names."""
     found = set()
     for path in files:
         said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
@@ -82,7 +82,7 @@ def system_libraries(files: Iterable[Path]) -> list[Path]:
 
 
 def package_of(path: Path) -> str:
-    """The system's package that it comes from. Where `/lib` is a link, the record may name either."""
+    """The system's package that a file comes from. Where `/lib` is a link, the record may name either path."""
     for name in (path, path.resolve(), Path(str(path.resolve()).removeprefix("/usr"))):
         said = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True, check=False).stdout
         if said:
@@ -91,7 +91,7 @@ def package_of(path: Path) -> str:
 
 
 def copy_records(packages: set[str], root: Path) -> None:
-    """Of each package, what is known of it and its licence."""
+    """Copy what the system knows of each package, and its licence."""
     for package in sorted(packages):
         said = subprocess.run(["dpkg-query", "--status", package], capture_output=True, text=True, check=True).stdout
         record = under(root, RECORDS / package)
@@ -101,7 +101,7 @@ def copy_records(packages: set[str], root: Path) -> None:
 
 
 def configure(root: Path) -> None:
-    """Users, name service, certificates where OpenSSL looks, the loader's list, and a place for temporary files."""
+    """Write users, name service and the list of the loader, link certificates to where OpenSSL looks, make /tmp."""
     for name, text in USERS.items():
         (root / "etc" / name).write_text(text, encoding="utf-8")
     expected = ssl.get_default_verify_paths().openssl_cafile
@@ -114,7 +114,7 @@ def configure(root: Path) -> None:
 
 
 def copy(path: Path, root: Path, *, follow_symlinks: bool = True) -> None:
-    """To the same place under `root`."""
+    """Copy a file to the same place under `root`."""
     target = under(root, path)
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(path, target, follow_symlinks=follow_symlinks)
