@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client.registry import Collector
 
 from forecaster.app.clock import current
 from forecaster.cli.options import ConfigFile, Demo, Instant, Namespace, PrometheusUrl, finished, settings_of
@@ -13,16 +15,18 @@ from forecaster.cli.recommend import Objects, ServerVersion
 from forecaster.report.formats import NodesOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime, timedelta
     from pathlib import Path
+
+    from prometheus_client import Metric
+    from starlette.types import ASGIApp
 
     from forecaster.app import telemetry
     from forecaster.app.capacity_buffers import BufferWriter
     from forecaster.cli.look import Look, Observer
     from forecaster.config.settings import CycleSettings, Settings
     from forecaster.cycle.node_forecast import NodeForecast
-    from forecaster.serving.node_load import NodeLoad, Snapshot
     from forecaster.serving.options import Address
 
 
@@ -35,7 +39,7 @@ def nodes(
         typer.Option(
             *("--output", "-o"),
             metavar="<table|wide|json|yaml|csv|name|FOR>",
-            help="How to print; FOR is headroom, capacitybuffer, watcher or metrics.",
+            help="How to print; FOR is headroom, capacitybuffer or metrics.",
         ),
     ] = NodesOutput.TABLE,
     quantile: Annotated[
@@ -50,7 +54,7 @@ def nodes(
     ] = None,
     serve: Annotated[
         str | None,
-        typer.Option("--serve", metavar="HOST:PORT", help="Keep on and answer /watcher and /metrics there."),
+        typer.Option("--serve", metavar="HOST:PORT", help="Keep on and answer /metrics there."),
     ] = None,
     buffers: Annotated[
         str | None,
@@ -134,16 +138,16 @@ def _buffer_writer(settings: Settings, namespace: str, log: telemetry.Log) -> Bu
     return BufferWriter(client, namespace, log)
 
 
-# `--serve`: the node forecast, renewed every cycle, for schedulers and Prometheus.
+# `--serve`: the node forecast, renewed every cycle, for Prometheus and for the node autoscaler.
 
 
 WATCH_STALE_INTERVALS = 3
 """Cycles that may be missed before nothing is said any more."""
 
 
-@dataclass(slots=True)
-class NodeWatch:
-    """Looks every interval and hands over what it sees. A look that fails leaves the last one, until that is stale."""
+@dataclass(slots=True, eq=False)
+class NodeWatch(Collector):
+    """Looks every interval, with gauges of what it saw. A look that fails leaves the last one, until that is stale."""
 
     observer: Observer
     settings: CycleSettings
@@ -153,13 +157,16 @@ class NodeWatch:
     clock: Callable[[], datetime] = current
     buffers: BufferWriter | None = None
     """Writes what each look asks of the node autoscaler; while nothing is known what it wrote stays."""
-    load: NodeLoad = field(init=False)
+    latest: NodeForecast | None = None
 
-    def __post_init__(self) -> None:
-        """Begin with nothing seen."""
-        from forecaster.serving.node_load import NodeLoad
+    def collect(self) -> Iterable[Metric]:
+        """Gauges of the latest forecast; none while it is stale."""
+        from forecaster.report.nodes import pool_metrics
 
-        self.load = NodeLoad(self.clock, WATCH_STALE_INTERVALS * self.settings.interval)
+        stale_after = WATCH_STALE_INTERVALS * self.settings.interval
+        if self.latest is None or self.clock() - self.latest.at > stale_after:
+            return ()
+        return pool_metrics(self.latest).collect()
 
     def tick(self) -> None:
         """One look; whatever happens, the next one comes."""
@@ -168,24 +175,28 @@ class NodeWatch:
         now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
         try:
             look = self.observer.look(now)
-            ahead = look.node_forecast(self.quantile, self.warm_minutes)
-            self.load.replace(self._seen(look, ahead))
+            self.latest = look.node_forecast(self.quantile, self.warm_minutes)
+            self._warn_of_failures(look)
             if self.buffers and not look.outcome.lost:
-                self.buffers.renew(ahead)
+                self.buffers.renew(self.latest)
         except Exception:
             self.log.exception("node_forecast_failed", at=now)
 
-    def _seen(self, look: Look, ahead: NodeForecast) -> Snapshot:
+    def _warn_of_failures(self, look: Look) -> None:
         from forecaster.app import telemetry
-        from forecaster.report.nodes import metrics_text
-        from forecaster.serving.node_load import Snapshot
 
         failures = [*look.outcome.report.failures, *([look.unknown] if look.unknown else [])]
         if failures:
             self.log.warning(
                 "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.FAILURES_SHOWN]
             )
-        return Snapshot(ahead.at, ahead.watcher, metrics_text(ahead))
+
+
+def metrics_app(watch: NodeWatch) -> ASGIApp:
+    """Application that answers with the gauges of a watch."""
+    registry = CollectorRegistry()
+    registry.register(watch)
+    return make_asgi_app(registry)
 
 
 def serve(watch: NodeWatch, address: Address, grace: timedelta) -> None:
@@ -206,8 +217,8 @@ def serve(watch: NodeWatch, address: Address, grace: timedelta) -> None:
     telemetry.configure()
     listener = listen(address, "--serve HOST:PORT")
     told = stop_on_signals()
-    server = uvicorn.Server(uvicorn.Config(watch.load.app(), log_level="warning", access_log=False))
-    answering = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="watcher")
+    server = uvicorn.Server(uvicorn.Config(metrics_app(watch), log_level="warning", access_log=False, lifespan="off"))
+    answering = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="metrics")
     schedule = Schedule(watch.tick, interval=watch.settings.interval, delay=watch.settings.delay)
     answering.start()
     schedule.start()

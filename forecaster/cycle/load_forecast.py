@@ -153,9 +153,8 @@ _BLOCK = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemandSamples:
-    """Newest totals by workload name, and the joint samples of every window."""
+    """Latest memory by workload name, and the joint samples of every window."""
 
-    cpu: Mapping[str, float]
     memory: Mapping[str, float]
     windows: tuple[DemandWindow, ...]
 
@@ -172,14 +171,13 @@ def demand_samples(
     ids = [one.id for one in workloads]
     usage = usage_of(history, (CPU, MEMORY), workloads, {}, zones_of(workloads, policies))
     peaks = {name: forecaster.peaks(name, seen, SPANS, now, wanted=ids) for name, seen in usage.items()}
-    latest = {name: _latest(history, name, ids) for name in (CPU, MEMORY)}
+    memory = _latest(history, MEMORY, ids)
     known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[CPU].values())]
     ranks = {name: _ranks(history, name, known) for name in (CPU, MEMORY)}
     windows = tuple(
-        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, latest[MEMORY]) for span in SPANS
+        _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, memory) for span in SPANS
     )
-    cpu, memory = ({id_.path: value for id_, value in latest[name].items()} for name in (CPU, MEMORY))
-    return DemandSamples(cpu, memory, windows)
+    return DemandSamples({id_.path: value for id_, value in memory.items()}, windows)
 
 
 def _latest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:

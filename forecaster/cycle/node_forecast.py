@@ -17,11 +17,10 @@ from forecaster.errors import SourceError
 from forecaster.horizontal.targets import targets_of
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import Headroom, Pressure, headroom, pressures
-from forecaster.vertical.nodes.load_watcher import watcher_metrics
 from forecaster.vertical.nodes.pools import Member, homes_of, pools_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload
@@ -40,8 +39,6 @@ class NodeForecast:
     pools: tuple[PoolForecast, ...]
     headroom: tuple[Headroom, ...]
     pressures: tuple[Pressure, ...]
-    watcher: Mapping[str, object]
-    """The answer of `/watcher`."""
     unplaced: tuple[str, ...] = ()
     """Workloads without a pod on a known node."""
 
@@ -75,7 +72,6 @@ def node_forecast(
         pools=found,
         headroom=tuple(headroom(one, now + warm) for one in found),
         pressures=tuple(_pressures(cluster.nodes or (), residents, demand)),
-        watcher=_watcher(cluster.nodes or (), residents, demand, now),
         unplaced=tuple(str(id_) for id_, pool in homes.items() if pool is None),
     )
 
@@ -90,7 +86,7 @@ def present_pools(cluster: Cluster, now: datetime, *, quantile: float = 0.95) ->
             there[pool_of[one.node]].append(one)
     aim = Aim(quantile, np.random.default_rng(0), cluster.server)
     found = tuple(pool_forecast(pool, (), there[pool.name], (), aim) for pool in pools)
-    return NodeForecast(now, quantile, found, headroom=(), pressures=(), watcher={})
+    return NodeForecast(now, quantile, found, headroom=(), pressures=())
 
 
 def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
@@ -114,12 +110,6 @@ def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Dem
         return []
     highest = max(demand.windows, key=lambda one: float(np.quantile(one.memory.sum(axis=0), 0.95)))
     return pressures(nodes, residents, demand.memory, highest)
-
-
-def _watcher(
-    nodes: Sequence[Node], residents: Sequence[Resident], demand: DemandSamples, now: datetime
-) -> Mapping[str, object]:
-    return watcher_metrics(nodes, residents, (demand.cpu, demand.memory), demand.windows[0], now)
 
 
 MOST_PAIRS = 50_000

@@ -78,7 +78,5 @@ class NodesOutput(StrEnum):
     """Manifests of headroom pods."""
     CAPACITY_BUFFER = "capacitybuffer"
     """A PodTemplate and a CapacityBuffer for each pool."""
-    WATCHER = "watcher"
-    """The JSON of load-watcher, for load-aware schedulers."""
     METRICS = "metrics"
     """The text format of Prometheus."""

@@ -1,8 +1,7 @@
-"""Node pools ahead of time on standard output: for people, for machines, for Prometheus, for a scheduler."""
+"""Node pools ahead of time on standard output: for people, for machines, for Prometheus."""
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +31,8 @@ def print_nodes(ahead: NodeForecast, output: NodesOutput, image: str = "") -> No
             yaml.safe_dump_all(headroom_manifests(ahead, image), sys.stdout, sort_keys=False)
         case NodesOutput.CAPACITY_BUFFER:
             yaml.safe_dump_all(capacity_buffers(ahead), sys.stdout, sort_keys=False)
-        case NodesOutput.WATCHER:
-            sys.stdout.write(json.dumps(ahead.watcher, indent=2) + "\n")
         case NodesOutput.METRICS:
-            sys.stdout.write(metrics_text(ahead))
+            sys.stdout.write(generate_latest(pool_metrics(ahead)).decode())
         case _:
             print_as(Output(output.value), _printable(ahead))
 
@@ -66,15 +63,9 @@ def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:
     return found
 
 
-def metrics_text(ahead: NodeForecast) -> str:
-    """Gauges by pool, in the text format of Prometheus; also what the service may add to its own."""
-    registry = CollectorRegistry()
-    pool_metrics(registry, ahead)
-    return generate_latest(registry).decode()
-
-
-def pool_metrics(registry: CollectorRegistry, ahead: NodeForecast) -> None:
+def pool_metrics(ahead: NodeForecast) -> CollectorRegistry:
     """`forecaster_node_pool_*`: labels are the pool and, for what is ahead, the minutes until the window begins."""
+    registry = CollectorRegistry()
 
     def gauge(name: str, text: str, *labels: str) -> Gauge:
         return Gauge(f"forecaster_node_pool_{name}", text, ["pool", *labels], registry=registry)
@@ -96,6 +87,7 @@ def pool_metrics(registry: CollectorRegistry, ahead: NodeForecast) -> None:
                 ahead_of[name].labels(one.pool.name, minutes).set(value)
     for wanted in ahead.headroom:
         placeholders.labels(wanted.pool).set(wanted.replicas)
+    return registry
 
 
 def _amounts(window: PoolWindow) -> dict[str, float]:

@@ -129,7 +129,7 @@ def test_they_are_renewed_and_another_client_s_count_stays(
     def ahead(minute: int, count: int) -> NodeForecast:
         wanted = Headroom(pool.name, count, 0.5, 2.0**30, None, "two workloads grow")
         known = PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ())
-        return NodeForecast(NOON + timedelta(minutes=minute), 0.95, (known,), (wanted,), (), {})
+        return NodeForecast(NOON + timedelta(minutes=minute), 0.95, (known,), (wanted,), ())
 
     with closing(ApiClient(client_config_source(allowed_by_the_page(with_buffers, namespace)))) as client:
         writer = BufferWriter(client, namespace, telemetry.logger())

@@ -10,7 +10,6 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
 from forecaster.vertical.nodes.headroom import buffers, headroom, manifests, pressures
 from forecaster.vertical.nodes.joint_samples import DemandWindow, past_ranks, samples
-from forecaster.vertical.nodes.load_watcher import watcher_metrics
 from forecaster.vertical.nodes.pools import Member, Pool, homes_of, pack, pools_of
 from tests.support.cluster_rules import block, node, pod, resident
 from tests.support.recommendations import GIB, NOON
@@ -164,25 +163,6 @@ class TestPressure:
 
     def test_a_node_that_nobody_measures_is_left_out(self) -> None:
         assert pressures([node()], [resident(workload=WEB)], {WEB: GIB}, window((WEB, 1.0, 1.0))) == []
-
-
-class TestWatcher:
-    def test_the_answer_has_the_form_that_the_plugins_read(self) -> None:
-        pods = [resident("n1", workload=WEB, memory_bytes=GIB), resident("n1", workload=WEB, memory_bytes=GIB)]
-        said = watcher_metrics([node()], pods, ({WEB: 1.0}, {WEB: 2.0 * GIB}), window((WEB, 1.0, 3.0)), NOON)
-        metrics = said["data"]["NodeMetricsMap"]["n1"]["metrics"]
-        assert {(one["type"], one["operator"]) for one in metrics} == {
-            ("CPU", "AVG"),
-            ("CPU", "STD"),
-            ("Memory", "AVG"),
-            ("Memory", "STD"),
-        }
-        assert metrics[0]["value"] == 50.0
-        assert said["window"]["end"] - said["window"]["start"] == 900
-
-    def test_a_node_without_known_pods_is_not_called_idle(self) -> None:
-        said = watcher_metrics([node()], [], ({}, {}), window((WEB, 1.0, 3.0)), NOON)
-        assert said["data"]["NodeMetricsMap"] == {}
 
 
 def test_ranks_of_the_past_make_windows() -> None:
