@@ -1,4 +1,4 @@
-"""KRR 1.29 beyond what forecaster uses: `simple_limit`, namespaces of a scan, its score, numbers and cells as printed.
+"""KRR 1.29 beyond what forecaster uses: its strategies, namespaces of a scan, its score, numbers and cells as printed.
 
 spec/vertical.md §2.1, §2.2 and §2.4.
 """
@@ -6,25 +6,21 @@ spec/vertical.md §2.1, §2.2 and §2.4.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from forecaster.vertical.recommenders.krr import (
-    KRR_DEFAULTS,
-    KRR_UNKNOWN,
-    KrrProposal,
-    KrrSettings,
-    KrrValue,
-    QueryResults,
-    Severity,
-    memory_proposal,
-    unknown_because,
-)
+from forecaster.vertical.recommenders.krr import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+Unknown = Literal["?"]
+KRR_UNKNOWN: Unknown = "?"
+KrrValue = float | Unknown | None
+"""Cores or bytes; None for unset, `?` for not known."""
 
 EVERY = "*"
 UNSET = "unset"
@@ -48,6 +44,81 @@ _BINARY = 1024
 _LEAST_OF_UNIT = 10
 _COST = {Severity.CRITICAL: 1.0, Severity.WARNING: 0.7}
 _LETTERS = ((30, "F"), (55, "D"), (70, "C"), (90, "B"))
+
+
+@dataclass(frozen=True, slots=True)
+class KrrSettings:
+    """The strategies' flags, with their defaults. Percentiles are percent, as upstream has them."""
+
+    cpu_percentile: float = 95.0
+    cpu_request_percentile: float = 66.0
+    cpu_limit_percentile: float = 96.0
+    memory_buffer: float = 15.0
+    oom_memory_buffer: float = 25.0
+    points_required: int = 100
+    allow_hpa: bool = False
+    use_oom: bool = False
+
+
+KRR_DEFAULTS = KrrSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResults:
+    """Answers of the queries by pod: which of them are used depends on the strategy."""
+
+    cpu_percentile: Mapping[str, float] = field(default_factory=dict)
+    """Percentile of each pod's CPU for `simple`, computed by the query."""
+    cpu_points: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Every point for `simple_limit`."""
+    memory_peak: Mapping[str, float] = field(default_factory=dict)
+    points: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """How many samples stand behind each resource, by resource and pod."""
+    oom_limit: Mapping[str, float] = field(default_factory=dict)
+    hpa_on: frozenset[str] = frozenset()
+    """Resources that an HPA targets."""
+
+
+@dataclass(frozen=True, slots=True)
+class KrrProposal:
+    """Request and limit of one resource, and why they are not known."""
+
+    request: KrrValue
+    limit: KrrValue
+    info: str | None = None
+
+
+def simple(results: QueryResults, settings: KrrSettings = KRR_DEFAULTS) -> dict[str, KrrProposal]:
+    """Return proposals by resource: CPU request at the highest pod's percentile, memory at peak plus buffer."""
+    cpu = KrrProposal(max(results.cpu_percentile.values(), default=KRR_UNKNOWN), None)
+    return {
+        "cpu": unknown_because("cpu", results.cpu_percentile, results, settings) or cpu,
+        "memory": memory_proposal(results, settings),
+    }
+
+
+def memory_proposal(results: QueryResults, settings: KrrSettings) -> KrrProposal:
+    """Request and limit at the peak and a buffer, or at the limit of an OOM kill and another."""
+    unknown = unknown_because("memory", results.memory_peak, results, settings)
+    if unknown:
+        return unknown
+    used = max(results.memory_peak.values()) * (1 + settings.memory_buffer / 100)
+    killed_at = max(results.oom_limit.values(), default=0.0) if settings.use_oom else 0.0
+    proposed = max(used, killed_at * (1 + settings.oom_memory_buffer / 100))
+    return KrrProposal(proposed, proposed, "OOMKill detected" if killed_at else None)
+
+
+def unknown_because(
+    resource: str, series: Mapping[str, object], results: QueryResults, settings: KrrSettings
+) -> KrrProposal | None:
+    """Why nothing can be said about the resource; None when something can."""
+    if not series:
+        return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "No data")
+    if sum(results.points.get(resource, {}).values()) < settings.points_required:
+        return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "Not enough data")
+    if resource in results.hpa_on and not settings.allow_hpa:
+        return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "HPA detected")
+    return None
 
 
 def simple_limit(results: QueryResults, settings: KrrSettings = KRR_DEFAULTS) -> dict[str, KrrProposal]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from forecaster.vertical.sizing.beside_hpa import UtilizationBounds
+
+@dataclass(frozen=True, slots=True)
+class UtilizationBounds:
+    """Targets that are still sensible, as ratios."""
+
+    least: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)

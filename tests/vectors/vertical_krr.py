@@ -6,16 +6,7 @@ import math
 from typing import Any
 
 from forecaster.domain.quantity import parse_quantity
-from forecaster.vertical.recommenders.krr import (
-    KrrSettings,
-    QueryResults,
-    Severity,
-    rounded_cpu,
-    rounded_memory,
-    severity_of,
-    simple,
-)
-from forecaster.vertical.sizing.beside_hpa import UtilizationBounds
+from forecaster.vertical.recommenders.krr import Severity, rounded_cpu, rounded_memory, severity_of
 from tests.oracles.crane import (
     LadderError,
     asymmetric_percentage_error,
@@ -24,8 +15,21 @@ from tests.oracles.crane import (
     prediction_error,
     smallest_that_fits,
 )
-from tests.oracles.krr import cell, difference, letter, namespaces, parsed, printed, score, simple_limit
-from tests.oracles.scale_point import kept_target, naive_rounds
+from tests.oracles.krr import (
+    KRR_UNKNOWN,
+    KrrSettings,
+    QueryResults,
+    cell,
+    difference,
+    letter,
+    namespaces,
+    parsed,
+    printed,
+    score,
+    simple,
+    simple_limit,
+)
+from tests.oracles.scale_point import UtilizationBounds, kept_target, naive_rounds
 from tests.vectors.vertical_comparison import Json, Suite, as_set, each, exact, listed, quantities, relative
 
 _GIBI = 2**30
@@ -43,10 +47,13 @@ def cells(given: Json) -> str:
 
 
 def severity(given: Json) -> str:
-    return str(severity_of(given["resource"], given["current"], given["recommended"]))
+    both = given["current"], given["recommended"]
+    return str(Severity.UNKNOWN if KRR_UNKNOWN in both else severity_of(given["resource"], *both))
 
 
 def rounding(given: Json) -> float | str | None:
+    if given["value"] in {None, KRR_UNKNOWN}:
+        return given["value"]
     if given["resource"] == "cpu":
         return rounded_cpu(given["value"], given["cpuMinMillicores"])
     return rounded_memory(given["value"], given["memoryMinMiB"])

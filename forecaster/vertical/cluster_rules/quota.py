@@ -55,8 +55,6 @@ class Charge:
 
     used_after: Amounts
     refusals: tuple[Refusal, ...] = ()
-    must_state: tuple[str, ...] = ()
-    """Tracked resources that a container leaves open."""
 
     @property
     def admitted(self) -> bool:
@@ -73,7 +71,7 @@ def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = LATE
         return Charge(quota.used)
     if missing := unstated(quota, new, server):
         names = ", ".join(f"{name} for {', '.join(without)}" for name, without in missing.items())
-        return Charge(quota.used, (Refusal(_RULE, quota.name, f"must specify {names}"),), tuple(missing))
+        return Charge(quota.used, (Refusal(_RULE, quota.name, f"must specify {names}"),))
     if uncounted := sorted(quota.tracked - quota.used.keys()):
         return Charge(quota.used, (Refusal(_RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
     growth = _growth(quota, new, old, server)

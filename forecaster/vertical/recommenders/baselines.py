@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.workload import Resources
-from forecaster.vertical.recommenders.krr import (
-    KRR_DEFAULTS,
-    KrrValue,
-    QueryResults,
-    quantile_of_query,
-    rounded_cpu,
-    rounded_memory,
-    simple,
-)
+from forecaster.vertical.recommenders.krr import rounded_cpu, rounded_memory
 from forecaster.vertical.recommenders.vpa import VpaPanel
 
 if TYPE_CHECKING:
@@ -29,7 +21,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 VPA, KRR = "vpa", "krr"
-_POD = "pod"
+CPU_QUANTILE, MEMORY_BUFFER = 0.95, 0.15
+LEAST_POINTS = 100
+"""Fewest samples of which KRR says anything."""
 
 
 def vpa(cpu: Floats, memory: Floats, instants: Ints) -> list[Resources | None]:
@@ -55,30 +49,17 @@ def _any_known(values: Floats) -> bool:
 
 def krr(cpu: Floats, memory: Floats, hpa_on: list[frozenset[str]]) -> list[Resources | None]:
     """KRR's recommendation per pod of each row; None where it says nothing about either resource."""
-    quantile = quantile_of_query(KRR_DEFAULTS.cpu_percentile)
     return [
-        _krr(cores[~np.isnan(cores)], used[~np.isnan(used)], targeted, quantile)
+        _krr(cores[~np.isnan(cores)], used[~np.isnan(used)], targeted)
         for cores, used, targeted in zip(cpu, memory, hpa_on, strict=True)
     ]
 
 
-def _krr(cores: Floats, used: Floats, targeted: frozenset[str], quantile: float) -> Resources | None:
-    seen = QueryResults(
-        cpu_percentile={_POD: float(np.quantile(cores, quantile))} if cores.size else {},
-        memory_peak={_POD: float(used.max())} if used.size else {},
-        points={"cpu": {_POD: cores.size}, "memory": {_POD: used.size}},
-        hpa_on=targeted,
-    )
-    said = simple(seen)
-    cpu, memory = said["cpu"], said["memory"]
-    found = Resources(
-        _known(rounded_cpu(cpu.request)),
-        _known(rounded_cpu(cpu.limit)),
-        _known(rounded_memory(memory.request)),
-        _known(rounded_memory(memory.limit)),
-    )
-    return None if found == Resources() else found
-
-
-def _known(value: KrrValue) -> float | None:
-    return value if isinstance(value, float) else None
+def _krr(cores: Floats, used: Floats, targeted: frozenset[str]) -> Resources | None:
+    """CPU request at a quantile, memory at the peak and a buffer; nothing of a resource that an HPA targets."""
+    request = size = None
+    if cores.size >= LEAST_POINTS and "cpu" not in targeted:
+        request = rounded_cpu(float(np.quantile(cores, CPU_QUANTILE)))
+    if used.size >= LEAST_POINTS and "memory" not in targeted:
+        size = rounded_memory(float(used.max()) * (1 + MEMORY_BUFFER))
+    return None if request is None and size is None else Resources(request, None, size, size)

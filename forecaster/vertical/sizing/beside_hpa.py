@@ -20,15 +20,8 @@ if TYPE_CHECKING:
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 
-@dataclass(frozen=True, slots=True)
-class UtilizationBounds:
-    """Targets that are still sensible, as ratios: a higher one leaves no time to react, a lower one is slack."""
-
-    least: float = 0.5
-    most: float = 0.9
-
-
-DEFAULT_BOUNDS = UtilizationBounds()
+LEAST_TARGET, MOST_TARGET = 0.5, 0.9
+"""Targets that are still sensible, as ratios: a higher one leaves no time to react, a lower one is slack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +76,14 @@ def of_containers(workload: Workload) -> frozenset[str]:
     return frozenset(one.metric for one in targets if one.container)
 
 
-def request_beside_hpa(
-    request: float, target: float, desired: float, bounds: UtilizationBounds = DEFAULT_BOUNDS
-) -> tuple[float, float]:
+def request_beside_hpa(request: float, target: float, desired: float) -> tuple[float, float]:
     """The request nearest to the desired one, and its target, that keep the scale point exactly.
 
     The scale point `request * target` stays what the owner of the HPA stated, so requests lie between it and twice it
-    (by the default bounds) however often this is repeated: there is nothing that could shrink on and on.
+    however often this is repeated: there is nothing that could shrink on and on.
     """
     point = request * target
-    new_request = min(max(desired, point / bounds.most), point / bounds.least)
+    new_request = min(max(desired, point / MOST_TARGET), point / LEAST_TARGET)
     return new_request, point / new_request
 
 
