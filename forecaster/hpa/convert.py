@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
-from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules, SelectPolicy
 from forecaster.hpa.faults import FieldFault, invalid
-from forecaster.hpa.spec import HpaMetricTarget, MetricSpec
 
 Wire = Mapping[str, Any]
 
@@ -31,10 +27,10 @@ def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, 
     others, metric_faults = _decode(annotations, METRICS_ANNOTATION, list)
     behavior, behavior_faults = _decode(annotations, BEHAVIOR_ANNOTATION, dict)
     percent = spec.get("targetCPUUtilizationPercentage")
-    metrics = [_cpu(percent)] if percent is not None else []
+    metrics = [cpu_metric(percent)] if percent is not None else []
     metrics += [_metric(metric) if isinstance(metric, Mapping) else metric for metric in others or []]
     converted = {key: spec[key] for key in ("scaleTargetRef", "minReplicas", "maxReplicas") if key in spec}
-    converted["metrics"] = metrics or [_cpu(DEFAULT_CPU_PERCENT)]
+    converted["metrics"] = metrics or [cpu_metric()]
     if behavior is not None:
         converted["behavior"] = _lower(behavior)
     return converted, [*metric_faults, *behavior_faults]
@@ -56,7 +52,8 @@ def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, 
     )
 
 
-def _cpu(percent: int) -> dict[str, Any]:
+def cpu_metric(percent: int = DEFAULT_CPU_PERCENT) -> dict[str, Any]:
+    """A metric of CPU utilization; without a percentage the one that stands in where there is no metric at all."""
     target = {"type": "Utilization", "averageUtilization": percent}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
@@ -109,7 +106,7 @@ def _identifier(source: Wire, selector: str) -> dict[str, Any]:
     return _present({"name": source.get("metricName"), "selector": source.get(selector)})
 
 
-def _present(fields: dict[str, Any]) -> dict[str, Any]:
+def _present(fields: Wire) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -131,40 +128,18 @@ _BLOCKS = {
 }
 
 
-_PERIOD = timedelta(seconds=15)
-
 MIN_REPLICAS = 1
-DEFAULT_METRICS = (MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", average_utilization_percent=80)),)
-SCALE_UP = ScalingRules(
-    policies=(ScalingPolicy("Pods", 4, _PERIOD), ScalingPolicy("Percent", 100, _PERIOD)),
-    stabilization_window=timedelta(),
-)
-SCALE_DOWN = ScalingRules(policies=(ScalingPolicy("Percent", 100, _PERIOD),))
+SCALE_UP: Wire = {
+    "stabilizationWindowSeconds": 0,
+    "selectPolicy": "Max",
+    "policies": [
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ],
+}
+SCALE_DOWN: Wire = {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}
 
 
-@dataclass(frozen=True, slots=True)
-class GivenRules:
-    """One direction as written; None where nothing is written. An empty list of policies is not nothing."""
-
-    stabilization_window: timedelta | None = None
-    select_policy: SelectPolicy | None = None
-    policies: tuple[ScalingPolicy, ...] | None = None
-    tolerance: float | None = None
-
-
-def fill_behavior(*, scale_up: GivenRules | None = None, scale_down: GivenRules | None = None) -> Behavior:
-    """HPA rules §12: a `behavior` that is present, even empty, has both directions filled field by field."""
-    return Behavior(fill(scale_up, SCALE_UP), fill(scale_down, SCALE_DOWN))
-
-
-def fill(given: GivenRules | None, default: ScalingRules) -> ScalingRules:
-    """HPA rules §12: one direction; a list of policies replaces the default list whole."""
-    if given is None:
-        return default
-    window, selected, policies = given.stabilization_window, given.select_policy, given.policies
-    return ScalingRules(
-        policies=default.policies if policies is None else policies,
-        stabilization_window=default.stabilization_window if window is None else window,
-        select_policy=default.select_policy if selected is None else selected,
-        tolerance=given.tolerance,
-    )
+def filled_rules(rules: Wire | None, default: Wire) -> Wire:
+    """HPA rules §12: one direction of `behavior`, field by field; a list of policies replaces the default one whole."""
+    return {**default, **_present(rules or {})}

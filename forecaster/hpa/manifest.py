@@ -11,15 +11,7 @@ from typing import Any
 
 from forecaster.domain.quantity import parse_quantity
 from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
-from forecaster.hpa.convert import (
-    DEFAULT_METRICS,
-    MIN_REPLICAS,
-    SCALE_DOWN,
-    SCALE_UP,
-    GivenRules,
-    fill_behavior,
-    spec_from_v1,
-)
+from forecaster.hpa.convert import MIN_REPLICAS, SCALE_DOWN, SCALE_UP, cpu_metric, filled_rules, spec_from_v1
 from forecaster.hpa.faults import METADATA, SPEC, SPEC_V1, FieldFault, invalid, not_supported, required, shape_faults
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
@@ -62,12 +54,12 @@ def fill_in(spec: Wire) -> dict[str, Any]:
     filled = {key: value for key, value in spec.items() if value is not None}
     filled.setdefault("minReplicas", MIN_REPLICAS)
     if not filled.get("metrics"):
-        filled["metrics"] = [_default_metric(metric) for metric in DEFAULT_METRICS]
+        filled["metrics"] = [cpu_metric()]
     if "behavior" in filled:
         behavior = filled["behavior"]
         filled["behavior"] = {
-            "scaleUp": _fill_rules(behavior.get("scaleUp") or {}, SCALE_UP),
-            "scaleDown": _fill_rules(behavior.get("scaleDown") or {}, SCALE_DOWN),
+            "scaleUp": filled_rules(behavior.get("scaleUp"), SCALE_UP),
+            "scaleDown": filled_rules(behavior.get("scaleDown"), SCALE_DOWN),
         }
     return filled
 
@@ -79,7 +71,7 @@ def spec_from_wire(spec: Wire, name: str = "", namespace: str = "") -> HpaSpec:
         max_replicas=spec["maxReplicas"],
         metrics=tuple(_metric(metric) for metric in spec.get("metrics") or ()),
         min_replicas=spec.get("minReplicas"),
-        behavior=_behavior(spec.get("behavior")),
+        behavior=behavior_of(spec.get("behavior")),
         name=name,
         namespace=namespace,
     )
@@ -106,24 +98,6 @@ def _decoded(manifest: Wire, metadata: Wire) -> tuple[Wire, tuple[FieldFault, ..
     faults = list(shape_faults("spec", spec, SPEC_V1))
     converted, annotation_faults = spec_from_v1(spec, metadata.get("annotations") or {})
     return converted, (*faults, *annotation_faults, *(shape_faults("spec", converted, SPEC) if not faults else ()))
-
-
-def _default_metric(metric: MetricSpec) -> dict[str, Any]:
-    target = {"type": "Utilization", "averageUtilization": metric.target.average_utilization_percent}
-    return {"type": metric.source, "resource": {"name": metric.name, "target": target}}
-
-
-def _fill_rules(rules: Wire, default: ScalingRules) -> dict[str, Any]:
-    filled = {key: value for key, value in rules.items() if value is not None}
-    filled.setdefault("selectPolicy", default.select_policy)
-    filled.setdefault("policies", [_policy_wire(policy) for policy in default.policies])
-    if default.stabilization_window is not None:
-        filled.setdefault("stabilizationWindowSeconds", int(default.stabilization_window.total_seconds()))
-    return filled
-
-
-def _policy_wire(policy: ScalingPolicy) -> dict[str, Any]:
-    return {"type": policy.type, "value": policy.value, "periodSeconds": int(policy.period.total_seconds())}
 
 
 def _reference(reference: Wire) -> CrossVersionObjectReference:
@@ -159,20 +133,21 @@ def _milli(fields: Wire, key: str) -> int | None:
     return None if fields.get(key) is None else parse_quantity(str(fields[key])).milli
 
 
-def _behavior(behavior: Wire | None) -> Behavior | None:
+def behavior_of(behavior: Wire | None) -> Behavior | None:
+    """HPA rules §12: a `behavior` that is present, even empty, has both directions filled in."""
     if behavior is None:
         return None
-    return fill_behavior(scale_up=_given(behavior.get("scaleUp")), scale_down=_given(behavior.get("scaleDown")))
+    return Behavior(rules_of(behavior.get("scaleUp"), SCALE_UP), rules_of(behavior.get("scaleDown"), SCALE_DOWN))
 
 
-def _given(rules: Wire | None) -> GivenRules | None:
-    if rules is None:
-        return None
-    window, policies, tolerance = rules.get("stabilizationWindowSeconds"), rules.get("policies"), rules.get("tolerance")
-    return GivenRules(
+def rules_of(rules: Wire | None, default: Wire) -> ScalingRules:
+    """One direction of `behavior`, filled in."""
+    filled = filled_rules(rules, default)
+    window, tolerance = filled.get("stabilizationWindowSeconds"), filled.get("tolerance")
+    return ScalingRules(
+        policies=tuple(_policy(policy) for policy in filled["policies"]),
         stabilization_window=None if window is None else timedelta(seconds=window),
-        select_policy=rules.get("selectPolicy"),
-        policies=None if policies is None else tuple(_policy(policy) for policy in policies),
+        select_policy=filled["selectPolicy"],
         tolerance=None if tolerance is None else parse_quantity(str(tolerance)).as_float(),
     )
 

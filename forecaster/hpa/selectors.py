@@ -58,11 +58,6 @@ def parse_selector(text: str) -> Selector:
     return Selector(tuple(_requirement(part.strip()) for part in _parts(text)))
 
 
-def selector_of_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector of a plain label map."""
-    return Selector(tuple(Requirement(key, "in", frozenset({value})) for key, value in sorted(labels.items())))
-
-
 def _parts(text: str) -> Iterable[str]:
     """Split at commas outside parentheses."""
     if not text.strip():

@@ -30,15 +30,14 @@ POLICY_TYPES = ("Percent", "Pods")
 SELECT_POLICIES = ("Disabled", "Max", "Min")
 
 
-def validate(spec: Wire, *, scale_to_zero: bool = False, target_unchanged: bool = False) -> tuple[FieldFault, ...]:
+def validate(spec: Wire, *, scale_to_zero: bool = False) -> tuple[FieldFault, ...]:
     """HPA rules §12: every fault of a spec; none means that the API server takes it.
 
-    `scale_to_zero` is the gate, or a stored object that already had `minReplicas: 0`. `target_unchanged` marks an
-    update that leaves the target's kind and version alone; they are not checked again then.
+    `scale_to_zero` is the gate, or a stored object that already had `minReplicas: 0`.
     """
     return (
         *_replica_faults(spec, least=0 if scale_to_zero else 1),
-        *_target_faults(spec.get("scaleTargetRef") or {}, target_unchanged=target_unchanged),
+        *reference_faults("spec.scaleTargetRef", spec.get("scaleTargetRef") or {}, needs_group=True),
         *_metrics_faults(spec),
         *_behavior_faults(spec.get("behavior")),
     )
@@ -54,12 +53,6 @@ def _replica_faults(spec: Wire, least: int) -> FieldFaults:
         yield invalid("spec.maxReplicas", high, "must be greater than 0")
     if low is not None and high < low:
         yield invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
-
-
-def _target_faults(target: Wire, *, target_unchanged: bool) -> FieldFaults:
-    for fault in reference_faults("spec.scaleTargetRef", target, needs_group=True):
-        if not (target_unchanged and fault.path.endswith((".kind", ".apiVersion"))):
-            yield fault
 
 
 def _metrics_faults(spec: Wire) -> FieldFaults:

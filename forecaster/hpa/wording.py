@@ -35,52 +35,30 @@ NOT_SCALED_TO_ZERO = HpaCondition(
     "ScaledToZero", "False", "NotScaledToZero", "the HPA controller did not scale the target to zero"
 )
 
-STABILIZATION: dict[Stabilization, HpaCondition] = {
-    "ReadyForNewScale": HpaCondition(
-        "AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size"
+_STABILIZED: dict[Stabilization, str] = {
+    "ReadyForNewScale": "recommended size matches current size",
+    "ScaleUpStabilized": (
+        "recent recommendations were lower than current one, applying the lowest recent recommendation"
     ),
-    "ScaleUpStabilized": HpaCondition(
-        "AbleToScale",
-        "True",
-        "ScaleUpStabilized",
-        "recent recommendations were lower than current one, applying the lowest recent recommendation",
-    ),
-    "ScaleDownStabilized": HpaCondition(
-        "AbleToScale",
-        "True",
-        "ScaleDownStabilized",
-        "recent recommendations were higher than current one, applying the highest recent recommendation",
+    "ScaleDownStabilized": (
+        "recent recommendations were higher than current one, applying the highest recent recommendation"
     ),
 }
-
+STABILIZATION = {
+    reason: HpaCondition("AbleToScale", "True", reason, message) for reason, message in _STABILIZED.items()
+}
+_LIMITED: dict[Clamp, str] = {
+    "TooFewReplicas": "the desired replica count is less than the minimum replica count",
+    "TooManyReplicas": "the desired replica count is more than the maximum replica count",
+    "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
+    "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
+}
+WITHIN_RANGE = HpaCondition(
+    "ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range"
+)
 CLAMP: dict[Clamp, HpaCondition] = {
-    "DesiredWithinRange": HpaCondition(
-        "ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range"
-    ),
-    "TooFewReplicas": HpaCondition(
-        "ScalingLimited",
-        "True",
-        "TooFewReplicas",
-        "the desired replica count is less than the minimum replica count",
-    ),
-    "TooManyReplicas": HpaCondition(
-        "ScalingLimited",
-        "True",
-        "TooManyReplicas",
-        "the desired replica count is more than the maximum replica count",
-    ),
-    "ScaleUpLimit": HpaCondition(
-        "ScalingLimited",
-        "True",
-        "ScaleUpLimit",
-        "the desired replica count is increasing faster than the maximum scale rate",
-    ),
-    "ScaleDownLimit": HpaCondition(
-        "ScalingLimited",
-        "True",
-        "ScaleDownLimit",
-        "the desired replica count is decreasing faster than the maximum scale rate",
-    ),
+    "DesiredWithinRange": WITHIN_RANGE,
+    **{reason: HpaCondition("ScalingLimited", "True", reason, message) for reason, message in _LIMITED.items()},
 }
 
 _FAILURE_REASON = {

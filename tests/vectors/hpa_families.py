@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa import limits
 from forecaster.hpa.behavior import ScaleEvent, change_since, record_scale_event
-from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP, fill
+from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP
 from forecaster.hpa.evaluate import MetricContext, evaluate, requested_usage, total_usage
+from forecaster.hpa.manifest import rules_of
 from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import group_pods, requests_by_pod
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured, from_average, from_utilization
@@ -158,10 +159,10 @@ def limit_behavior(given: Json) -> Json:
     current = given["current_replicas"]
     ups, downs = wire.events(given.get("scale_up_events")), wire.events(given.get("scale_down_events"))
     if given["function"] == "scale_up_limit":
-        rules = fill(wire.given_rules(given.get("rules")), SCALE_UP)
+        rules = rules_of(wire.given_rules(given.get("rules")), SCALE_UP)
         return {"limit": both_ways.scale_up_limit(current, rules, ups, downs, EPOCH)}
     if given["function"] == "scale_down_limit":
-        rules = fill(wire.given_rules(given.get("rules")), SCALE_DOWN)
+        rules = rules_of(wire.given_rules(given.get("rules")), SCALE_DOWN)
         return {"limit": both_ways.scale_down_limit(current, rules, ups, downs, EPOCH)}
     behavior = wire.behavior({"scale_up": given.get("scale_up"), "scale_down": given.get("scale_down")})
     assert behavior is not None
@@ -203,7 +204,7 @@ def scale_event_log(given: Json) -> Json:
     counted = change_since(events, at(-given["count_period_s"]))
     if given.get("rules") is not None:
         default = SCALE_UP if given["direction"] == "up" else SCALE_DOWN
-        rules = fill(wire.given_rules(given.get("rules")), default)
+        rules = rules_of(wire.given_rules(given.get("rules")), default)
         events = record_scale_event(events, change, EPOCH, rules.policies)
     after = [{"change": event.change, "outdated": event.outdated} for event in events]
     return {"change_in_period_before_store": counted, "events_after": after}
@@ -218,7 +219,7 @@ def behavior_defaults(given: Json) -> Json:
     if given["direction"] == "both":
         return {"behavior": _behavior(wire.behavior(given.get("behavior")))}
     default = SCALE_UP if given["direction"] == "scale_up" else SCALE_DOWN
-    return {"rules": _rules(fill(wire.given_rules(given.get("rules")), default))}
+    return {"rules": _rules(rules_of(wire.given_rules(given.get("rules")), default))}
 
 
 def _behavior(behavior: Behavior | None) -> Json | None:

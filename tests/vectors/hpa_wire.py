@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forecaster.domain.quantity import milli_quantity
-from forecaster.hpa.behavior import Behavior, PastRecommendation, ScaleEvent, ScalingPolicy
-from forecaster.hpa.convert import GivenRules, fill_behavior
+from forecaster.hpa.behavior import Behavior, PastRecommendation, ScaleEvent
 from forecaster.hpa.limits import Growth
+from forecaster.hpa.manifest import behavior_of
 from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnread
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Tolerance, Unmeasured
@@ -22,7 +22,7 @@ from forecaster.hpa.samples import (
     read_pod_usage,
     read_pod_values,
 )
-from forecaster.hpa.selectors import selector_of_labels
+from forecaster.hpa.selectors import parse_selector, selector_text
 from forecaster.hpa.spec import (
     Controller,
     CrossVersionObjectReference,
@@ -50,27 +50,27 @@ def seconds(amount: float | None) -> timedelta | None:
 # --- rules -----------------------------------------------------------------------------------------------------------
 
 
-def given_rules(rules: Json | None) -> GivenRules | None:
+def given_rules(rules: Json | None) -> Json | None:
+    """One direction of `behavior` as a manifest has it."""
     if rules is None:
         return None
-    tolerance = rules.get("tolerance_milli")
-    policies = rules.get("policies")
-    return GivenRules(
-        stabilization_window=seconds(rules.get("stabilization_window_s")),
-        select_policy=rules.get("select_policy"),
-        policies=None if policies is None else tuple(policy(p) for p in policies),
-        tolerance=None if tolerance is None else milli_quantity(tolerance).as_float(),
-    )
+    tolerance, policies = rules.get("tolerance_milli"), rules.get("policies")
+    return {
+        "stabilizationWindowSeconds": rules.get("stabilization_window_s"),
+        "selectPolicy": rules.get("select_policy"),
+        "policies": None if policies is None else [policy(p) for p in policies],
+        "tolerance": None if tolerance is None else str(milli_quantity(tolerance)),
+    }
 
 
-def policy(raw: Json) -> ScalingPolicy:
-    return ScalingPolicy(raw["type"], raw["value"], timedelta(seconds=raw["period_s"]))
+def policy(raw: Json) -> Json:
+    return {"type": raw["type"], "value": raw["value"], "periodSeconds": raw["period_s"]}
 
 
 def behavior(raw: Json | None) -> Behavior | None:
     if raw is None:
         return None
-    return fill_behavior(scale_up=given_rules(raw.get("scale_up")), scale_down=given_rules(raw.get("scale_down")))
+    return behavior_of({"scaleUp": given_rules(raw.get("scale_up")), "scaleDown": given_rules(raw.get("scale_down"))})
 
 
 def tolerance(raw: Json) -> Tolerance:
@@ -224,7 +224,9 @@ def observation(raw: Json) -> Observation:
         scale=scale(raw["scale"], faults),
         pods=[pod(p) for p in raw["pods"]],
         answers=[answer(m, raw["metrics_api"], faults) for m in raw["hpa"]["metrics"]],
-        other_selectors=[selector_of_labels(labels) for labels in raw.get("other_hpa_selectors") or ()],
+        other_selectors=[
+            parse_selector(selector_text({"matchLabels": labels})) for labels in raw.get("other_hpa_selectors") or ()
+        ],
         write_conflicts=faults.get("scale_update_conflicts") or 0,
         write_refused=faults.get("scale_update_fails") or False,
     )

@@ -14,7 +14,7 @@ from forecaster.domain.workload import ContainerSize, Resources, Target, Workloa
 from forecaster.vertical.admission.cluster import POD, Cluster, requirements_of, split
 from forecaster.vertical.admission.context import PART_SIZED, ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
 from forecaster.vertical.admission.proof import Proof, prove
-from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI, texts
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MILLI, texts
 from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
 
 if TYPE_CHECKING:
@@ -205,23 +205,15 @@ def moved(before: Resources, after: Resources, share: float) -> bool:
 def sum_of(values: ProposedRequirements) -> Resources:
     """One pod's sums, or what it states as a whole; a limit only where every container has one."""
     values = {WHOLE_POD: values[WHOLE_POD]} if WHOLE_POD in values else values
-    requests = {
-        name: sum(block.requests.get(name, 0) for block in values.values()) for name in (CPU_RESOURCE, MEMORY_RESOURCE)
-    }
-    limits = {
-        name: sum(block.limits[name] for block in values.values())
-        for name in (CPU_RESOURCE, MEMORY_RESOURCE)
-        if all(name in block.limits for block in values.values())
-    }
-    stated = {
-        name: any(name in block.requests for block in values.values()) for name in (CPU_RESOURCE, MEMORY_RESOURCE)
-    }
-    return Resources(
-        requests[CPU_RESOURCE] / MILLI if stated[CPU_RESOURCE] else None,
-        limits[CPU_RESOURCE] / MILLI if CPU_RESOURCE in limits else None,
-        requests[MEMORY_RESOURCE] / MILLI if stated[MEMORY_RESOURCE] else None,
-        limits[MEMORY_RESOURCE] / MILLI if MEMORY_RESOURCE in limits else None,
-    )
+    sums: list[float | None] = []
+    for name in COMPUTE:
+        requests = [block.requests[name] for block in values.values() if name in block.requests]
+        limits = [block.limits[name] for block in values.values() if name in block.limits]
+        sums += [
+            sum(requests) / MILLI if requests else None,
+            sum(limits) / MILLI if len(limits) == len(values) else None,
+        ]
+    return Resources(*sums)
 
 
 API_VERSIONS = {

@@ -12,13 +12,13 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.node import Node
 from forecaster.vertical.cluster_rules.placement import (
-    NodeCondition,
     NodeTerm,
     Placement,
     PodAffinityTerm,
     Taint,
     Toleration,
     TopologySpread,
+    conditions_of,
     selector_of,
 )
 from forecaster.vertical.cluster_rules.pod import Container, ContainerStatus, Pod, PodStatus, Requirements
@@ -51,14 +51,8 @@ def placement_of(spec: Wire, metadata: Wire) -> Placement:
 
 def _node_terms(terms: Iterable[Wire] | None) -> tuple[NodeTerm, ...]:
     return tuple(
-        NodeTerm(_node_conditions(term.get("matchExpressions")), _node_conditions(term.get("matchFields")))
+        NodeTerm(conditions_of(term.get("matchExpressions")), conditions_of(term.get("matchFields")))
         for term in terms or ()
-    )
-
-
-def _node_conditions(expressions: Iterable[Wire] | None) -> tuple[NodeCondition, ...]:
-    return tuple(
-        NodeCondition(one["key"], one["operator"], tuple(one.get("values") or ())) for one in expressions or ()
     )
 
 

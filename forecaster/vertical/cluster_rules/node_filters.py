@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
     from forecaster.vertical.cluster_rules.placement import (
-        NodeCondition,
         NodeTerm,
         Placement,
         PodAffinityTerm,
@@ -52,35 +51,7 @@ def admits(placement: Placement, labels: Mapping[str, str], name: str) -> bool:
 def _holds(term: NodeTerm, labels: Mapping[str, str], name: str) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(condition_holds(one, labels) for one in term.labels) and all(
-        condition_holds(one, {_NAME: name}) for one in term.fields
-    )
-
-
-def condition_holds(condition: NodeCondition, labels: Mapping[str, str]) -> bool:
-    """Rules §6.13: NotIn holds without the label; Gt and Lt compare integers, and nothing else matches them."""
-    value = labels.get(condition.key)
-    match condition.operator:
-        case "In":
-            return value in condition.values
-        case "NotIn":
-            return value not in condition.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(condition, value)
-        case _:
-            return False
-
-
-def _compares(condition: NodeCondition, value: str | None) -> bool:
-    try:
-        ours, bound = int(value or ""), int(condition.values[0])
-    except (ValueError, IndexError):
-        return False
-    return ours > bound if condition.operator == "Gt" else ours < bound
+    return all(one.holds(labels) for one in term.labels) and all(one.holds({_NAME: name}) for one in term.fields)
 
 
 @dataclass(frozen=True, slots=True)

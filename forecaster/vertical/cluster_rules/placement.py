@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,25 +11,47 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LabelCondition:
-    """One condition on one label."""
+    """One condition on one label; of a node also on its name, as `metadata.name`."""
 
     key: str
     operator: str
-    values: frozenset[str] = frozenset()
+    values: tuple[str, ...] = ()
 
     def holds(self, labels: Labels) -> bool:
-        """A label that is absent satisfies NotIn; an operator that is not known, nothing."""
+        """Rules §6.13: NotIn holds without the label; Gt and Lt compare integers; an unknown operator never holds."""
+        value = labels.get(self.key)
         match self.operator:
             case "In":
-                return labels.get(self.key) in self.values
+                return value in self.values
             case "NotIn":
-                return labels.get(self.key) not in self.values
+                return value not in self.values
             case "Exists":
-                return self.key in labels
+                return value is not None
             case "DoesNotExist":
-                return self.key not in labels
+                return value is None
+            case "Gt" | "Lt":
+                return self._compares(value)
             case _:
                 return False
+
+    def _compares(self, value: str | None) -> bool:
+        try:
+            ours, bound = int(value or ""), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return ours > bound if self.operator == "Gt" else ours < bound
+
+
+def conditions_of(expressions: Iterable[Mapping[str, Any]] | None) -> tuple[LabelCondition, ...]:
+    """Conditions of the expressions of a selector or of a node selector term, as an object has them."""
+    return tuple(
+        LabelCondition(one["key"], one["operator"], tuple(one.get("values") or ())) for one in expressions or ()
+    )
+
+
+def conditions_on(labels: Labels) -> tuple[LabelCondition, ...]:
+    """Conditions that only these values of these labels meet."""
+    return tuple(LabelCondition(key, "In", (value,)) for key, value in sorted(labels.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +74,7 @@ class LabelSelector:
         """Return the selector with these labels added; one that is absent stays so."""
         if self.absent:
             return self
-        more = tuple(LabelCondition(key, "In", frozenset({value})) for key, value in sorted(labels.items()))
-        return LabelSelector((*self.conditions, *more))
+        return LabelSelector((*self.conditions, *conditions_on(labels)))
 
 
 NO_SELECTOR = LabelSelector(absent=True)
@@ -63,14 +84,7 @@ def selector_of(wire: Mapping[str, Any] | None) -> LabelSelector:
     """The selector of an object's `labelSelector`; None is one that is absent."""
     if wire is None:
         return NO_SELECTOR
-    labels = wire.get("matchLabels") or {}
-    expressions = wire.get("matchExpressions") or ()
-    return LabelSelector(
-        (
-            *(LabelCondition(key, "In", frozenset({value})) for key, value in labels.items()),
-            *(LabelCondition(one["key"], one["operator"], frozenset(one.get("values") or ())) for one in expressions),
-        )
-    )
+    return LabelSelector((*conditions_on(wire.get("matchLabels") or {}), *conditions_of(wire.get("matchExpressions"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +107,11 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeCondition:
-    """One expression on a node's labels or, for `metadata.name`, on its name."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class NodeTerm:
     """All of these together; a term without any matches no node."""
 
-    labels: tuple[NodeCondition, ...] = ()
-    fields: tuple[NodeCondition, ...] = ()
+    labels: tuple[LabelCondition, ...] = ()
+    fields: tuple[LabelCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.window import HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, resembling
-from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, cpu_evaluated, share_above, shares_of
+from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, evaluated, share_above, shares_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -37,7 +38,15 @@ def cpu_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     if policy.static_cpus:
         request = limit = np.maximum(np.ceil(np.round(request, _EXACT)), 1.0)
         kept = request == panel.cpu_request
-    return cpu_evaluated(request, limit, shares, days.known, kept & _limit_stays(panel, limit, policy))
+    return evaluated(
+        request,
+        limit,
+        partial(share_above, shares),
+        shares,
+        days=days.known,
+        kept=kept & _limit_stays(panel, limit, policy),
+        mechanism=np.zeros(len(request), np.intp),
+    )
 
 
 def coming_shares(panel: ContainerPanel, horizon: timedelta) -> tuple[PastDays, Shares]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from forecaster.domain.window import DAY, HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, resembling
-from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest, memory_evaluated, peaks_of, shares_of
+from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest, evaluated, peaks_of, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,11 +61,10 @@ def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     peak, kept = _peak_to_cover(panel, ahead, count, policy)
     request, limit = _request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
     cache = mechanism == Mechanism.CACHE
-    return memory_evaluated(
+    return evaluated(
         np.where(cache, panel.memory_request, request),
         np.where(cache, panel.memory_limit, limit),
-        ahead,
-        count,
+        lambda level: chance_above(ahead, level, count),
         shares,
         days=days.known,
         kept=(kept | cache) & ~_limit_goes(panel, policy),

@@ -63,7 +63,6 @@ class SizeColumns:
     over_request: Doubles
     over_limit: Doubles
     slack: Doubles
-    days: Doubles
     kept: Flags
     mechanism: NDArray[np.intp]
 
@@ -99,7 +98,7 @@ class PastDays:
         return np.where(self.weights > 0, np.fmin.reduce(self.values, axis=2), np.nan).astype(np.float64)
 
 
-def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: float = HALF_LIFE_DAYS) -> PastDays:
+def days_of(usage: Floats, points: int, ahead: int | None = None) -> PastDays:
     """Whole days of `points` back from the latest column; what is older than the first whole day is left out.
 
     With `ahead`, fewer points than a day, only the hours that come next: that many from the same time of each day on,
@@ -108,7 +107,7 @@ def days_of(usage: Floats, points: int, ahead: int | None = None, *, half_life: 
     count = usage.shape[1] // points
     latest = usage[:, usage.shape[1] - count * points :]
     values = latest.reshape(len(usage), count, points)[:, ::-1]
-    weights = _weights(count, half_life)
+    weights = _weights(count)
     if ahead is not None and ahead < points:
         values = np.concatenate([latest[:, None, latest.shape[1] - ahead :], values[:, :, :ahead]], axis=1)
         weights = np.concatenate([[WEIGHT_OF_NOW * weights.sum()], weights])
@@ -129,6 +128,6 @@ def resembling(days: PastDays, likeness: Doubles | None) -> PastDays:
     return PastDays(days.values, weights / np.where(total > 0, total, 1.0))
 
 
-def _weights(count: int, half_life: float) -> Doubles:
+def _weights(count: int) -> Doubles:
     ago = np.arange(1, count + 1)
-    return np.asarray(0.5 ** (ago / half_life) * np.where(ago % 7 == 0, _SAME_WEEKDAY, 1.0))
+    return np.asarray(0.5 ** (ago / HALF_LIFE_DAYS) * np.where(ago % 7 == 0, _SAME_WEEKDAY, 1.0))

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.vertical.sizing.panel import PastDays, SizeColumns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Doubles = NDArray[np.float64]
@@ -118,17 +120,15 @@ class MishapPrices:
     """Hours of the container's resource that a change costs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CheapestLevel:
-    """[row] the level, the chance of a mishap at it, and whether today's level was kept because a change costs more."""
+class CheapestLevel(NamedTuple):
+    """[row] the level, and whether it is today's, kept because a change costs more."""
 
     level: Doubles
-    chance: Doubles
     kept: NDArray[np.bool_]
 
 
 def cheapest(
-    levels: Doubles, chances: Doubles, scale: Doubles, prices: MishapPrices, hours: float, today: Doubles | None = None
+    levels: Doubles, chances: Doubles, scale: Doubles, prices: MishapPrices, hours: float, today: Doubles
 ) -> CheapestLevel:
     """The cheapest of the `levels` [row, level] for so many hours.
 
@@ -138,12 +138,9 @@ def cheapest(
     cost = levels * hours + prices.mishap * scale[:, None] * chances
     best = np.argmin(np.where(np.isnan(cost), np.inf, cost), axis=1)
     rows = np.arange(len(levels))
-    level, chance = levels[rows, best], chances[rows, best]
-    if today is None:
-        return CheapestLevel(level, chance, np.zeros(len(levels), bool))
     staying = today[:, 0] * hours + prices.mishap * scale * today[:, 1]
     kept = staying <= cost[rows, best] + prices.change * scale
-    return CheapestLevel(np.where(kept, today[:, 0], level), np.where(kept, today[:, 1], chance), kept)
+    return CheapestLevel(np.where(kept, today[:, 0], levels[rows, best]), kept)
 
 
 def share_above(shares: Shares, level: Doubles) -> Doubles:
@@ -156,43 +153,24 @@ def chance_above(peaks: Peaks, level: Doubles, days: float) -> Doubles:
     return np.where(np.isnan(level), np.nan, peaks.chance_above(np.nan_to_num(level, nan=1.0)[:, None], days)[:, 0])
 
 
-def cpu_evaluated(
-    request: Doubles, limit: Doubles, shares: Shares, days: Doubles, kept: NDArray[np.bool_]
-) -> SizeColumns:
-    """Risks of CPU are shares of time."""
-    known = days >= 1
-    return SizeColumns(
-        request=np.where(known, request, np.nan),
-        limit=np.where(known, limit, np.nan),
-        over_request=np.where(known, share_above(shares, request), np.nan),
-        over_limit=np.where(known, share_above(shares, limit), np.nan),
-        slack=np.where(known, shares.slack(request), np.nan),
-        days=days,
-        kept=kept,
-        mechanism=np.zeros(len(request), np.intp),
-    )
-
-
-def memory_evaluated(
+def evaluated(
     request: Doubles,
     limit: Doubles,
-    ahead: Peaks,
-    days_ahead: float,
+    risk: Callable[[Doubles], Doubles],
     shares: Shares,
     *,
     days: Doubles,
     kept: NDArray[np.bool_],
     mechanism: NDArray[np.intp],
 ) -> SizeColumns:
-    """Risks of memory are chances of a peak."""
+    """Sizes with their `risk` at a level: share of time of CPU above it, or chance of a peak of memory above it."""
     known = days >= 1
     return SizeColumns(
         request=np.where(known, request, np.nan),
         limit=np.where(known, limit, np.nan),
-        over_request=np.where(known, chance_above(ahead, request, days_ahead), np.nan),
-        over_limit=np.where(known, chance_above(ahead, limit, days_ahead), np.nan),
+        over_request=np.where(known, risk(request), np.nan),
+        over_limit=np.where(known, risk(limit), np.nan),
         slack=np.where(known, shares.slack(request), np.nan),
-        days=days,
         kept=kept,
         mechanism=mechanism,
     )

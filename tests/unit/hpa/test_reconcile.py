@@ -12,7 +12,7 @@ from forecaster.hpa.observation import Observation, ScaleSubresource, ScaleUnrea
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.samples import ExternalValues, PodSample, SampledPods
-from forecaster.hpa.selectors import selector_of_labels
+from forecaster.hpa.selectors import parse_selector
 from forecaster.hpa.spec import (
     Controller,
     CrossVersionObjectReference,
@@ -202,13 +202,13 @@ def test_pods_that_cannot_be_told_stop_the_metrics(selector: str, event: str) ->
 
 
 def test_pods_of_two_hpas_stop_the_metrics() -> None:
-    other = (selector_of_labels({"app": "cart"}), selector_of_labels({"app": "shop"}))
+    other = (parse_selector("app=cart"), parse_selector("app=shop"))
     outcome = reconcile(hpa(), look(3, queue_of(150), other_selectors=other), STORED, NOW)
     assert reasons(outcome)[1] == "AmbiguousSelector"
 
 
 def test_another_hpa_elsewhere_does_not_matter() -> None:
-    other = (selector_of_labels({"app": "cart"}),)
+    other = (parse_selector("app=cart"),)
     assert reconcile(hpa(), look(3, queue_of(150), other_selectors=other), STORED, NOW).desired.replicas == 5
 
 
@@ -326,7 +326,7 @@ def test_messages_name_what_happened() -> None:
     assert missing.desired.events[0].message == "the HPA target's scale is missing a selector"
     strange = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "app in (")), STORED, NOW)
     assert "unable to parse requirement 'app in ('" in strange.desired.events[0].message
-    claimed = look(3, queue_of(1), other_selectors=(selector_of_labels({"app": "shop"}),))
+    claimed = look(3, queue_of(1), other_selectors=(parse_selector("app=shop"),))
     ambiguous = reconcile(hpa(), claimed, STORED, NOW)
     assert ambiguous.desired.events[0].message == "pods by selector app=shop are controlled by multiple HPAs"
     newer = reconcile(hpa(), claimed, STORED, NOW, Controller(minor=37))

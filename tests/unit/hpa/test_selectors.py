@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.hpa.selectors import SelectorError, parse_selector, selector_of_labels, selector_text
+from forecaster.hpa.selectors import SelectorError, parse_selector, selector_text
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,6 @@ def test_what_is_no_selector_is_refused_with_its_part(text: str) -> None:
 
 def test_names_of_63_signs_fit() -> None:
     assert parse_selector(f"{'k' * 63}={'v' * 63}").matches({"k" * 63: "v" * 63})
-
-
-def test_plain_labels_are_a_selector_too() -> None:
-    selector = selector_of_labels({"a": "1", "b": "2"})
-    assert selector.matches({"a": "1", "b": "2", "c": "3"})
-    assert not selector.matches({"a": "1"})
 
 
 def test_the_wire_form_becomes_text() -> None:

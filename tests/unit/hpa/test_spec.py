@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP, GivenRules, fill, fill_behavior
+from forecaster.hpa.behavior import Behavior
+from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP
+from forecaster.hpa.manifest import behavior_of, rules_of
 from forecaster.hpa.proposals import Tolerance
 from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, tolerance_of
 from tests.support.hpa import policy, seconds
 
-OWN = fill_behavior(scale_up=GivenRules(tolerance=0.2), scale_down=GivenRules(tolerance=0.3))
+OWN = Behavior(rules_of({"tolerance": "200m"}, SCALE_UP), rules_of({"tolerance": "300m"}, SCALE_DOWN))
 
 
 def test_each_direction_may_have_its_own_tolerance() -> None:
@@ -30,13 +32,14 @@ def test_gates_are_those_of_the_version() -> None:
 
 
 def test_nothing_given_is_the_default() -> None:
-    assert fill(None, SCALE_UP) is SCALE_UP
-    assert fill(GivenRules(), SCALE_DOWN) == SCALE_DOWN
-    assert fill_behavior() == fill_behavior(scale_up=GivenRules(), scale_down=GivenRules())
+    assert behavior_of({}) == behavior_of({"scaleUp": None, "scaleDown": {}})
+    assert rules_of(None, SCALE_UP) == rules_of({"policies": None}, SCALE_UP)
 
 
 def test_every_field_that_is_given_stays() -> None:
-    filled = fill(GivenRules(seconds(9), "Min", (policy("Pods", 1),), 0.5), SCALE_UP)
+    rules = {"stabilizationWindowSeconds": 9, "selectPolicy": "Min", "tolerance": 0.5}
+    one = {"type": "Pods", "value": 1, "periodSeconds": 60}
+    filled = rules_of({**rules, "policies": [one]}, SCALE_UP)
     assert (filled.stabilization_window, filled.select_policy, filled.policies, filled.tolerance) == (
         seconds(9),
         "Min",
@@ -46,4 +49,4 @@ def test_every_field_that_is_given_stays() -> None:
 
 
 def test_an_empty_list_of_policies_is_given() -> None:
-    assert fill(GivenRules(policies=()), SCALE_UP).policies == ()
+    assert rules_of({"policies": []}, SCALE_UP).policies == ()

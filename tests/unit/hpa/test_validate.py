@@ -66,10 +66,6 @@ def test_a_replication_controller_needs_no_group() -> None:
     assert not faults(**target(apiVersion="", kind="ReplicationController"))
 
 
-def test_an_update_does_not_check_an_unchanged_target_again() -> None:
-    assert not validate(GOOD | target(apiVersion="v1"), target_unchanged=True)
-
-
 def test_both_faults_of_a_maximum_are_told() -> None:
     assert faults(maxReplicas=-1) == [
         "spec.maxReplicas: Invalid value: -1: must be greater than 0",

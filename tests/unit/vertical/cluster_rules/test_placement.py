@@ -6,9 +6,9 @@ import pytest
 
 from forecaster.vertical.cluster_rules.manifest import ManifestError, node_of, pod_of, quota_of
 from forecaster.vertical.cluster_rules.node import Occupancy
-from forecaster.vertical.cluster_rules.node_filters import condition_holds, tolerates
+from forecaster.vertical.cluster_rules.node_filters import tolerates
 from forecaster.vertical.cluster_rules.node_fit import fit, preemption
-from forecaster.vertical.cluster_rules.placement import NodeCondition, Taint, Toleration, selector_of
+from forecaster.vertical.cluster_rules.placement import LabelCondition, Taint, Toleration, selector_of
 from forecaster.vertical.cluster_rules.quota import matches
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.cluster_rules import block, node, pod, quota, resident
@@ -68,16 +68,16 @@ class TestNodeAffinity:
     @pytest.mark.parametrize(
         ("condition", "holds"),
         [
-            (NodeCondition("gen", "Gt", ("4",)), True),
-            (NodeCondition("gen", "Lt", ("5",)), False),
-            (NodeCondition("gen", "Gt", ("four",)), False),
-            (NodeCondition("zone", "Gt", ("1",)), False),
-            (NodeCondition("zone", "NotIn", ("a",)), True),
+            (LabelCondition("gen", "Gt", ("4",)), True),
+            (LabelCondition("gen", "Lt", ("5",)), False),
+            (LabelCondition("gen", "Gt", ("four",)), False),
+            (LabelCondition("zone", "Gt", ("1",)), False),
+            (LabelCondition("zone", "NotIn", ("a",)), True),
         ],
         ids=["greater", "not less", "no integer", "no label", "not in without the label"],
     )
-    def test_conditions_on_labels(self, condition: NodeCondition, holds: bool) -> None:  # noqa: FBT001
-        assert condition_holds(condition, {"gen": "5"}) is holds
+    def test_conditions_on_labels(self, condition: LabelCondition, holds: bool) -> None:  # noqa: FBT001
+        assert condition.holds({"gen": "5"}) is holds
 
     def test_a_term_may_name_the_node(self) -> None:
         terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
