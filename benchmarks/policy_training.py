@@ -6,23 +6,35 @@ iteration over the minutes that were kept (Ernst, Geurts, Wehenkel 2005).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.horizontal.targets import stated_pod
 from forecaster.replay.engine import replay_runs
-from forecaster.replay.learned import CHANGES, DEPTH, STAY, Forest, QTable, cells, counts, features_of, with_action
+from forecaster.replay.learned import (
+    CELLS,
+    CHANGES,
+    DEPTH,
+    STAY,
+    Forest,
+    QTable,
+    cells,
+    counts,
+    features_of,
+    with_action,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.account import Run
-    from forecaster.replay.learned import Choices, Situation
+    from forecaster.replay.learned import Choices, LearnedKind, Situation
     from forecaster.replay.traces import Measurements
 
 EPOCHS = 8
@@ -35,6 +47,24 @@ DISCOUNT = 0.93
 PERSIST = 3
 """Minutes for which a row goes on with what it tries: one minute of a count is lost in the stabilization window."""
 TREES, LEAF, ITERATIONS = 12, 60, 12
+
+
+UNTRIED = -20.0
+"""Worse than holding twice the usual pods forever, so that nothing looks good because it was hardly tried."""
+
+
+def empty_table() -> QTable:
+    """The table before the first lesson."""
+    return QTable(np.full((CELLS, len(CHANGES)), UNTRIED), np.zeros((CELLS, len(CHANGES))))
+
+
+def save(kind: LearnedKind, chooser: QTable | Forest, folder: Path) -> None:
+    """Keep the weights as plain arrays, those of a table in single precision."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {one.name: getattr(chooser, one.name) for one in fields(chooser)}
+    if kind == "tabular":
+        arrays = {name: values.astype(np.float32) for name, values in arrays.items()}
+    np.savez_compressed(folder / f"{kind}.npz", allow_pickle=False, **arrays)
 
 
 class Learned(NamedTuple):
@@ -51,7 +81,7 @@ def train(
 
     `price` is that of a missing pod in prices of an idle one.
     """
-    rng, table, reward = np.random.default_rng(seed), QTable.empty(), reward_of(runs, measurements, price)
+    rng, table, reward = np.random.default_rng(seed), empty_table(), reward_of(runs, measurements, price)
     explorer = Explorer(table, reward, rng, CURIOUS)
     for epoch in range(epochs):
         share = epoch / max(1, epochs - 1)

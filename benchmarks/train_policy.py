@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.policy_training import train
+from benchmarks.policy_training import save, train
 from forecaster.app import traces as histories
 from forecaster.app.compose import prepare_process
 from forecaster.domain.policy import HorizontalPolicy, Policy
@@ -22,7 +22,7 @@ from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import Run, with_targets_at
 from forecaster.replay.forecasts import ForecastRequest, forecast_minutes
-from forecaster.replay.learned import WEIGHTS, save
+from forecaster.replay.learned import WEIGHTS
 from forecaster.replay.setup import Setup, setup_of
 from forecaster.replay.traces import Measurements, Traces, measurements_of
 

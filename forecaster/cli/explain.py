@@ -81,7 +81,9 @@ def explain(
         cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)
         ours = workloads_of(outcome, workload, settings)
         otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
-        explanations = Explanations.of(cycle, outcome, cluster, settings, otherwise, changed or (), joint=joint)
+        together = _together(cycle, outcome, cluster) if joint else {}
+        vpas = _vpas(cluster, settings, outcome)
+        explanations = Explanations(cycle, outcome, _prover(cluster), vpas, together, otherwise, changed or ())
     explanations.give(sorted(ours), output, html, paths)
     finished(shown)
 
@@ -97,23 +99,6 @@ class Explanations:
     together: Mapping[WorkloadId, list[str]]
     otherwise: Sequence[Recommendation] | None
     changed: Sequence[str]
-
-    @classmethod
-    def of(
-        cls,
-        cycle: Cycle,
-        outcome: Outcome,
-        cluster: Cluster | None,
-        settings: Settings,
-        otherwise: Sequence[Recommendation] | None,
-        changed: Sequence[str],
-        *,
-        joint: bool,
-    ) -> Explanations:
-        """Build the explanations, with what the cluster and its VPAs say and, if asked for, count and size together."""
-        together = _together(cycle, outcome, cluster) if joint else {}
-        vpas = _vpas(cluster, settings, outcome)
-        return cls(cycle, outcome, _prover(cluster), vpas, together, otherwise, changed)
 
     def give(self, ids: Sequence[WorkloadId], output: DocumentOutput, html: Path | None, paths: Paths | None) -> None:
         """Failures first; printed, or written as a page. Exits with 1 where no workload is meant."""
@@ -149,7 +134,7 @@ class Explanations:
             Explained(decided[id_], self.lines(id_), {str(k): v for k, v in paths.kept.get(id_, {}).items()})
             for id_ in ids
         ]
-        write_file(path, explained_page(found, self.cycle.history.window))
+        write_file(path, explained_page(found, self.cycle.history))
 
     def drawn(self, id_: WorkloadId) -> list[str]:
         """The sentences with the last half day of each signal below the first."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from forecaster.report.formats import SimulateOutput
+from forecaster.cli.options import OutputForm
+from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -129,10 +130,10 @@ def explain(
         others = [each.spec for each in found if each is not one and each.spec.namespace == one.spec.namespace]
         others += beside
         if pods is None and replicas is None and not (usage or request or metrics):
-            said += aims_and_cautions(one.spec, controller, others, frozenset(vertical or ()))
+            seen = None
         else:
-            seen, now = look(one.spec, pods, metrics, replicas, usage or [], request or [], at)
-            said += explained(one.spec, seen, now, controller, others, frozenset(vertical or ()))
+            seen = look(one.spec, pods, metrics, replicas, usage or [], request or [], at)
+        said += explained(one.spec, seen, controller, others, frozenset(vertical or ()))
     print_text(*said)
 
 
@@ -148,7 +149,7 @@ def simulate(
     server_version: ServerVersion = LATEST_RELEASE,
     scale_to_zero: ScaleToZero = None,
     passes: Annotated[int, typer.Option(min=1, max=10_000, help="How many passes, one sync period apart.")] = 1,
-    output: Annotated[SimulateOutput, typer.Option("--output", "-o", help="How to print.")] = SimulateOutput.TABLE,
+    output: OutputForm = Output.TABLE,
 ) -> None:
     """Run passes of this HPA and print what each one asks for, what it writes and which limit binds.
 
@@ -169,41 +170,36 @@ def simulate(
 
 def explained(
     spec: HpaSpec,
-    seen: Observation,
-    now: datetime,
+    seen: tuple[Observation, datetime] | None,
     controller: Controller,
     others: Sequence[HpaSpec],
     vertical: frozenset[str],
 ) -> Iterator[str]:
-    """The aims, the next pass in one sentence and in steps, and the cautions."""
+    """The aims, the next pass in a sentence and in steps, and the cautions; without pods those at the lowest count."""
     from forecaster.hpa.cautions import cautions
     from forecaster.hpa.explain import aims
-    from forecaster.hpa.explain import explain as explained_pass
     from forecaster.hpa.observation import ScaleSubresource
+
+    replicas, pods = max(1, spec.bounds.min_replicas), seen[0].pods if seen else ()
+    yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
+    if seen is None:
+        yield "Give --replicas N and --usage METRIC=QUANTITY, or --pods FILE, for what it does at the next sync."
+    else:
+        yield from _next_pass(spec, *seen, controller)
+        scale = seen[0].scale
+        replicas = scale.spec_replicas if isinstance(scale, ScaleSubresource) else 0
+    found = cautions(spec, replicas, controller=controller, pods=pods, others=others, vertical_resources=vertical)
+    yield from (f"! {caution}" for caution in found)
+
+
+def _next_pass(spec: HpaSpec, seen: Observation, now: datetime, controller: Controller) -> Iterator[str]:
+    from forecaster.hpa.explain import explain as explained_pass
     from forecaster.hpa.reconcile import reconcile
     from forecaster.hpa.state import NEW_HPA
 
     told = explained_pass(spec, seen, NEW_HPA, reconcile(spec, seen, NEW_HPA, now, controller), now, controller)
-    yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
     yield told.summary
     yield from (f"  - {step}" for step in told.steps)
-    replicas = seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
-    found = cautions(spec, replicas, controller=controller, pods=seen.pods, others=others, vertical_resources=vertical)
-    yield from (f"! {caution}" for caution in found)
-
-
-def aims_and_cautions(
-    spec: HpaSpec, controller: Controller, others: Sequence[HpaSpec], vertical: frozenset[str]
-) -> Iterator[str]:
-    """What can be said of a manifest without pods: at its lowest count."""
-    from forecaster.hpa.cautions import cautions
-    from forecaster.hpa.explain import aims
-
-    yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
-    yield "Give --replicas N and --usage METRIC=QUANTITY, or --pods FILE, for what it does at the next sync."
-    lowest = max(1, spec.bounds.min_replicas)
-    found = cautions(spec, lowest, controller=controller, others=others, vertical_resources=vertical)
-    yield from (f"! {caution}" for caution in found)
 
 
 class ConditionView(msgspec.Struct, frozen=True, gc=False):
@@ -234,20 +230,13 @@ class SimulationView(msgspec.Struct, frozen=True):
     passes: list[PassView]
 
 
-def print_passes(steps: Iterable[SimulatedPass], output: SimulateOutput) -> None:
+def print_passes(steps: Iterable[SimulatedPass], output: Output) -> None:
     """A line a pass, `-` where a pass did not get that far."""
-    from forecaster.report.printed import flat, print_csv, print_json, print_table, print_yaml
+    from forecaster.report.printed import print_listing
 
     passes = [_pass_view(number, step) for number, step in enumerate(steps, start=1)]
-    match output:
-        case SimulateOutput.TABLE:
-            print_table(_columns(passes))
-        case SimulateOutput.JSON:
-            print_json(SimulationView(passes))
-        case SimulateOutput.YAML:
-            print_yaml(SimulationView(passes))
-        case SimulateOutput.CSV:
-            print_csv([flat(msgspec.to_builtins(one)) | {"conditions": _reasons(one)} for one in passes])
+    rows = [msgspec.to_builtins(one) | {"conditions": _reasons(one)} for one in passes]
+    print_listing(SimulationView(passes), rows, _columns(passes), output)
 
 
 def _pass_view(number: int, step: SimulatedPass) -> PassView:

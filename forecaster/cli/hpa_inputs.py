@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from forecaster.app.clock import current, instant
 from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
 from forecaster.errors import ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
@@ -19,6 +19,7 @@ from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from pathlib import Path
 
 
@@ -149,17 +150,8 @@ def average(amount: object) -> dict[str, object]:
 
 
 def specs_of(paths: Sequence[Path], controller: Controller) -> list[HpaSpec]:
-    """The specs of manifest files; InputError with every fault where the API server would refuse one."""
-    specs, faults = [], []
-    for path in paths:
-        for document in _documents(path):
-            spec = read_manifest(document, scale_to_zero=controller.gates.scale_to_zero)
-            if isinstance(spec, RefusedManifest):
-                faults += [f"{path}: {fault}" for fault in spec.faults]
-            else:
-                specs.append(spec)
-    if faults:
-        raise InputError("the API server would refuse this\n  " + "\n  ".join(faults))
+    """The specs of manifest files with one HPA each; InputError as `streamed` raises it."""
+    specs = [one.spec for one in streamed(paths, controller)] if paths else []
     if len(specs) != len(paths):
         raise InputError(f"expected one HPA a file, got {len(specs)} in {len(paths)}")
     return specs
@@ -175,16 +167,16 @@ def look(
     at: str | None,
 ) -> tuple[Observation, datetime]:
     """What the HPA would see and when: from files where pods are given, else from totals."""
-    instant = None if at is None else _instant(at)
+    stated = None if at is None else instant(at)
     if pods is not None:
         try:
-            return _from_files(spec, pods, metrics, replicas, instant)
+            return _from_files(spec, pods, metrics, replicas, stated)
         except DocumentError as error:
             raise InputError(str(error)) from error
     if replicas is None:
         raise InputError("give --pods FILE, or --replicas N with --usage METRIC=QUANTITY")
-    now = instant or datetime.now(UTC)
-    return observe_totals(spec, replicas, _amounts(usage, "--usage"), _amounts(request, "--request"), now), now
+    now = stated or current()
+    return observe_totals(spec, replicas, amounts_of(usage, "--usage"), amounts_of(request, "--request"), now), now
 
 
 def _from_files(
@@ -193,12 +185,12 @@ def _from_files(
     """Every pod of the file belongs to the target, whatever its labels."""
     answers = [] if metrics is None else _documents(metrics)
     matched = [replace(pod, labels=POD_LABELS) for pod in pods_of(_documents(pods))]
-    current = len(matched) if replicas is None else replicas
-    seen = Observation(ScaleSubresource(current, len(matched), SELECTOR), matched, answers_of(spec, answers))
-    return seen, at or newest_sample(answers) or datetime.now(UTC)
+    count = len(matched) if replicas is None else replicas
+    seen = Observation(ScaleSubresource(count, len(matched), SELECTOR), matched, answers_of(spec, answers))
+    return seen, at or newest_sample(answers) or current()
 
 
-def _amounts(pairs: Sequence[str], option: str) -> dict[str, int]:
+def amounts_of(pairs: Sequence[str], option: str) -> dict[str, int]:
     """Milli-units by name from NAME=QUANTITY."""
     amounts = {}
     for pair in pairs:
@@ -206,14 +198,9 @@ def _amounts(pairs: Sequence[str], option: str) -> dict[str, int]:
         try:
             amounts[name] = parse_quantity(quantity).milli
         except QuantityError as error:
-            raise InputError(f"{option} {pair}: {remedy_of(error, quantity)}") from error
+            meant = right_spelling(quantity)
+            raise InputError(f"{option} {pair}: {f'write {meant}' if meant else error}") from error
     return amounts
-
-
-def remedy_of(error: QuantityError, text: str) -> str:
-    """What is wrong with a quantity, and the spelling that was probably meant."""
-    meant = right_spelling(text)
-    return f"write {meant}" if meant else str(error)
 
 
 def _documents(path: Path) -> list[Any]:
@@ -237,11 +224,3 @@ def _manifests(text: str) -> str:
     """The manifests of what `helm install --dry-run` prints, without its head and notes; other text as it is."""
     _, head, behind = text.partition("\nMANIFEST:\n")
     return behind.partition("\nNOTES:\n")[0] if head else text
-
-
-def _instant(text: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"--at {text}: must be an RFC 3339 time like 2026-01-31T12:00:00Z") from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,7 +1,6 @@
 """`forecaster replay`: what would have happened on recorded, exported or measured demand.
 
-Its options say which demand is replayed, under which HPA, and how the cluster behaves; `tune`, `report` and `outcome`
-share them.
+Its options say which demand is replayed, under which HPA, and how the cluster behaves; `tune` and `report` share them.
 """
 
 from __future__ import annotations

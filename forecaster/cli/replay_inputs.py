@@ -1,4 +1,4 @@
-"""What `forecaster replay`, `tune` and `outcome` read: demand, HPAs, policies, and what is assumed of the cluster."""
+"""What `forecaster replay`, `tune` and `report` read: demand, HPAs, policies, and what is assumed of the cluster."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from forecaster import __version__
 from forecaster.app import traces
 from forecaster.app.clock import instant
-from forecaster.cli.hpa_inputs import remedy_of, specs_of
+from forecaster.cli.hpa_inputs import amounts_of, specs_of
 from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces, settings_of
 from forecaster.cli.replay import PricedOptions, ReplayOptions
 from forecaster.cli.streams import tell
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
-from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload, WorkloadId
@@ -72,7 +71,8 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
     found = _with_hpas(_traces(options, settings, length), specs)
     until = min(found.end, instant(options.until, UNTIL)) if options.until else found.end
     if until <= found.start:
-        raise ConfigError("command line", [Fault(UNTIL, options.until, f"demand was recorded {_when(found)}")])
+        when = f"from {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC"
+        raise ConfigError("command line", [Fault(UNTIL, options.until, f"demand was recorded {when}")])
     return ReplayInputs(
         settings=settings,
         traces=found,
@@ -91,17 +91,13 @@ def _settings(options: ReplayOptions) -> Settings:
     return parse(read_bundle(options.export).manifest.settings, str(options.export))
 
 
-def _when(found: Traces) -> str:
-    return f"from {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC"
-
-
 def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Traces:
     if options.export and options.measured:
         remedy = "leave out --prometheus and --from-prometheus, or the file: demand comes from one of them"
         raise ConfigError("command line", [Fault("--export", str(options.export), remedy)])
     if options.measured:
         until = instant(options.until, UNTIL) if options.until else None
-        wanted = partial(_matching, pattern=options.workload, settings=settings)
+        wanted = partial(chosen, pattern=options.workload, settings=settings)
         kept = settings.history.weeks_kept
         return traces.measured(
             settings.prometheus,
@@ -124,10 +120,6 @@ def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
     if path.suffix == SUFFIX:
         return traces.bundled(path, known)
     return traces.exported(path, _describer(options), known)
-
-
-def _matching(ids: Iterable[WorkloadId], pattern: str, settings: Settings) -> Collection[WorkloadId]:
-    return chosen(ids, pattern, settings)
 
 
 def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
@@ -272,11 +264,4 @@ def _capacity(text: str | None, known: Signals) -> Capacity | None:
 
 
 def _amounts(pairs: Sequence[str], option: str = "--request") -> dict[str, float]:
-    found = {}
-    for pair in pairs:
-        name, _, quantity = pair.partition("=")
-        try:
-            found[name] = parse_quantity(quantity).milli / 1000
-        except QuantityError as error:
-            raise ConfigError("command line", [Fault(option, pair, remedy_of(error, quantity))]) from error
-    return found
+    return {name: milli / 1000 for name, milli in amounts_of(pairs, option).items()}

@@ -149,7 +149,12 @@ def _decided(inputs: ReplayInputs) -> Comparison | None:
     state = inputs.settings.state
     if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
         return None
-    found = _realised(inputs)
+    from forecaster.replay.realised import outcome_of
+
+    decisions = decisions_of(state, [one.id for one in inputs.traces.workloads], inputs.begin)
+    found = outcome_of(
+        inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
+    )
     return found if found.workloads else None
 
 
@@ -173,15 +178,6 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
 
 HISTORY_BEFORE = timedelta(days=30)
 """A count that has not changed for long was decided long ago."""
-
-
-def _realised(inputs: ReplayInputs) -> Comparison:
-    from forecaster.replay.realised import outcome_of
-
-    decisions = decisions_of(inputs.settings.state, [one.id for one in inputs.traces.workloads], inputs.begin)
-    return outcome_of(
-        inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
-    )
 
 
 def decisions_of(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from forecaster.cli.options import ConfigFile, OutputForm, PrometheusUrl
+from forecaster.cli.options import ConfigFile, OutputForm, PrometheusUrl, given_of
 from forecaster.cli.streams import tell
 from forecaster.publish.health import SettingView
 from forecaster.report.formats import Output
@@ -55,19 +55,15 @@ def settings(
     if schema:
         print_json(schema_of_settings())
     elif origin or output is not Output.TABLE:
-        _print_in_force(config, _given(prometheus), output, key, stated=origin)
+        _print_in_force(config, given_of(prometheus, None), output, key, stated=origin)
     elif explained is not None:
         typer.echo(explained)
     elif config is not None:
-        loaded = load(config, _given(prometheus))
+        loaded = load(config, given_of(prometheus, None))
         typer.echo(f"{config}: no fault found")
         _tell_idle(loaded)
     else:
         typer.echo(settings_text(), nl=False)
-
-
-def _given(prometheus: str | None) -> dict[str, object]:
-    return {"prometheus": {"url": prometheus}} if prometheus else {}
 
 
 def _print_in_force(

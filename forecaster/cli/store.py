@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -11,9 +11,6 @@ import typer
 from forecaster.cli.options import ConfigFile, OutputForm, settings_of
 from forecaster.report.formats import Output
 from forecaster.store.move import MovedTable
-
-if TYPE_CHECKING:
-    from forecaster.store.settings import StateSettings
 
 
 class MovedView(msgspec.Struct, frozen=True):
@@ -64,12 +61,13 @@ def move(
 
     What ended early goes on where it was when it is begun again. Nothing is taken from the old database.
     """
+    from forecaster.app.serve import database_address
     from forecaster.store.settings import StateSettings
 
     if (target is None) == (target_file is None):
         raise typer.BadParameter("name the database to fill, with --to or --to-file")
-    old = source or _address(settings_of(config, None, None).state)
-    new = target or _address(StateSettings(database_file=target_file))
+    old = source or database_address(settings_of(config, None, None).state)
+    new = target or database_address(StateSettings(database_file=target_file))
     if old == new:
         raise typer.BadParameter("both databases are the same")
     print_moved(_moved(old, new), output)
@@ -86,29 +84,9 @@ def _moved(source: str, target: str) -> MovedView:
         return MovedView(str(old), str(new), moved(old, new, shown.began))
 
 
-def _address(settings: StateSettings) -> str:
-    from forecaster.app.serve import database_address
-
-    return database_address(settings)
-
-
 def print_moved(moved: MovedView, output: Output) -> None:
     """Print it; a row is a table."""
-    from dataclasses import asdict
-
-    from forecaster.report.printed import Printable, print_as
-
-    shown = Printable(
-        table=lambda wide: _print(moved, wide=wide),
-        document=lambda: moved,
-        rows=lambda: [asdict(one) for one in moved.tables],
-        ids=lambda: [one.table for one in moved.tables],
-    )
-    print_as(output, shown)
-
-
-def _print(moved: MovedView, *, wide: bool) -> None:
-    from forecaster.report.printed import PrintedColumn, print_table, print_text
+    from forecaster.report.printed import PrintedColumn, print_listing
 
     columns = [
         PrintedColumn("TABLE", [one.table for one in moved.tables]),
@@ -116,5 +94,5 @@ def _print(moved: MovedView, *, wide: bool) -> None:
         PrintedColumn("COPIED NOW", [str(one.copied) for one in moved.tables], right=True),
         PrintedColumn("CHECKSUM", [one.checksum for one in moved.tables], rank=1),
     ]
-    print_text(f"{moved.source} → {moved.target}: every row is in both.")
-    print_table(columns, wide=wide)
+    told = f"{moved.source} → {moved.target}: every row is in both."
+    print_listing(moved, moved.tables, columns, output, told=told)

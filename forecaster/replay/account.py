@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import Target, TargetType, Workload
 
 if TYPE_CHECKING:
@@ -53,6 +54,20 @@ class Account:
     def priced(self, pod_hour: float) -> Account:
         """Return the account with its pod-hours at this price of one."""
         return replace(self, money=self.pod_hours * pod_hour)
+
+    @classmethod
+    def by_minutes(cls, pods: NDArray[np.float64], demand: NDArray[np.float64], pod: float) -> Account:
+        """The account of minutes with so many ready pods, each of which carries `pod`; NaN where nothing is known."""
+        known, hours = ~np.isnan(pods) & ~np.isnan(demand), MINUTE / HOUR
+        missing = np.maximum(0.0, demand[known] - pods[known] * pod)
+        return cls(
+            pod_hours=float(np.nansum(pods)) * hours,
+            measured=int(known.sum()) * MINUTE,
+            short=int((missing > 0).sum()) * MINUTE,
+            demand=float(demand[known].sum()) * hours,
+            missing=float(missing.sum()) * hours,
+            changes=int(np.count_nonzero(np.diff(pods[~np.isnan(pods)]))),
+        )
 
     @property
     def short_minutes(self) -> float:

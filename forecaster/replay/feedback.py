@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,26 +51,6 @@ class Feedback:
 NO_FEEDBACK = Feedback()
 
 
-class ReplayLoad(Protocol):
-    """What the pods of all rows have to carry, sync period by sync period."""
-
-    def missing(self, pods: Pods, coming: Floats) -> Floats:
-        """What the pods cannot carry in a period in which so much comes anew, [row] each."""
-        ...
-
-    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:
-        """What HPAs read of the minute before, or of the one before that, where so much was recorded."""
-        ...
-
-    def measured(self, inputs: Inputs) -> Inputs:
-        """The inputs of a decision, with what was measured in the minute before."""
-        ...
-
-    def end_minute(self) -> None:
-        """A minute is over."""
-        ...
-
-
 def load_of(feedback: Feedback, capacity: Floats, signal: str, sync: timedelta) -> ReplayLoad:
     """Return the load of rows with pods that carry so much of a signal."""
     if feedback == NO_FEEDBACK:
@@ -89,7 +69,7 @@ class RecordedLoad:
         missing = coming - pods.ready * self._capacity
         return np.maximum(missing, 0.0, out=missing)
 
-    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as in `ReplayLoad`
+    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as below
         """Return the usage as recorded."""
         return usage
 
@@ -153,3 +133,7 @@ class AnsweringLoad:
         """The mean of its sync periods is what was measured."""
         self._minutes.append(np.mean(self._seen, axis=0))
         self._seen.clear()
+
+
+ReplayLoad = RecordedLoad | AnsweringLoad
+"""What the pods of all rows have to carry, sync period by sync period."""

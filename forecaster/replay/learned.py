@@ -53,18 +53,18 @@ class Advisor(Protocol):
         """[row] pods to have; NaN for no opinion."""
 
 
-def advised(inputs: Inputs, advisor: Advisor, before: Floats, now: float, rows: Flags | None = None) -> Inputs:
+def advised(inputs: Inputs, advisor: Advisor, before: Floats, now: float) -> Inputs:
     """The inputs with the advisor's demand in place of the forecast of the first target's signal.
 
-    It is the middle of what rounds up to the count. A row keeps its forecast where it is not among `rows`, where there
-    is no forecast, no measurement, or no opinion. `before` [row] is what `median_of` gave `LATEST` minutes ago.
+    It is the middle of what rounds up to the count. A row keeps its forecast where there is no forecast, no
+    measurement, or no opinion. `before` [row] is what `median_of` gave `LATEST` minutes ago.
     """
     if not inputs.rules.kinds:
         return inputs
     pod = stated_pods(inputs)
     said = np.asarray(advisor.counts(_situation(inputs, pod, before, now)))
     heard = ~np.isnan(said) & ~np.isnan(inputs.measured[0]) & ~np.isnan(inputs.peak[0])
-    return _with_demand(inputs, np.maximum(said - 0.5, 0.0) * pod, heard if rows is None else heard & rows)
+    return _with_demand(inputs, np.maximum(said - 0.5, 0.0) * pod, heard)
 
 
 def median_of(inputs: Inputs) -> Floats:
@@ -192,11 +192,6 @@ class QTable:
     tried: Floats
     """How often each was tried."""
 
-    @classmethod
-    def empty(cls) -> QTable:
-        """Before the first lesson."""
-        return cls(np.full((CELLS, len(CHANGES)), UNTRIED), np.zeros((CELLS, len(CHANGES))))
-
     def choose(self, features: Floats) -> Choices:
         """The best action of those that were tried; nothing is changed where none was tried enough."""
         at = cells(features)
@@ -204,14 +199,8 @@ class QTable:
         best = known.argmax(axis=1)
         return np.where(np.isfinite(known[:, STAY]), best, STAY)
 
-    def arrays(self) -> dict[str, Floats]:
-        """Return the table as plain arrays to save."""
-        return {"value": self.value, "tried": self.tried}
-
 
 MIN_VISITS = 30
-UNTRIED = -20.0
-"""Worse than holding twice the usual pods forever, so that nothing looks good because it was hardly tried."""
 
 
 DEPTH = 9
@@ -239,10 +228,6 @@ class Forest:
     def choose(self, features: Floats) -> Choices:
         """The best action."""
         return np.asarray(self.action_values(features).argmax(axis=1))
-
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return the trees as plain arrays to save."""
-        return {name: getattr(self, name) for name in ("left", "right", "feature", "threshold", "value")}
 
     def _mean(self, inputs: Floats) -> Floats:
         """[input] all trees go down together, a level at a time."""
@@ -300,10 +285,3 @@ def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
 def shipped() -> dict[str, LearnedPolicy]:
     """Every kind with the weights that ship."""
     return {kind: load(kind) for kind in LEARNED_KINDS}
-
-
-def save(kind: LearnedKind, chooser: QTable | Forest, folder: Path = WEIGHTS) -> None:
-    """Keep the weights, small: what was never tried is zero."""
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays = {name: one.astype(np.float32) if kind == "tabular" else one for name, one in chooser.arrays().items()}
-    np.savez_compressed(folder / f"{kind}.npz", allow_pickle=False, **arrays)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.signal import PODS
-from forecaster.domain.window import HOUR, MINUTE
+from forecaster.domain.window import MINUTE
 from forecaster.replay.account import Account, Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.compare import Point, ReplayScope, compared_workloads, scope_of, with_setup_at
+from forecaster.replay.compare import Point, ReplayScope, compared_workloads, demand_of, scope_of, with_setup_at
 from forecaster.replay.comparison import Comparison
 from forecaster.replay.engine import NO_FLOOR, replay_runs
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
@@ -112,17 +112,5 @@ def measured(scope: ReplayScope, series: int) -> Account:
 
     It tells how near the replay is to what happened.
     """
-    measurements, capacity = scope.measurements, scope.setups[series].capacity
-    pods = measurements.past(PODS, 1, measurements.minutes)[:, series]
-    demand = measurements.past(capacity.signal, 1, measurements.minutes)[:, series]
-    known = ~np.isnan(pods) & ~np.isnan(demand)
-    missing = np.maximum(0.0, demand[known] - pods[known] * capacity.amount)
-    hours = MINUTE / HOUR
-    return Account(
-        pod_hours=float(np.nansum(pods)) * hours,
-        measured=int(known.sum()) * MINUTE,
-        short=int((missing > 0).sum()) * MINUTE,
-        demand=float(demand[known].sum()) * hours,
-        missing=float(missing.sum()) * hours,
-        changes=int(np.count_nonzero(np.diff(pods[~np.isnan(pods)]))),
-    )
+    pods = scope.measurements.past(PODS, 1, scope.measurements.minutes)[:, series]
+    return Account.by_minutes(pods, demand_of(scope, series), scope.setups[series].capacity.amount)

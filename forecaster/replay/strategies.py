@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.window import HOUR, MINUTE
+from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import Account
 from forecaster.replay.forecasts import ReplayForecasts
@@ -164,16 +164,7 @@ def bound(setup: Setup, measurements: Measurements, series: int) -> Account:
     bounds, known = setup.bounds, ~np.isnan(demand)
     wanted = np.where(known, np.ceil(np.nan_to_num(demand) / setup.capacity.amount), 0)
     pods = np.clip(_carried_on(wanted, known), bounds.min_replicas, bounds.max_replicas)
-    missing = np.where(known, np.maximum(0.0, np.nan_to_num(demand) - pods * setup.capacity.amount), 0.0)
-    hours = MINUTE / HOUR
-    return Account(
-        pod_hours=float(pods.sum()) * hours,
-        measured=int(known.sum()) * MINUTE,
-        short=int((missing > 0).sum()) * MINUTE,
-        demand=float(np.nansum(demand)) * hours,
-        missing=float(missing.sum()) * hours,
-        changes=int(np.count_nonzero(np.diff(pods))),
-    )
+    return Account.by_minutes(pods, demand, setup.capacity.amount)
 
 
 def _carried_on(values: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ class WhatIf:
         self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
         self._by_yesterday: dict[PeakSpan, ReplayForecasts] = {}
         """Forecasts with yesterday's load in place of the model, where a gate chose that."""
-        self.present = _stated(facts.policy, lead_time(facts.policy.horizontal).value)
+        self.present = with_horizontal(facts.policy, {"lead_time": lead_time(facts.policy.horizontal).value})
         """The policy with the lead time that is in force, measured or not."""
         self.setup = self._setup(facts.workload, self.present)
         """What is replayed, or why nothing can be."""
@@ -182,10 +182,6 @@ class WhatIf:
     @property
     def _signals(self) -> list[Signal]:
         return sorted({target.signal for target in self._replayable(self.setup).targets})
-
-
-def _stated(policy: Policy, lead: timedelta) -> Policy:
-    return with_horizontal(policy, {"lead_time": lead})
 
 
 def changed_policy(policy: Policy, change: PolicyChange) -> Policy:

@@ -9,7 +9,7 @@ import msgspec
 
 from forecaster.domain.decision import Hold, Recommendation, Resize
 from forecaster.publish.views import verdict_of
-from forecaster.report.printed import Printable, PrintedColumn, change, flat, print_as, print_table, print_text
+from forecaster.report.printed import PrintedColumn, change, print_listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,22 +64,9 @@ class DiffView(msgspec.Struct, frozen=True):
 def print_recorded(found: Sequence[tuple[WorkloadId, Decision]], length: str, output: Output) -> None:
     """The changes within `length`, in the order of time."""
     views = [recorded_view(id_, one) for id_, one in found]
-
-    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
-        if views:
-            print_table(_recorded_columns(views), wide=wide)
-        else:
-            print_text(f"Nothing changed within {length}.")
-
-    print_as(
-        output,
-        Printable(
-            table,
-            lambda: HistoryView(views),
-            lambda: [flat(msgspec.to_builtins(one)) for one in views],
-            lambda: sorted({id_ for id_, _ in found}),
-        ),
-    )
+    told = "" if views else f"Nothing changed within {length}."
+    ids = sorted({id_ for id_, _ in found})
+    print_listing(HistoryView(views), views, _recorded_columns(views), output, ids=ids, told=told)
 
 
 def recorded_view(id_: WorkloadId, one: Decision) -> RecordedView:
@@ -101,21 +88,8 @@ def _recorded_columns(views: Sequence[RecordedView]) -> list[PrintedColumn]:
 def print_differences(pairs: Sequence[Pair], looked_at: int, output: Output) -> None:
     """What two policies decide differently, of so many workloads."""
     views = [difference_view(one, two) for one, two in pairs]
-
-    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
-        if views:
-            print_table(_difference_columns(views), wide=wide)
-        print_text(f"{len(views)} of {looked_at} workloads would be decided differently.")
-
-    print_as(
-        output,
-        Printable(
-            table,
-            lambda: DiffView(views),
-            lambda: [flat(msgspec.to_builtins(one)) for one in views],
-            lambda: [one.id for one, _ in pairs],
-        ),
-    )
+    told = f"{len(views)} of {looked_at} workloads would be decided differently."
+    print_listing(DiffView(views), views, _difference_columns(views), output, told=told)
 
 
 def numbers_of(one: Recommendation) -> tuple[object, ...]:

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.signal import BUILT_IN, Signal
-from forecaster.domain.window import FIVE_MINUTES, Window
+from forecaster.domain.window import FIVE_MINUTES
 from forecaster.report.page import document, paragraph
-from forecaster.report.plot import PAST, Area, Line, Mark, Plot, linear, scale_of
+from forecaster.report.plot import Area, Line, Mark, Plot, half_day, linear, scale_of
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.workload import WorkloadId
-
-    Windows = Callable[[Signal, timedelta], Window]
+    from forecaster.ports import Histories
 
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
 KEY = (
@@ -40,19 +38,19 @@ class Explained:
     paths: Mapping[str, StepForecast]
 
 
-def explained_page(found: Sequence[Explained], window: Windows) -> str:
-    """One file that loads nothing; `window` has the histories by five minutes."""
+def explained_page(found: Sequence[Explained], history: Histories) -> str:
+    """One file that loads nothing."""
     at = f"{found[0].decided.at:%Y-%m-%d %H:%M} UTC"
     title = str(found[0].decided.id) if len(found) == 1 else f"{len(found)} workloads"
     parts = [f"<h1>{escape(title)}</h1>", paragraph(f"Why these numbers, {at}", "soft"), KEY]
-    return document(f"{title}, {at}", [*parts, *(part for one in found for part in _workload(one, window))])
+    return document(f"{title}, {at}", [*parts, *(part for one in found for part in _workload(one, history))])
 
 
-def _workload(one: Explained, window: Windows) -> Iterable[str]:
+def _workload(one: Explained, history: Histories) -> Iterable[str]:
     head, *steps = one.lines
     yield f"<h2>{escape(head)}</h2>"
     for view in one.decided.signals:
-        yield _picture(one.decided.id, one.decided.at, view, window, one.paths.get(view.signal))
+        yield _picture(one.decided.id, one.decided.at, view, history, one.paths.get(view.signal))
     yield "".join(f'<p style="margin-left:{_depth(line) / 2}em">{_step(line.strip())}</p>' for line in steps)
 
 
@@ -65,9 +63,8 @@ def _step(text: str) -> str:
     return f"<b>{escape(text.removeprefix('=> '))}</b>" if text.startswith("=>") else escape(text)
 
 
-def _picture(id_: WorkloadId, at: datetime, view: SignalView, window: Windows, path: StepForecast | None) -> str:
-    signal = BUILT_IN.by_name.get(view.signal)
-    past = _past(id_, window(signal, FIVE_MINUTES)) if signal else np.zeros(0)
+def _picture(id_: WorkloadId, at: datetime, view: SignalView, history: Histories, path: StepForecast | None) -> str:
+    past = half_day(history, id_, view.signal)
     if not np.isfinite(past).any():
         return paragraph(f"{view.signal}: no history to show", "soft")
     ahead = _ahead(path) if path else np.zeros((3, 0))
@@ -106,12 +103,6 @@ def _picture(id_: WorkloadId, at: datetime, view: SignalView, window: Windows, p
             ],
         },
     ).html()
-
-
-def _past(id_: WorkloadId, known: Window) -> np.ndarray:
-    if id_ not in known.keys:
-        return np.zeros(0)
-    return known.values[known.keys.index(id_), -PAST:].astype(float)
 
 
 def _ahead(path: StepForecast) -> np.ndarray:

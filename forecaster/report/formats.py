@@ -26,15 +26,6 @@ class DocumentOutput(StrEnum):
     YAML = "yaml"
 
 
-class SimulateOutput(StrEnum):
-    """How passes of an HPA are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-    CSV = "csv"
-
-
 class TuneOutput(StrEnum):
     """How proposals are printed."""
 

@@ -250,14 +250,27 @@ def print_as(output: Output, result: Printable) -> None:
 
 
 def print_listing(
-    document: msgspec.Struct, rows: Sequence[msgspec.Struct], columns: Sequence[PrintedColumn], output: Output
+    document: msgspec.Struct,
+    rows: Sequence[object],
+    columns: Sequence[PrintedColumn],
+    output: Output,
+    *,
+    ids: Iterable[object] | None = None,
+    told: str = "",
 ) -> None:
-    """Print rows in every form; the first column names them."""
+    """Print rows in every form, and a sentence below the table; the first column names them, unless `ids` do."""
+
+    def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
+        if rows or not told:
+            print_table(columns, wide=wide)
+        if told:
+            print_text(told)
+
     result = Printable(
-        table=lambda wide: print_table(columns, wide=wide),
+        table=table,
         document=lambda: document,
-        rows=lambda: [msgspec.structs.asdict(row) for row in rows],
-        ids=lambda: columns[0].cells,
+        rows=lambda: [flat(msgspec.to_builtins(row)) for row in rows],
+        ids=lambda: columns[0].cells if ids is None else ids,
     )
     print_as(output, result)
 

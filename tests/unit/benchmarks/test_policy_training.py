@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from benchmarks.policy_training import DISCOUNT, Lessons, fit, learn
+from benchmarks.policy_training import DISCOUNT, Lessons, empty_table, fit, learn, save
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.state import State
@@ -19,7 +19,6 @@ from forecaster.replay.learned import (
     LEARNED_KINDS,
     STAY,
     LearnedPolicy,
-    QTable,
     Situation,
     advised,
     cells,
@@ -27,7 +26,6 @@ from forecaster.replay.learned import (
     features_of,
     load,
     median_of,
-    save,
 )
 from tests.support.builders import NOON, hpa, outlooks, policy, workload
 from tests.support.one_row import Subject, inputs_of_one
@@ -69,7 +67,7 @@ def test_a_change_is_a_pod_at_least_and_never_takes_the_last() -> None:
 
 
 def test_the_table_learns_what_pays() -> None:
-    table, school = QTable.empty(), lessons(count=60_000)
+    table, school = empty_table(), lessons(count=60_000)
     for part in np.array_split(np.arange(60_000), 300):
         learn(
             table, cells(school.before[part]), school.taken[part], school.reward[part], cells(school.after[part]), 0.1
@@ -81,7 +79,7 @@ def test_the_table_learns_what_pays() -> None:
 
 
 def test_what_was_never_tried_is_not_chosen() -> None:
-    assert (QTable.empty().choose(features_of(situation())) == STAY).all()
+    assert (empty_table().choose(features_of(situation())) == STAY).all()
 
 
 def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
@@ -97,7 +95,7 @@ def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
 
 @pytest.mark.parametrize("kind", LEARNED_KINDS)
 def test_weights_are_plain_arrays_and_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
-    chooser = QTable.empty() if kind == "tabular" else fit(lessons(), 0.1, seed=3)
+    chooser = empty_table() if kind == "tabular" else fit(lessons(), 0.1, seed=3)
     save(kind, chooser, tmp_path)  # type: ignore[arg-type]
     with np.load(tmp_path / f"{kind}.npz", allow_pickle=False) as arrays:
         assert arrays.files
@@ -112,7 +110,7 @@ def test_the_weights_that_ship_say_a_count_and_nothing_where_nothing_is_measured
     assert np.isnan(learned.counts(situation(measured=np.nan))).all()
 
 
-TABULAR = LearnedPolicy("tabular", QTable.empty())
+TABULAR = LearnedPolicy("tabular", empty_table())
 """Nothing was tried, so the count stays."""
 NEVER = np.array([np.nan])
 
@@ -123,8 +121,8 @@ def inputs(**known: float) -> Inputs:
     return inputs_of_one(Subject(workload(), under, outlooks(**known), ""), NOON)
 
 
-def advice(one: Inputs, **options: object) -> Inputs:
-    return advised(one, TABULAR, NEVER, NOON.timestamp(), **options)  # type: ignore[arg-type]
+def advice(one: Inputs) -> Inputs:
+    return advised(one, TABULAR, NEVER, NOON.timestamp())
 
 
 def test_the_advice_is_in_the_forecasts_place_as_one_value_without_a_distribution() -> None:
@@ -142,11 +140,6 @@ def test_the_same_decision_takes_it_as_it_takes_a_forecast() -> None:
 def test_without_a_forecast_or_a_measurement_the_learned_policy_is_silent_too() -> None:
     for one in (inputs(cpu=1.5), inputs(cpu_ahead=9.0)):
         assert advice(one) is one
-
-
-def test_only_the_rows_that_ask_for_advice_get_it() -> None:
-    one = inputs(cpu=1.5, cpu_ahead=9.0)
-    assert advice(one, rows=np.array([False])) is one
 
 
 def test_a_workload_whose_targets_cannot_be_computed_keeps_its_inputs() -> None:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from forecaster.cli import app
+from forecaster.cli.hpa_inputs import InputError
 from forecaster.errors import ConfigError, SourceError, UnknownName
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundle
     [
         (("--length", "soon"), ConfigError, "--length"),
         (("--sync", "7s"), ConfigError, "does not divide a minute"),
-        (("--pod-capacity", "cpu"), ConfigError, "--pod-capacity"),
+        (("--pod-capacity", "cpu"), InputError, "--pod-capacity"),
         (("shop/nobody",), UnknownName, "no workload matches"),
         (("--until", "yesterday"), ConfigError, "--until: 'yesterday'"),
         (("--until", "2020-01-01T00:00:00Z"), ConfigError, "demand was recorded from 2021"),
