@@ -252,15 +252,10 @@ class SimulatedPass(NamedTuple):
 
 
 def carry_on(
-    spec: HpaSpec,
-    seen: Observation,
-    start: datetime,
-    passes: int,
-    controller: Controller = SHIPPED,
-    state: HpaState = NEW_HPA,
+    spec: HpaSpec, seen: Observation, start: datetime, passes: int, controller: Controller = SHIPPED
 ) -> Iterator[SimulatedPass]:
-    """Passes one sync period apart: the first over `seen` as it is, the others over its totals."""
-    totals, requests = totals_of(spec, seen), requests_of(seen)
+    """Passes of a new HPA one sync period apart: the first over `seen` as it is, the others over its totals."""
+    state, totals, requests = NEW_HPA, totals_of(spec, seen), requests_of(seen)
     at, replicas = start, seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
     for _ in range(passes):
         step = SimulatedPass(at, replicas, seen, state, reconcile(spec, seen, state, at, controller))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.horizontal.targets import targets_of, usable
 from forecaster.replay.account import Run, RunResult, with_targets_at
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, Prices
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, acting_of, with_seasonal
-from forecaster.replay.setup import Setup, lead_time_of, setup_of, setup_or_reason
+from forecaster.replay.setup import Setup, lead_time_of, setup_or_reason
 from forecaster.replay.strategies import (
     SERVICE_MODEL,
     ForecastSource,
@@ -238,19 +240,9 @@ def runs_of(
 
 def with_setup_at(scope: ReplayScope, series: int, share: float) -> tuple[Workload, Setup]:
     """A workload with its HPA's targets at this share, and its setup with them."""
-    workload, setup = with_targets_at(scope.measurements.traces.workloads[series], share), scope.setups[series]
-    found = setup_of(
-        workload,
-        scope.policies[series].horizontal,
-        capacity=setup.capacity,
-        start_up=setup.start_up,
-        timing=setup.timing,
-        behavior=setup.behavior,
-        feedback=setup.feedback,
-    )
-    if isinstance(found, str):
-        raise TypeError(f"{workload.id} could be replayed at its own targets, and not at others: {found}")
-    return workload, found
+    workload = with_targets_at(scope.measurements.traces.workloads[series], share)
+    targets = usable(targets_of(workload, scope.policies[series].horizontal))
+    return workload, replace(scope.setups[series], targets=targets)
 
 
 def compared_workloads(

@@ -15,7 +15,7 @@ from forecaster.domain.signal import CPU, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Target, TargetType, Workload
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
+from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of, usable
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING, Assumptions, StartUp, Timing
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
@@ -83,7 +83,7 @@ def setup_of(
     if unusable:
         return "; ".join(f"{one.metric}: {one.note}" for one in unusable)
     return Setup(
-        targets=tuple(one for one in targets if not isinstance(one, Unusable)),
+        targets=usable(targets),
         bounds=ReplicaBounds(max(1, hpa.min_replicas), hpa.max_replicas),
         capacity=capacity or Capacity(cores or 0.0),
         behavior=behavior,

@@ -109,11 +109,6 @@ def gated_with(model: str) -> Strategy:
     return Strategy("gated", "forecaster (gated)", ForecastSource.MODEL, model, gated=True)
 
 
-def learned_with(kind: str, model: str, advisor: Advisor) -> Strategy:
-    """Our policy with a learned one in the model's place."""
-    return Strategy(f"learned-{kind}", f"learned policy, {kind}", ForecastSource.MODEL, model, advisor)
-
-
 def looking_back(model: str) -> tuple[Strategy, ...]:
     """What a look back compares: the HPA alone, seasonal naive, and our policy as the service follows it."""
     return (HPA, Strategy(NAIVE, _title(NAIVE), ForecastSource.MODEL, NAIVE), gated_with(model))
@@ -125,7 +120,10 @@ def strategies_with(
     """All of them, each model once; `learned` are learned policies by kind, `gated` adds our policy behind its gate."""
     models = dict.fromkeys(one for one in (NAIVE, *others) if one != model)
     named = tuple(Strategy(one, _title(one), ForecastSource.MODEL, one) for one in models)
-    advised = tuple(learned_with(kind, model, advisor) for kind, advisor in (learned or {}).items())
+    advised = tuple(
+        Strategy(f"learned-{kind}", f"learned policy, {kind}", ForecastSource.MODEL, model, advisor)
+        for kind, advisor in (learned or {}).items()
+    )
     behind_gate = (gated_with(model),) if gated else ()
     return (HPA, *named, policy_with(model), *behind_gate, *advised, PERFECT)
 

@@ -73,7 +73,8 @@ def print_advice(
 
     def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
         _print_table(advices, prices, findings=findings, wide=wide)
-        _print_joint(advices, joint)
+        if joint is not None:
+            print_text("", *(f"{one.id}: {joint_line(joint[one.id])}" for one in advices))
 
     result = Printable(
         table=table,
@@ -88,18 +89,13 @@ def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, fi
     if not advices:
         print_text("No workload matches.")
         return
-    print_table(columns_of(advices, prices), styles_of(advices), wide=wide)
+    print_table(columns_of(advices, prices), [SEVERITY_STYLES[one.severity] for one in advices], wide=wide)
     print_text("", *totals_lines(advices, prices))
     print_text(" ".join(ADVICE_LEGEND), style="dim")
     if any(one.refused for one in advices) and not findings:
         print_text("CLUSTER refuses: --findings says by which rule, -o wide has the nearest values that pass.")
     if findings:
         print_text("", *proof_lines(advices))
-
-
-def _print_joint(advices: Sequence[Advice], joint: Mapping[WorkloadId, JointAdvice] | None) -> None:
-    if joint is not None:
-        print_text("", *joint_lines((one.id, joint[one.id]) for one in advices))
 
 
 def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[PrintedColumn]:
@@ -125,11 +121,6 @@ def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list
         *(column for name in others for column in _other(advices, name)),
         PrintedColumn("WHY", [_cluster(one) for one in advices], rank=9, words=True),
     ]
-
-
-def styles_of(advices: Sequence[Advice]) -> list[str]:
-    """Return the style of each row, by its severity."""
-    return [SEVERITY_STYLES[one.severity] for one in advices]
 
 
 def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[PrintedColumn]:
@@ -321,11 +312,6 @@ def finding_lines(one: Advice) -> list[str]:
 def target_lines(one: Advice) -> list[str]:
     """Targets of the HPA that go with the sizes."""
     return [f"the HPA's {of.metric} target goes with it: {of.value * 100:.0f} %" for of in one.targets]
-
-
-def joint_lines(found: Iterable[tuple[WorkloadId, JointAdvice]]) -> list[str]:
-    """One paragraph for each workload."""
-    return [f"{id_}: {joint_line(one)}" for id_, one in found]
 
 
 def joint_line(one: JointAdvice) -> str:

@@ -73,30 +73,21 @@ def pool_metrics(ahead: NodeForecast) -> CollectorRegistry:
     nodes, needed = gauge("nodes", "Nodes there are."), gauge("nodes_needed", "Nodes at the forecast peak of a day.")
     placeholders = gauge("headroom_replicas", "Placeholder pods that keep the coming load warm.")
     ahead_of = {
-        "requested_cpu_cores": gauge("requested_cpu_cores", "Requests ahead, quantile of the sum.", "ahead_minutes"),
-        "requested_memory_bytes": gauge("requested_memory_bytes", "Requests ahead.", "ahead_minutes"),
-        "used_cpu_cores": gauge("used_cpu_cores", "Usage ahead.", "ahead_minutes"),
-        "used_memory_bytes": gauge("used_memory_bytes", "Usage ahead.", "ahead_minutes"),
+        "requested_cpu": gauge("requested_cpu_cores", "Requests ahead, quantile of the sum.", "ahead_minutes"),
+        "requested_memory": gauge("requested_memory_bytes", "Requests ahead.", "ahead_minutes"),
+        "used_cpu": gauge("used_cpu_cores", "Usage ahead.", "ahead_minutes"),
+        "used_memory": gauge("used_memory_bytes", "Usage ahead.", "ahead_minutes"),
     }
     for one in ahead.pools:
         nodes.labels(one.pool.name).set(len(one.pool.nodes))
         needed.labels(one.pool.name).set(one.nodes_needed)
         for window in one.windows:
             minutes = str(int((window.begin - ahead.at).total_seconds()) // 60)
-            for name, value in _amounts(window).items():
-                ahead_of[name].labels(one.pool.name, minutes).set(value)
+            for name, each in ahead_of.items():
+                each.labels(one.pool.name, minutes).set(getattr(window, name).value)
     for wanted in ahead.headroom:
         placeholders.labels(wanted.pool).set(wanted.replicas)
     return registry
-
-
-def _amounts(window: PoolWindow) -> dict[str, float]:
-    return {
-        "requested_cpu_cores": window.requested_cpu.value,
-        "requested_memory_bytes": window.requested_memory.value,
-        "used_cpu_cores": window.used_cpu.value,
-        "used_memory_bytes": window.used_memory.value,
-    }
 
 
 MOST_NODES_SHOWN = 10

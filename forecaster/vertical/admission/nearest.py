@@ -88,14 +88,10 @@ class Refused:
     context: AdmissionContext
 
     @property
-    def keeps_class(self) -> bool:
-        """Whether the QoS class has to stay."""
-        return self.context.in_place or not self.context.accepts_qos_change
-
-    @property
     def stays(self) -> QosClass | None:
         """The class that has to come out; None where any may."""
-        return computed_qos(self.before, self.context.server) if self.keeps_class else None
+        may_change = self.context.accepts_qos_change and not self.context.in_place
+        return None if may_change else computed_qos(self.before, self.context.server)
 
     def items(self, kind: str) -> list[LimitRangeItem]:
         """Items of the namespace's LimitRanges."""

@@ -170,7 +170,7 @@ class Preemption:
     victims: tuple[Resident, ...]
 
 
-def preemption(pod: Pod, request: Amounts, occupancy: Occupancy, *, without: str = "") -> Preemption | None:
+def preemption(pod: Pod, request: Amounts, occupancy: Occupancy) -> Preemption | None:
     """The node that costs least: lowest highest priority, then lowest sum of priorities, then fewest victims.
 
     `request` is in the scheduler's units. Resources, taints, selector and affinity decide; disruption budgets, spread
@@ -178,7 +178,7 @@ def preemption(pod: Pod, request: Amounts, occupancy: Occupancy, *, without: str
     """
     if not pod.preempts:
         return None
-    found = [one for node in occupancy.nodes if (one := _on(node, pod, request, occupancy.on(node.name, without)))]
+    found = [one for node in occupancy.nodes if (one := _on(node, pod, request, occupancy.on(node.name)))]
     return min(found, key=_cost, default=None)
 
 

@@ -42,9 +42,10 @@ def defaulted(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
 def with_early_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
     """Before admission: a limit without a request becomes the request."""
     pod = pod.with_containers(_request_from_limit)
-    if server.completes_pod_level or not server.has_pod_level_resources or not _has_limits(pod.pod_level):
+    if server.completes_pod_level or not server.has_pod_level_resources:
         return pod
-    return _with_pod_level_requests(_with_huge_page_limits(pod))
+    has_limits = pod.pod_level is not None and bool(pod.pod_level.limits)
+    return _with_pod_level_requests(_with_huge_page_limits(pod)) if has_limits else pod
 
 
 def with_late_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
@@ -57,10 +58,6 @@ def with_late_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
 def _request_from_limit(container: Container) -> Container:
     block = container.resources
     return replace(container, resources=Requirements(filled(block.requests, block.limits), block.limits))
-
-
-def _has_limits(block: Requirements | None) -> bool:
-    return block is not None and bool(block.limits)
 
 
 def _with_huge_page_limits(pod: Pod) -> Pod:

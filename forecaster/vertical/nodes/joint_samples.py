@@ -52,7 +52,6 @@ class DemandWindow:
 class JointSum:
     """One quantile of a sum, and what it would be under the two extremes of dependence."""
 
-    quantile: float
     value: float
     independent: float
     together: float
@@ -137,4 +136,4 @@ def sum_of(amounts: Floats, quantile: float, generator: np.random.Generator, *, 
     together = float(np.quantile(amounts, quantile, axis=1).sum()) if amounts.size else 0.0
     independent = float(np.quantile(generator.permuted(amounts, axis=1).sum(axis=0), quantile)) if amounts.size else 0.0
     value = float(np.quantile(amounts.sum(axis=0), quantile)) if amounts.size and known else together
-    return JointSum(quantile, value, min(independent, together), together, amounts.shape[1] if known else 0)
+    return JointSum(value, min(independent, together), together, amounts.shape[1] if known else 0)

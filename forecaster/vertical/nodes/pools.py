@@ -78,11 +78,11 @@ class Pool:
         return replace(self.template, name=name, labels={**self.template.labels, HOSTNAME: name}, unschedulable=False)
 
 
-def pools_of(nodes: Iterable[Node], labels: Sequence[str] = POOL_LABELS) -> list[Pool]:
+def pools_of(nodes: Iterable[Node]) -> list[Pool]:
     """Every pool, by name; nodes without any of these labels are one pool of their own."""
     found: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
-        label = next((one for one in labels if one in node.labels), "")
+        label = next((one for one in POOL_LABELS if one in node.labels), "")
         found.setdefault((node.labels.get(label, UNNAMED), label), []).append(node)
     return [Pool(name, label, tuple(members)) for (name, label), members in sorted(found.items())]
 

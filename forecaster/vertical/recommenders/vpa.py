@@ -41,12 +41,7 @@ class VpaSettings:
     confidence_interval: timedelta = DAY
     pod_min_cpu_millicores: float = 25.0
     pod_min_memory_mb: float = 250.0
-
-    def container_minimum(self, containers: int) -> tuple[int, int]:
-        """Millicores and bytes that a container gets at least: the pod's minimum, divided by its containers."""
-        share = 1.0 / max(containers, 1)
-        cpu, memory = int(self.pod_min_cpu_millicores * 0.001 * 1000), int(self.pod_min_memory_mb * 2**20)
-        return int(cpu * share), int(memory * share)
+    """The minimum of a pod is that of its one container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +79,9 @@ class VpaBounds:
 class VpaPanel:
     """Histograms of many containers, fed in order of time. Instants are seconds since 1970, after that."""
 
-    def __init__(self, containers: int, peaks: MemoryPeaks = DEFAULT_PEAKS) -> None:
+    def __init__(self, containers: int) -> None:
         """Start empty."""
-        self.peaks = peaks
-        self.interval = peaks.interval // _SECOND
+        self.interval = DEFAULT_PEAKS.interval // _SECOND
         self.cpu = DecayingWeights.empty(containers, CPU_BUCKETS)
         self.memory = DecayingWeights.empty(containers, MEMORY_BUCKETS)
         self.first = np.zeros(containers, np.int64)
@@ -115,13 +109,13 @@ class VpaPanel:
         """OOM kills of some containers, with the memory they had requested."""
         used = np.maximum(requested, self.memory_peak[rows])
         needed = np.full(len(self.counted), np.nan)
-        needed[rows] = np.maximum(used + self.peaks.least_bump, np.floor(used * self.peaks.bump_ratio))
+        needed[rows] = np.maximum(used + DEFAULT_PEAKS.least_bump, np.floor(used * DEFAULT_PEAKS.bump_ratio))
         self._enter(needed, rows, at)
 
-    def recommend(self, settings: VpaSettings = VPA_DEFAULTS, *, containers_per_pod: int = 1) -> dict[str, VpaBounds]:
+    def recommend(self, settings: VpaSettings = VPA_DEFAULTS) -> dict[str, VpaBounds]:
         """Return bounds by resource: `cpu` in millicores, `memory` in bytes."""
         confidence = self._confidence(settings.confidence_interval)
-        least_cpu, least_memory = settings.container_minimum(containers_per_pod)
+        least_cpu, least_memory = int(settings.pod_min_cpu_millicores), int(settings.pod_min_memory_mb * 2**20)
         return {
             "cpu": _bounds(self.cpu, 1000.0, least_cpu, confidence, settings),
             "memory": _bounds(self._memory_with_open(), 1.0, least_memory, confidence, settings),
