@@ -69,7 +69,7 @@ class RecordedLoad:
         missing = coming - pods.ready * self._capacity
         return np.maximum(missing, 0.0, out=missing)
 
-    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  as below
+    def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:  # noqa: ARG002  an answering load reads it
         """Return the usage as recorded."""
         return usage
 
