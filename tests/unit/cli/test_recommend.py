@@ -354,10 +354,6 @@ def test_the_buffers_of_an_autoscaler_that_keeps_capacity_by_itself(said: Callab
     assert buffer["spec"]["replicas"] >= 0
 
 
-def test_what_a_load_aware_scheduler_reads(said: Callable[[NodesOutput], str]) -> None:
-    assert set(json.loads(said(NodesOutput.WATCHER))["data"]["NodeMetricsMap"]) == {"n0", "n1", "n2"}
-
-
 def test_metrics_have_the_pool_as_label(said: Callable[[NodesOutput], str]) -> None:
     text = said(NodesOutput.METRICS)
     assert 'forecaster_node_pool_nodes{pool="nodes"} 3.0' in text
