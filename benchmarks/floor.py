@@ -16,12 +16,14 @@ import msgspec
 from benchmarks.procfs import rss_mib
 from benchmarks.record import record
 from benchmarks.watch import Listing, hpa, listed
-from forecaster.actuators.floor.autoscalers import AutoscalerList, listed_autoscaler
+from forecaster.actuators.floor.autoscalers import listed_autoscaler
 from forecaster.actuators.floor.plan import floor_plan
 from forecaster.actuators.floor.values import FloorOffer
 from forecaster.actuators.settings import FloorSettings
 from forecaster.app.effects import watched_autoscalers
 from forecaster.kube.client import decoder_of
+from forecaster.kube.collection import ObjectPage
+from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.resources.neighbours import HPAS
 from forecaster.sources.live import LiveCluster
 
@@ -51,7 +53,7 @@ def rows(count: int) -> list[str]:
     kept = rss_mib() - begin
     body = msgspec.json.encode({"metadata": {}, "items": [hpa(i) for i in range(count)]})
     began = time.process_time()
-    found = [listed_autoscaler(one) for one in decoder_of(AutoscalerList).decode(body).items]
+    found = [listed_autoscaler(one) for one in decoder_of(ObjectPage[HorizontalPodAutoscaler]).decode(body).items or ()]
     listing = time.process_time() - began
     began = time.process_time()
     watched = watched_autoscalers(cluster)

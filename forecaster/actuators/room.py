@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from forecaster.actuators.writes import RefusalReason, WriteRefusal, WrittenObject
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
+from forecaster.kube.collection import ObjectPage
 from forecaster.kube.objects import Wire
 from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
@@ -148,12 +149,6 @@ class TemplateOwner(Wire, frozen=True):
     spec: TemplateSpec
 
 
-class TemplateOwners(Wire, frozen=True):
-    """The answer about one of them."""
-
-    items: tuple[TemplateOwner, ...] = ()
-
-
 class Templates:
     """Pod templates of the given kinds, which we may list."""
 
@@ -167,8 +162,8 @@ class Templates:
         if kind is None:
             return None
         path = f"/apis/{kind.group}/{kind.version}/namespaces/{id_.namespace}/{kind.plural}"
-        found = self._client.get(f"{path}?fieldSelector=metadata.name%3D{id_.name}", TemplateOwners)
-        return next((pod_of(one.spec.template) for one in found.items), None)
+        found = self._client.get(f"{path}?fieldSelector=metadata.name%3D{id_.name}", ObjectPage[TemplateOwner])
+        return next((pod_of(one.spec.template) for one in found.items or ()), None)
 
 
 def admitted(

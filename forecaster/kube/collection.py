@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -31,25 +31,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 
-class _Metadata(Protocol):
-    """What a watch reads of any object."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def resource_version(self) -> str: ...
-
-
-class _Object(Protocol):
-    """An object of the API server, of which only the fields that are needed are decoded."""
-
-    @property
-    def metadata(self) -> _Metadata: ...
-
-
-T = TypeVar("T", bound=_Object)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +49,14 @@ class Collection(Generic[T]):
     def accept(self, *, listing: bool) -> str:
         """The form that is asked for."""
         return METADATA_TYPE.format("List" if listing else "") if self.metadata_only else JSON
+
+
+class ListMeta(Wire, frozen=True):
+    """Continuation of a page."""
+
+    resource_version: str = ""
+    more: str = msgspec.field(default="", name="continue")
+    """The token of the next page; empty on the last one."""
 
 
 class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
@@ -234,35 +224,13 @@ class Progress(Generic[T]):
             return None
 
 
-T_co = TypeVar("T_co", covariant=True)
-
-
-class ListMeta(Wire, frozen=True):
-    """Continuation of a page."""
-
-    resource_version: str = ""
-    more: str = msgspec.field(default="", name="continue")
-    """The token of the next page; empty on the last one."""
-
-
-class Page(Protocol[T_co]):
-    """One page."""
-
-    @property
-    def metadata(self) -> ListMeta:
-        """What follows."""
-
-    @property
-    def items(self) -> tuple[T_co, ...]:
-        """The objects."""
-
-
-def listed(client: ApiClient, path: str, page: type[Page[T_co]], *, limit: int, marked: str = "") -> Iterator[T_co]:
+def listed(client: ApiClient, path: str, kind: type[T], *, limit: int, marked: str = "") -> Iterator[T]:
     """All objects of a collection, or those that have the label `marked`. Raises ApiError."""
+    page: type[ObjectPage[T]] = ObjectPage[kind]  # type: ignore[valid-type]  # the kind is a value here
     selector, after = f"&labelSelector={quote(marked)}" if marked else "", ""
     while True:
         found = client.get(f"{path}?limit={limit}{selector}{after}", page)
-        yield from found.items
+        yield from found.items or ()
         if not found.metadata.more:
             return
         after = f"&continue={quote(found.metadata.more, safe='')}"

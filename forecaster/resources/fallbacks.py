@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.published import METRICS
-from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
+from forecaster.kube.collection import PAGE_ITEMS, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.resources.neighbours import SCALED_OBJECTS
 
@@ -63,16 +63,9 @@ class TriggeredObject(Wire, frozen=True):
     spec: TriggersSpec = TriggersSpec()
 
 
-class TriggeredPage(Wire, frozen=True):
-    """A page of ScaledObjects."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[TriggeredObject, ...] = ()
-
-
 def triggered_by(client: ApiClient, service: str) -> list[TriggeredObject]:
     """Return the ScaledObjects of the cluster that read our numbers. Raises ApiError."""
-    found = listed(client, SCALED_OBJECTS, TriggeredPage, limit=PAGE_ITEMS)
+    found = listed(client, SCALED_OBJECTS, TriggeredObject, limit=PAGE_ITEMS)
     return [one for one in found if any(each.reads(service) for each in one.spec.triggers)]
 
 

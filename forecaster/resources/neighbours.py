@@ -11,7 +11,7 @@ import msgspec
 
 from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.kube.client import ApiClient, ApiError
-from forecaster.kube.collection import PAGE_ITEMS, ListMeta, listed
+from forecaster.kube.collection import PAGE_ITEMS, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.resources.objects import TargetReference
 from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
@@ -68,13 +68,6 @@ class NeighbourObject(Wire, frozen=True):
     spec: NeighbourSpec = NeighbourSpec()
     status: msgspec.Raw = msgspec.Raw(b"null")
     """Needed of a VPA alone."""
-
-
-class NeighbourPage(Wire, frozen=True):
-    """A page of one kind."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[NeighbourObject, ...] = ()
 
 
 class Discovered(Wire, frozen=True):
@@ -196,7 +189,7 @@ def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Foll
     if known is not None:
         return known
     try:
-        found = [reduce(one) for one in listed(client, path, NeighbourPage, limit=PAGE_ITEMS)]
+        found = [reduce(one) for one in listed(client, path, NeighbourObject, limit=PAGE_ITEMS)]
     except ApiError as error:
         if error.status == 0:
             raise

@@ -26,7 +26,7 @@ from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import ApiClient, decoder_of
-from forecaster.kube.collection import ListMeta, listed
+from forecaster.kube.collection import listed
 from forecaster.kube.objects import HorizontalPodAutoscaler, HorizontalPodAutoscalerMeta, Wire
 
 if TYPE_CHECKING:
@@ -62,13 +62,6 @@ class HpaSpecFields(Wire, frozen=True):
     scale_target_ref: ScaledReference = ScaledReference()
     min_replicas: int = 1
     max_replicas: int = 1
-
-
-class AutoscalerList(Wire, frozen=True):
-    """One page."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[HorizontalPodAutoscaler, ...] = ()
 
 
 class Applied(Merged, frozen=True):
@@ -112,8 +105,9 @@ class Autoscalers:
         watched = self._watched()
         if watched is not None:
             return [one for one in watched if one.marked or not marked]
-        pages = listed(self._reader, AUTOSCALERS, AutoscalerList, limit=PAGE, marked=LABEL if marked else "")
-        return [listed_autoscaler(one) for one in pages]
+        label = LABEL if marked else ""
+        found = listed(self._reader, AUTOSCALERS, HorizontalPodAutoscaler, limit=PAGE, marked=label)
+        return [listed_autoscaler(one) for one in found]
 
     def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
         """Read the HPA again from the API server. Raises ApiError."""

@@ -26,8 +26,8 @@ from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
-from forecaster.kube.collection import ListMeta, listed
-from forecaster.kube.objects import WatchedMeta, Wire
+from forecaster.kube.collection import listed
+from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
@@ -70,32 +70,12 @@ EVENTS = {
 Document = dict[str, Any]
 
 
-class PodList(Wire, frozen=True):
-    """One page of pods as they are."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[Document, ...] = ()
-
-
-class RuleMeta(WatchedMeta, frozen=True):
-    """Metadata of a LimitRange or ResourceQuota."""
-
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-
-
 class RuleObject(Wire, frozen=True):
     """A LimitRange, a ResourceQuota or a Node."""
 
-    metadata: RuleMeta
+    metadata: AnnotatedMeta
     spec: Document = msgspec.field(default_factory=dict)
     status: Document = msgspec.field(default_factory=dict)
-
-
-class RuleList(Wire, frozen=True):
-    """One page of them."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[RuleObject, ...] = ()
 
 
 class Eviction(msgspec.Struct, frozen=True, rename="camel"):
@@ -154,7 +134,7 @@ class Resizes:
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
         """Return the watched pods with our annotation; with `settled` also settled ones. Raises ApiError."""
         label = LABEL if settled else f"{LABEL} in ({WATCHED},{BACKED_OFF})"
-        found = listed(self._reader, "/api/v1/pods", PodList, limit=PAGE, marked=label)
+        found = listed(self._reader, "/api/v1/pods", Document, limit=PAGE, marked=label)
         return [self._read(one) for one in found]
 
     def of(self, namespace: str, name: str) -> ResizablePod | None:
@@ -236,7 +216,7 @@ class Resizes:
     def _rules(self, path: str) -> list[Document]:
         known = self._followed.objects(path) if self._followed else None
         if known is None:
-            known = [*map(_rule, listed(self._reader, path, RuleList, limit=PAGE))]
+            known = [*map(_rule, listed(self._reader, path, RuleObject, limit=PAGE))]
             if self._followed:
                 self._followed.begin(path, RuleObject, _rule)
         return known

@@ -28,8 +28,8 @@ from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
-from forecaster.kube.collection import ListMeta, listed
-from forecaster.kube.objects import ManagedFields, OwnerReference, Wire
+from forecaster.kube.collection import listed
+from forecaster.kube.objects import AnnotatedMeta, ManagedFields, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,17 +75,9 @@ EVENTS = {
 """Events by change; marks that are removed change no number and have none."""
 
 
-class Meta(Wire, frozen=True):
-    """Metadata of a workload."""
+class Meta(AnnotatedMeta, frozen=True):
+    """Metadata of a workload, and the fields that each manager owns."""
 
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-    annotations: dict[str, str] = msgspec.field(default_factory=dict)
-    owner_references: tuple[OwnerReference, ...] = ()
     managed_fields: tuple[ManagedFields, ...] = ()
 
 
@@ -109,13 +101,6 @@ class Object(Wire, frozen=True):
     status: WorkloadStatusFields = WorkloadStatusFields()
 
 
-class ObjectList(Wire, frozen=True):
-    """One page."""
-
-    metadata: ListMeta = ListMeta()
-    items: tuple[Object, ...] = ()
-
-
 class Scales:
     """Workloads of the kinds that are given, with the rights of an account."""
 
@@ -136,7 +121,7 @@ class Scales:
         return [
             live_scale(one, kind.kind)
             for kind in self._kinds.values()
-            for one in listed(self._reader, kind.path, ObjectList, limit=PAGE, marked=LABEL)
+            for one in listed(self._reader, kind.path, Object, limit=PAGE, marked=LABEL)
         ]
 
     def of(self, id_: WorkloadId) -> LiveScale | None:
@@ -272,8 +257,7 @@ def _is_our_mark(one: ManagedFields) -> bool:
 
 def _owner(meta: Meta, writers: frozenset[str]) -> str:
     """What else sets the count: the object that this one is made from, or a tool that writes it again."""
-    controller = next((one for one in meta.owner_references if one.controller), None)
-    if controller:
+    if controller := meta.controller():
         return f"it is made from {controller.kind} {controller.name}"
     tools = [f"{OWNING[each]} writes its count (field manager {each})" for each in sorted(writers) if each in OWNING]
     marks = [f"{tool} applies it ({name})" for name, tool in TRACKED.items() if name in meta.labels | meta.annotations]

@@ -49,7 +49,7 @@ class Client:
             case int() as status:
                 raise (ApiError("refused", status) if status else UnreachableError("nobody answers"))
             case items:
-                return msgspec.json.decode(msgspec.json.encode({"items": items}), type=kind)
+                return msgspec.json.decode(msgspec.json.encode({"metadata": {}, "items": items}), type=kind)
 
 
 def known(**lists: list[dict[str, Any]] | int) -> Neighbours:
