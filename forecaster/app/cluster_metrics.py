@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
@@ -111,58 +112,41 @@ class EffectMetrics:
     """What is done to the cluster."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._leading = Gauge("forecaster_leader", "1 for the replica that writes, 0 for others.", registry=registry)
+        gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
+        self._leading = gauge("forecaster_leader", "1 for the replica that writes, 0 for others.")
         self._states = {
-            "floor": Gauge(
-                "forecaster_floors", "HPAs whose floor is raised, or refused, by why.", ["state"], registry=registry
-            ),
-            "scale": Gauge(
-                "forecaster_scales", "Workloads whose count is ours, or refused, by why.", ["state"], registry=registry
-            ),
+            actuator: gauge(name, text, ["state"])
+            for actuator, name, text in (
+                ("floor", "forecaster_floors", "HPAs whose floor is raised, or refused, by why."),
+                ("scale", "forecaster_scales", "Workloads whose count is ours, or refused, by why."),
+                ("resize", "forecaster_resizes", "Pods that are watched after a resize, or refused one, by why."),
+                (
+                    "initial",
+                    "forecaster_new_pod_sizes",
+                    "Workloads whose new pods are offered a size, or not after a roll back.",
+                ),
+            )
         }
-        self._states["resize"] = Gauge(
-            "forecaster_resizes",
-            "Pods that are watched after a resize, or refused one, by why.",
-            ["state"],
-            registry=registry,
-        )
-        self._states["initial"] = Gauge(
-            "forecaster_new_pod_sizes",
-            "Workloads whose new pods are offered a size, or not after a roll back.",
-            ["state"],
-            registry=registry,
-        )
-        changed = ["change", "outcome"]
         self._writes = {
-            "floor": Counter(
-                "forecaster_floor_writes", "Writes to HPAs by change and outcome.", changed, registry=registry
-            ),
-            "scale": Counter(
-                "forecaster_scale_writes", "Writes of counts by change and outcome.", changed, registry=registry
-            ),
+            actuator: counter(name, text, ["change", "outcome"])
+            for actuator, name, text in (
+                ("floor", "forecaster_floor_writes", "Writes to HPAs by change and outcome."),
+                ("scale", "forecaster_scale_writes", "Writes of counts by change and outcome."),
+                ("resize", "forecaster_resize_writes", "Writes to pods by change and outcome."),
+            )
         }
-
-        self._writes["resize"] = Counter(
-            "forecaster_resize_writes", "Writes to pods by change and outcome.", changed, registry=registry
-        )
-        self._outcomes = Counter(
+        self._outcomes = counter(
             "forecaster_actuator_outcomes",
             "Objects of all actuators by what became of them, and why.",
             ["actuator", "outcome", "reason"],
-            registry=registry,
         )
-        self._braked = Gauge(
-            "forecaster_actuator_braked",
-            "1 while an actuator lowers nothing until a person says so.",
-            ["actuator"],
-            registry=registry,
+        self._braked = gauge(
+            "forecaster_actuator_braked", "1 while an actuator lowers nothing until a person says so.", ["actuator"]
         )
-
-        self._wait = Gauge(
+        self._wait = gauge(
             "forecaster_actuator_longest_wait_seconds",
             "Longest time for which nothing of a namespace was tried while changes of others were.",
             ["actuator"],
-            registry=registry,
         )
 
     def record(self, effected: Mapping[str, Effected]) -> None:

@@ -18,6 +18,7 @@ from forecaster import __version__
 from forecaster.app import telemetry
 from forecaster.app.answering import serving_process, start_answering, table_path
 from forecaster.app.clock import current
+from forecaster.app.cluster_metrics import BenefitMetrics, CertificateMetrics, LiveMetrics, StatusMetrics
 from forecaster.app.compose import (
     ClusterWriters,
     asked_client,
@@ -227,7 +228,7 @@ def build_service(
         receivers["benefit"] = benefit
         kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)
         table.benefit = lambda: benefit.seen
-        metrics.watch_benefit(lambda: benefit.seen.view)
+        metrics.register(BenefitMetrics(lambda: benefit.seen.view))
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
@@ -398,12 +399,12 @@ def watch(
     if history:
         metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     if live:
-        metrics.watch_live(live.states, lambda: live.source.misread)
+        metrics.register(LiveMetrics(live.states, lambda: live.source.misread))
     if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
-        metrics.watch_certificate(settings.serving.secure.certificate_file)
+        metrics.register(CertificateMetrics(settings.serving.secure.certificate_file))
     statuses, of_policies = writers.statuses, writers.policy_statuses
     if statuses and of_policies:
-        metrics.watch_statuses(lambda: statuses.sender.outcomes + of_policies.sender.outcomes)
+        metrics.register(StatusMetrics(lambda: statuses.sender.outcomes + of_policies.sender.outcomes))
 
 
 def state_directory(settings: StateSettings) -> Path:

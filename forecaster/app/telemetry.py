@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, TypeAlias
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from forecaster.app.cluster_metrics import BenefitMetrics, CertificateMetrics, EffectMetrics, LiveMetrics, StatusMetrics
+from forecaster.app.cluster_metrics import EffectMetrics
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from prometheus_client.registry import Collector
     from structlog.typing import EventDict, Processor, WrappedLogger
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.signal import Signal
     from forecaster.ports import Changes, Ledger
-    from forecaster.publish.benefit import BenefitView
-    from forecaster.sources.live_objects import WatchState
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
 FAILURES_SHOWN = 5
@@ -90,9 +88,9 @@ class Metrics:
 
     def __init__(self, version: str) -> None:
         self._registry = registry = CollectorRegistry()
+        gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
         ProcessCollector(registry=registry)
-        build = Gauge("forecaster_build_info", "Always 1; the version is the label.", ["version"], registry=registry)
-        build.labels(version).set(1)
+        gauge("forecaster_build_info", "Always 1; the version is the label.", ["version"]).labels(version).set(1)
         self._steps = Histogram(
             "forecaster_cycle_step_seconds",
             "Time of each step of the cycle.",
@@ -100,42 +98,33 @@ class Metrics:
             buckets=STEP_BUCKETS,
             registry=registry,
         )
-        self._cycles = Counter("forecaster_cycles", "Cycles by outcome.", ["outcome"], registry=registry)
+        self._cycles = counter("forecaster_cycles", "Cycles by outcome.", ["outcome"])
         for outcome in OUTCOMES:
             self._cycles.labels(outcome)
-        self._late = Counter(
-            "forecaster_late_starts", "Starts skipped because a cycle was still running.", registry=registry
-        )
-        self._late_steps = Counter(
+        self._late = counter("forecaster_late_starts", "Starts skipped because a cycle was still running.")
+        self._late_steps = counter(
             "forecaster_late_steps",
             "Optional steps that found no time in their cycle and waited for the next.",
             ["step"],
-            registry=registry,
         )
-        self._at = Gauge(
-            "forecaster_evaluation_timestamp_seconds", "Evaluation time of the last cycle.", registry=registry
-        )
+        self._at = gauge("forecaster_evaluation_timestamp_seconds", "Evaluation time of the last cycle.")
         self._fleet = FleetMetrics(registry)
-        self._failures = Counter("forecaster_failures", "Lines of failure in cycle reports.", registry=registry)
-        self._moved = Counter(
+        self._failures = counter("forecaster_failures", "Lines of failure in cycle reports.")
+        self._moved = counter(
             "forecaster_request_origin_changes",
             "Workloads whose requests came from another mesh or ingress from then on.",
-            registry=registry,
         )
-        self._store = Counter("forecaster_store_failures", "Writes that failed, by part.", ["part"], registry=registry)
-        self._refused = Gauge(
-            "forecaster_state_refused_timestamp_seconds",
-            "When a part of the stored state was refused last.",
-            ["part"],
-            registry=registry,
+        self._store = counter("forecaster_store_failures", "Writes that failed, by part.", ["part"])
+        self._refused = gauge(
+            "forecaster_state_refused_timestamp_seconds", "When a part of the stored state was refused last.", ["part"]
         )
-        self._missing = Gauge(
-            "forecaster_history_missing_points",
-            "Instants still to be asked for.",
-            ["signal"],
-            registry=registry,
+        self._missing = gauge("forecaster_history_missing_points", "Instants still to be asked for.", ["signal"])
+        self._loaded = gauge(
+            "forecaster_settings_loaded",
+            "1 where the settings that lie in the files are in force, 0 where they are refused.",
         )
-        self._settings = SettingsMetrics(registry)
+        self._loaded.set(1)
+        self._unloaded = gauge("forecaster_settings_waiting", "Settings that have changed and need a restart.")
         self._scores = ScoreMetrics(registry)
         self._effects = EffectMetrics(registry)
 
@@ -160,8 +149,8 @@ class Metrics:
 
     def settings_loaded(self, *, taken_over: bool, waiting: int) -> None:
         """The files of the settings were looked at."""
-        self._settings.loaded.set(taken_over)
-        self._settings.waiting.set(waiting)
+        self._loaded.set(taken_over)
+        self._unloaded.set(waiting)
 
     def cycle_failed(self) -> None:
         """A cycle ended without a report."""
@@ -176,21 +165,9 @@ class Metrics:
         for signal in signals:
             self._missing.labels(signal).set_function(partial(missing, signal))
 
-    def watch_live(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[object]]) -> None:
-        """Ask for what is watched at the API server, and for HPAs without an answer, whenever the metrics are read."""
-        self._registry.register(LiveMetrics(states, misread))
-
-    def watch_statuses(self, outcomes: Callable[[], Mapping[str, int]]) -> None:
-        """Ask for writes of statuses whenever the metrics are read."""
-        self._registry.register(StatusMetrics(outcomes))
-
-    def watch_benefit(self, benefit: Callable[[], BenefitView]) -> None:
-        """Ask what the decisions were worth whenever the metrics are read."""
-        self._registry.register(BenefitMetrics(benefit))
-
-    def watch_certificate(self, file: Path) -> None:
-        """Look at the end of the serving certificate whenever the metrics are read."""
-        self._registry.register(CertificateMetrics(file))
+    def register(self, collector: Collector) -> None:
+        """Ask a collector whenever the metrics are read."""
+        self._registry.register(collector)
 
     @contextmanager
     def counting_failures(self, part: str) -> Iterator[None]:
@@ -202,80 +179,52 @@ class Metrics:
             raise
 
 
-class SettingsMetrics:
-    """Whether what lies in the files of the settings is in force."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.loaded = Gauge(
-            "forecaster_settings_loaded",
-            "1 where the settings that lie in the files are in force, 0 where they are refused.",
-            registry=registry,
-        )
-        self.loaded.set(1)
-        self.waiting = Gauge(
-            "forecaster_settings_waiting", "Settings that have changed and need a restart.", registry=registry
-        )
-
-
 class FleetMetrics:
     """What is known and decided of all workloads, as counts."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._series = Gauge("forecaster_series", "Workloads with history.", ["signal"], registry=registry)
-        self._age = Gauge(
-            "forecaster_newest_sample_age_seconds", "Age of the newest sample.", ["signal"], registry=registry
-        )
-        self._incomplete = Gauge(
+        gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
+        self._series = gauge("forecaster_series", "Workloads with history.", ["signal"])
+        self._age = gauge("forecaster_newest_sample_age_seconds", "Age of the newest sample.", ["signal"])
+        self._incomplete = gauge(
             "forecaster_incomplete_workloads",
             "Workloads whose latest value is part of a sum only, or cannot be; it raises counts and lowers none.",
             ["signal", "cause"],
-            registry=registry,
         )
-        self._decisions = Counter("forecaster_decisions", "Decisions.", ["verdict", "reason"], registry=registry)
-        self._workloads = Gauge(
-            "forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"], registry=registry
-        )
-        self._at_maximum = Gauge(
+        self._decisions = counter("forecaster_decisions", "Decisions.", ["verdict", "reason"])
+        self._workloads = gauge("forecaster_workloads", "Workloads by the last decision.", ["verdict", "reason"])
+        self._at_maximum = gauge(
             "forecaster_at_maximum_workloads",
             "Workloads that would be given more replicas if their maximum let them.",
-            registry=registry,
         )
-        self._gates = Gauge(
+        self._gates = gauge(
             "forecaster_gates",
             "Workloads by the state of their forecast, and whose forecast it is.",
             ["state", "forecaster"],
-            registry=registry,
         )
-        self._waiting = Gauge(
+        self._waiting = gauge(
             "forecaster_gates_waiting",
             "Workloads whose gate was not looked at since the service began without it.",
-            registry=registry,
         )
-        self._moved = Counter("forecaster_gates_moved", "Forecasts promoted or demoted.", registry=registry)
-        self._masked = Gauge(
+        self._moved = counter("forecaster_gates_moved", "Forecasts promoted or demoted.")
+        self._masked = gauge(
             "forecaster_masked_ratio",
             "Share of the last week of all workloads with history in which demand was not free to show.",
             ["signal", "reason"],
-            registry=registry,
         )
 
     def record(self, report: CycleReport) -> None:
         """Record one more cycle."""
-        _replace(self._series, report.series)
-        _replace(self._age, report.newest_sample_age)
-        self._incomplete.clear()
-        for (signal, cause), count in report.incomplete.items():
-            self._incomplete.labels(signal, cause).set(count)
-        self._workloads.clear()
-        for (verdict, reason), count in report.verdicts.items():
-            self._decisions.labels(verdict, reason).inc(count)
-            self._workloads.labels(verdict, reason).set(count)
+        _replace(self._series, (((signal,), count) for signal, count in report.series.items()))
+        _replace(self._age, (((signal,), age) for signal, age in report.newest_sample_age.items()))
+        _replace(self._incomplete, report.incomplete.items())
+        _replace(self._workloads, report.verdicts.items())
+        for labels, count in report.verdicts.items():
+            self._decisions.labels(*labels).inc(count)
         self._at_maximum.set(report.at_maximum)
         self._moved.inc(len(report.gates))
         self._waiting.set(report.gates_waiting)
-        self._gates.clear()
-        for (state, forecaster), count in report.states.items():
-            self._gates.labels(state, forecaster).set(count)
+        _replace(self._gates, report.states.items())
         self._mask(report)
 
     def _mask(self, report: CycleReport) -> None:
@@ -331,8 +280,8 @@ class CountedLedger:
             self._ledger.score(scores)
 
 
-def _replace(gauge: Gauge, values: Mapping[Signal, float]) -> None:
-    """A signal without a value has no series: absent, not zero."""
+def _replace(gauge: Gauge, values: Iterable[tuple[tuple[str, ...], float]]) -> None:
+    """Set the values by their labels; labels without a value have no series: absent, not zero."""
     gauge.clear()
-    for signal, value in values.items():
-        gauge.labels(signal).set(value)
+    for labels, value in values:
+        gauge.labels(*labels).set(value)

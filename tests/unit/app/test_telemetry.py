@@ -12,6 +12,7 @@ import pytest
 import structlog
 
 from forecaster.app import telemetry
+from forecaster.app.cluster_metrics import CertificateMetrics
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.certificates.issue import issue
 from forecaster.domain.report import CycleReport, Effected, ForecastScore, MaskedShare
@@ -222,7 +223,7 @@ def test_outcomes_are_counted_by_actuator_with_their_reason_and_a_brake_is_shown
 
 def test_the_end_of_the_certificate_is_read_from_its_file_and_absent_without_it(tmp_path: Path) -> None:
     file, metrics = tmp_path / "tls.crt", Metrics("1")
-    metrics.watch_certificate(file)
+    metrics.register(CertificateMetrics(file))
     assert value_of(metrics, "forecaster_certificate_end_timestamp_seconds") is None
     file.write_text(issue(["web.shop.svc"], NOON, timedelta(days=90)).certificate)
     assert value_of(metrics, "forecaster_certificate_end_timestamp_seconds") == (NOON + timedelta(days=90)).timestamp()
