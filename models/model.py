@@ -20,11 +20,9 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """Name in forecasts, reports and the catalogue."""
-        ...
 
     def fit(self, panel: Panel) -> Fitted:
         """Learn from a panel. Slow is allowed: the service fits rarely and in rotation."""
-        ...
 
 
 class Fitted(Protocol):
@@ -39,7 +37,6 @@ class Fitted(Protocol):
         Raises:
             PanelError: other series, another grid, or a hole between what is known and the panel.
         """
-        ...
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """Quantiles of each of the next steps, counted from the end of the latest bin.
@@ -47,7 +44,6 @@ class Fitted(Protocol):
         Raises:
             QuestionError: no steps, or levels that do not ascend within (0, 1).
         """
-        ...
 
     def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """Quantiles of the largest value within a window of coming steps: what a reserve must cover.
@@ -55,7 +51,6 @@ class Fitted(Protocol):
         Raises:
             QuestionError: as in `forecast`.
         """
-        ...
 
 
 @runtime_checkable
@@ -64,7 +59,6 @@ class SeesAll(Protocol):
 
     def forecast_peaks(self, windows: Sequence[StepWindow], quantiles: Sequence[float]) -> Mapping[StepWindow, Peak]:
         """`forecast_peak` of each of these windows."""
-        ...
 
 
 @runtime_checkable
@@ -73,7 +67,6 @@ class HasStandIn(Protocol):
 
     def stand_in(self, panel: Panel) -> Fitted:
         """Return what speaks of these series at once; it looks at no sample of the panel and learns nothing."""
-        ...
 
 
 @runtime_checkable
@@ -85,11 +78,9 @@ class Stacks(Protocol):
 
     def stacked(self, others: Sequence[Fitted]) -> Fitted | None:
         """One model, without samples, of its own series and then those of the others; None if they are not alike."""
-        ...
 
     def part(self, rows: slice | npt.NDArray[np.intp]) -> Fitted:
         """The model of some of its series, without samples; of neighbours what was learned is shared, not copied."""
-        ...
 
 
 @runtime_checkable
@@ -98,4 +89,3 @@ class Forgets(Protocol):
 
     def without_history(self) -> Fitted:
         """Return the fitted model without samples; give it a whole window before the next question."""
-        ...

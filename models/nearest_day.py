@@ -10,6 +10,7 @@ import numpy as np
 from .clean import bins_seen, filled
 from .panel import DAY, Floats, Panel
 from .residuals import Bins, Places, fitted_residuals, interpolation, residuals_of, too_short
+from .trailing import mean_of, running_total
 
 if TYPE_CHECKING:
     from .model import Fitted
@@ -127,7 +128,7 @@ def _distance(known: Floats, origins: Bins, lag: int, width: int) -> Floats:
     apart = np.square(known[:, begin + lag :] - known[:, begin : known.shape[1] - lag])
     places = origins - begin - lag
     reachable = places - width + 1 >= 0
-    return np.where(reachable, trailing_mean(apart, np.maximum(places, 0), width), np.inf)
+    return np.where(reachable, mean_of(running_total(apart), width, np.maximum(places, 0)), np.inf)
 
 
 def blend(known: Floats, days: NearDays, targets: Bins, day: int) -> Floats:
@@ -151,13 +152,6 @@ def differences(known: Floats, days: NearDays, origins: Bins, day: int) -> Float
     recent = origins[:, None] - np.arange(hour)
     off = known[:, recent] - blend(known, days, recent, day)
     return np.stack([off[:, :, 0], off.mean(axis=2)], axis=2)
-
-
-def trailing_mean(values: Floats, origins: Bins, width: int) -> Floats:
-    """[series, origin] mean of the `width` bins of gapless values up to each origin, fewer at the beginning."""
-    total = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1, dtype=np.float64)], axis=1)
-    first = np.maximum(origins + 1 - width, 0)
-    return np.asarray((total[:, origins + 1] - total[:, first]) / (origins + 1 - first))
 
 
 def persistence(columns: Floats, targets: Floats) -> Floats:

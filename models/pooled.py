@@ -40,11 +40,9 @@ class Regression(Protocol):
     @property
     def levels(self) -> tuple[float, ...]:
         """Ascending levels that were learned."""
-        ...
 
     def quantiles(self, columns: Floats) -> Floats:
         """[row, level] for columns [row, column]."""
-        ...
 
 
 @dataclass(frozen=True)

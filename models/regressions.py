@@ -35,7 +35,12 @@ class Boosting(Pooled):
 
     def learn(self, columns: Floats, targets: Floats) -> Boosted:
         """See Pooled.learn."""
-        return Boosted.learn(columns, targets)
+        from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415  takes a second to import
+
+        trees = int(np.clip(len(targets) // ROWS_PER_TREE, LEAST_TREES, MOST_TREES))
+        spec = {"max_iter": trees, "learning_rate": 0.08, "min_samples_leaf": 40, "early_stopping": False}
+        each = ({"loss": "quantile", "quantile": level, "random_state": 0, **spec} for level in BOOSTED_LEVELS)
+        return Boosted(tuple(HistGradientBoostingRegressor(**one).fit(columns, targets) for one in each))
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,12 @@ class PooledLinear(Pooled):
 
     def learn(self, columns: Floats, targets: Floats) -> Linear:
         """See Pooled.learn."""
-        return Linear.learn(columns, targets)
+        standard = Standard(columns.mean(axis=0), columns.std(axis=0) + 1e-3)
+        known = standard(columns)
+        middle = _least_squares(known, targets)
+        off = targets - known @ middle
+        log_spread = _least_squares(known, np.log(np.abs(off) + 1e-3))
+        return Linear(standard, middle, log_spread, error_table(off / _spread(known, log_spread), axis=0))
 
 
 @dataclass(frozen=True)
@@ -55,16 +65,6 @@ class Boosted:
 
     trees: tuple[HistGradientBoostingRegressor, ...]
     levels: tuple[float, ...] = BOOSTED_LEVELS
-
-    @classmethod
-    def learn(cls, columns: Floats, targets: Floats) -> Boosted:
-        """Fit columns [row, column] to targets [row]."""
-        from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415  takes a second to import
-
-        trees = int(np.clip(len(targets) // ROWS_PER_TREE, LEAST_TREES, MOST_TREES))
-        spec = {"max_iter": trees, "learning_rate": 0.08, "min_samples_leaf": 40, "early_stopping": False}
-        each = ({"loss": "quantile", "quantile": level, "random_state": 0, **spec} for level in BOOSTED_LEVELS)
-        return cls(tuple(HistGradientBoostingRegressor(**one).fit(columns, targets) for one in each))
 
     def quantiles(self, columns: Floats) -> Floats:
         """[row, level]."""
@@ -95,16 +95,6 @@ class Linear:
     log_spread: Floats
     errors: Floats
     levels: tuple[float, ...] = TABLE_LEVELS
-
-    @classmethod
-    def learn(cls, columns: Floats, targets: Floats) -> Linear:
-        """Fit columns [row, column] to targets [row]."""
-        standard = Standard(columns.mean(axis=0), columns.std(axis=0) + 1e-3)
-        known = standard(columns)
-        middle = _least_squares(known, targets)
-        off = targets - known @ middle
-        log_spread = _least_squares(known, np.log(np.abs(off) + 1e-3))
-        return cls(standard, middle, log_spread, error_table(off / _spread(known, log_spread), axis=0))
 
     def quantiles(self, columns: Floats) -> Floats:
         """[row, level]."""

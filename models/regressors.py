@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .clean import filled
 from .panel import DAY, Floats, Panel
+from .trailing import mean_of, running_total
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,12 @@ class Regressors:
 
     def columns(self, scaled: Floats, origins: npt.NDArray[np.intp]) -> Floats:
         """[series, origin, column] of standardised values; each column lies in memory as one piece."""
-        total = _running_total(scaled)
+        total = running_total(scaled)
         found = np.ones((len(scaled), self.count, len(origins)), np.float32)
         for i, offset in enumerate(self.offsets):
             found[:, i] = scaled[:, _places(origins + offset)]
         for i, width in enumerate(self._widths, len(self.offsets)):
-            found[:, i] = _means(total, origins, width)
+            found[:, i] = mean_of(total, width, origins)
         return found.transpose(0, 2, 1)
 
     def newest(self, values: Floats, unit: Unit) -> Floats:
@@ -151,16 +152,3 @@ def _places(positions: npt.NDArray[np.intp]) -> slice | npt.NDArray[np.intp]:
     """Neighbouring positions as a slice, which is read several times as fast."""
     neighbours = len(positions) and positions[-1] - positions[0] == len(positions) - 1
     return slice(int(positions[0]), int(positions[-1]) + 1) if neighbours else positions
-
-
-def _means(total: Floats, origins: npt.NDArray[np.intp], width: int) -> Floats:
-    """[series, origin] mean of the `width` latest values, fewer at the beginning, from running totals."""
-    first = np.maximum(origins + 1 - width, 0)
-    return ((total[:, origins + 1] - total[:, first]) / (origins + 1 - first)).astype(np.float32)
-
-
-def _running_total(scaled: Floats) -> Floats:
-    """[series, time + 1] sum of all values before each bin."""
-    total = np.zeros((len(scaled), scaled.shape[1] + 1))
-    np.cumsum(scaled, axis=1, dtype=np.float64, out=total[:, 1:])
-    return total

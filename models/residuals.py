@@ -74,7 +74,6 @@ class Expects(Protocol):
 
     def expected(self, history: Panel, steps: int) -> Floats:
         """[series, step] after the end of `history`, which continues what was learned from; NaN where it cannot say."""
-        ...
 
 
 class Residuals(NamedTuple):

@@ -31,11 +31,9 @@ class ModelRule(Protocol[Learned_contra]):
     @property
     def name(self) -> str:
         """Name in forecasts."""
-        ...
 
     def paths(self, history: Panel, learned: Learned_contra, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step] in the unit of the panel; order and sign of quantiles are mended by the caller."""
-        ...
 
 
 @runtime_checkable
@@ -44,7 +42,6 @@ class KnowsPeaks(Protocol):
 
     def peaks(self, history: Panel, learned: Any, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value within the window."""
-        ...
 
 
 @runtime_checkable
@@ -55,7 +52,6 @@ class KnowsSeveralPeaks(Protocol):
         self, history: Panel, learned: Any, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> Sequence[Floats]:
         """[series, quantile] of the largest value within each window."""
-        ...
 
 
 @runtime_checkable
@@ -64,7 +60,6 @@ class KnowsReach(Protocol):
 
     def reach(self, history: Panel) -> int:
         """Steps."""
-        ...
 
 
 @runtime_checkable
@@ -73,7 +68,6 @@ class Follows(Protocol):
 
     def followed(self, history: Panel, learned: Any, known_until: datetime) -> Any:
         """What is learned after the bins of `history` that begin at `known_until` or later; a new value."""
-        ...
 
 
 @runtime_checkable
@@ -82,11 +76,9 @@ class KnowsParts(Protocol):
 
     def stacked(self, learned: Sequence[Any], step: timedelta) -> Any | None:
         """Knowledge of all series of panels of one step, None where it was learned in different ways."""
-        ...
 
     def part(self, learned: Any, rows: slice | npt.NDArray[np.intp]) -> Any:
         """Knowledge of some of the series."""
-        ...
 
 
 # A copy after a sixteenth of the length: every twenty hours with two weeks, for six per cent more memory.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .clean import UNMOVED, bins_seen, bounded, filled
-from .library import Failed, attempted, failures
 from .panel import DAY, Floats, Panel
 from .residuals import Bins, Places, Residuals, blind, fitted_residuals, residuals_of, too_short
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .model import Fitted
 
 THETA_DAYS = 3
+# What the optimisers and the linear algebra of statsmodels raise; nothing of it leaves this file.
+LIBRARY_ERRORS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError, np.linalg.LinAlgError)
 
 
 class ThetaLine(NamedTuple):
@@ -62,14 +65,13 @@ class Theta:
         if day <= 1 or used.length < THETA_DAYS * day:
             return too_short(self.name, panel)
         known = filled(used.values).astype(np.float64)
-        found = [attempted(self.name, fitted_line, row, day) for row in known]
+        found = [_attempted(self.name, row, day) for row in known]
         lines = _together(found, day)
         weight = 1 - 1 / self.theta
         levels = smoothed(used.values - seasons(lines, np.arange(used.length)), lines, known[:, 0] - lines.season[:, 0])
         expects = Drifting(used.start, weight, lines, levels[:, -1], used.length)
-        return fitted_residuals(
-            self.name, panel, expects, _hindsight(used, lines, levels, weight), failures(panel.keys, found)
-        )
+        failures = {key: one.reason for key, one in zip(panel.keys, found, strict=True) if isinstance(one, Failed)}
+        return fitted_residuals(self.name, panel, expects, _hindsight(used, lines, levels, weight), failures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +96,26 @@ class Drifting:
         point = level[:, None] + drifted(self.lines, self.weight, bins, ahead) + seasons(self.lines, bins - 1 + ahead)
         young = bins_seen(history.values) < THETA_DAYS * self.lines.season.shape[1]
         return np.where(young[:, None], np.nan, point)
+
+
+class Failed(NamedTuple):
+    """The reason why statsmodels could not fit a series."""
+
+    reason: str
+
+
+def _attempted(name: str, values: Floats, day: int) -> ThetaLine | Failed:
+    """Fit the line of one gapless series [time], without the warnings of statsmodels; or say why that failed."""
+    if find_spec("statsmodels") is None:
+        return Failed(f"{name} needs statsmodels: pip install 'kube-forecaster[models]'; the last value is held")
+    import statsmodels.tools.sm_exceptions  # noqa: F401, PLC0415  it sets filters when first imported; ours come after
+
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return fitted_line(values, day)
+    except LIBRARY_ERRORS as error:
+        return Failed(f"{name} could not be fitted ({type(error).__name__}: {error}); the last value is held")
 
 
 def fitted_line(values: Floats, day: int) -> ThetaLine:

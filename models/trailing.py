@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,38 +26,6 @@ if TYPE_CHECKING:
 SERIES_AT_ONCE = 64
 
 
-class Trailing(Protocol):
-    """Statistics of trailing windows, [series, origin] each."""
-
-    def mean(self, width: int, *, back: int = 0) -> Floats:
-        """Mean of the `width` bins that end `back` bins before the origin."""
-        ...
-
-    def mean_at(self, width: int, at: Origins) -> Floats:
-        """[series, *at] mean of the `width` bins up to each of these positions, fewer at the beginning."""
-        ...
-
-    def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
-        """Return by width the mean of |y(t) - y(t - lag)|, taken as 0 where there was nothing `lag` bins before."""
-        ...
-
-    def variances(self, widths: Sequence[int]) -> Floats:
-        """[width, series, origin]; `widths` ascend."""
-        ...
-
-    def extremes(self, width: int) -> tuple[Floats, Floats]:
-        """Largest and smallest value."""
-        ...
-
-    def idle(self, width: int) -> Floats:
-        """Share of the bins that are 0."""
-        ...
-
-    def still(self, width: int) -> Floats:
-        """Share of the bins that are as the bin before; `width` is less than the history."""
-        ...
-
-
 def trailing(values: Floats, origins: Origins) -> Trailing:
     """Return trailing means of gapless values [series, time] at origins, the positions of their latest bins."""
     return AtLatest(values[:, : int(origins[0]) + 1]) if len(origins) == 1 else AtOrigins(values, origins)
@@ -68,47 +36,47 @@ class AtOrigins:
 
     def __init__(self, values: Floats, origins: Origins) -> None:
         self._values, self._origins = values, origins
-        self._total = _sums(values)
+        self._total = running_total(values)
         self._known: dict[tuple[int, int], Floats] = {}
         self._running = RunningMaxima(values), RunningMaxima(-values)
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
-        """See Trailing.mean."""
+        """[series, origin] mean of the `width` bins that end `back` bins before the origin."""
         asked = width, back
         if asked not in self._known:
             self._known[asked] = self._mean(self._total, width, back)
         return self._known[asked]
 
     def mean_at(self, width: int, at: Origins) -> Floats:
-        """See Trailing.mean_at."""
-        return _mean_of(self._total, width, at).astype(self._values.dtype)
+        """[series, *at] mean of the `width` bins up to each of these positions, fewer at the beginning."""
+        return mean_of(self._total, width, at).astype(self._values.dtype)
 
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
-        """See Trailing.changes."""
-        total = _sums(change(self._values, lag))
+        """Return by width the mean of |y(t) - y(t - lag)|, taken as 0 where there was nothing `lag` bins before."""
+        total = running_total(change(self._values, lag))
         return {width: self._mean(total, width) for width in widths}
 
     def variances(self, widths: Sequence[int]) -> Floats:
-        """See Trailing.variances."""
+        """[width, series, origin]; `widths` ascend."""
         centred = self._values - self._values.mean(axis=1, keepdims=True)
-        first, second = _sums(centred), _sums(centred * centred)
+        first, second = running_total(centred), running_total(centred * centred)
         return np.stack([self._mean(second, width) - self._mean(first, width) ** 2 for width in widths])
 
     def extremes(self, width: int) -> tuple[Floats, Floats]:
-        """See Trailing.extremes."""
+        """[series, origin] largest and smallest value."""
         high, low = (one.of(width)[:, self._origins] for one in self._running)
         return high, -low
 
     def idle(self, width: int) -> Floats:
-        """See Trailing.idle."""
-        return self._mean(_sums(self._values == 0), width)
+        """[series, origin] share of the bins that are 0."""
+        return self._mean(running_total(self._values == 0), width)
 
     def still(self, width: int) -> Floats:
-        """See Trailing.still."""
-        return self._mean(_sums(np.diff(self._values, axis=1, prepend=self._values[:, :1]) == 0), width)
+        """[series, origin] share of the bins that are as the bin before; `width` is less than the history."""
+        return self._mean(running_total(np.diff(self._values, axis=1, prepend=self._values[:, :1]) == 0), width)
 
     def _mean(self, total: Floats, width: int, back: int = 0) -> Floats:
-        return _mean_of(total, width, np.maximum(self._origins - back, 0))
+        return mean_of(total, width, np.maximum(self._origins - back, 0))
 
 
 class AtLatest:
@@ -119,7 +87,7 @@ class AtLatest:
         self._known: dict[tuple[int, int], Floats] = {}
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
-        """See Trailing.mean."""
+        """See AtOrigins.mean."""
         asked = width, back
         if asked not in self._known:
             last = max(self._values.shape[1] - 1 - back, 0) + 1
@@ -129,14 +97,14 @@ class AtLatest:
         return self._known[asked]
 
     def mean_at(self, width: int, at: Origins) -> Floats:
-        """See Trailing.mean_at."""
+        """See AtOrigins.mean_at."""
         newest = self._values.shape[1] - 1
         places, each = np.unique(newest - at, return_inverse=True)
         means = np.concatenate([self.mean(width, back=back) for back in places.tolist()], axis=1)
         return means[:, each.reshape(at.shape)]
 
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
-        """See Trailing.changes."""
+        """See AtOrigins.changes."""
         series, length = self._values.shape
         found = {width: np.zeros((series, 1), self._values.dtype) for width in widths}
         reach = min(max(widths), length - lag)
@@ -147,7 +115,7 @@ class AtLatest:
         return found
 
     def variances(self, widths: Sequence[int]) -> Floats:
-        """See Trailing.variances."""
+        """See AtOrigins.variances."""
         part = self._values[:, -widths[-1] :]
         centre = self.mean(widths[-1])
         counts = [min(width, part.shape[1]) for width in widths]
@@ -161,16 +129,16 @@ class AtLatest:
         return np.asarray(found - means * means)
 
     def extremes(self, width: int) -> tuple[Floats, Floats]:
-        """See Trailing.extremes."""
+        """See AtOrigins.extremes."""
         bins = self._values[:, -width:]
         return bins.max(axis=1, keepdims=True), bins.min(axis=1, keepdims=True)
 
     def idle(self, width: int) -> Floats:
-        """See Trailing.idle."""
+        """See AtOrigins.idle."""
         return self._share(self._values[:, -width:] == 0)
 
     def still(self, width: int) -> Floats:
-        """See Trailing.still."""
+        """See AtOrigins.still."""
         bins = self._values[:, -width - 1 :]
         return self._share(np.diff(bins, axis=1, prepend=bins[:, :1])[:, -width:] == 0)
 
@@ -193,6 +161,10 @@ class AtLatest:
     def _share(self, true: npt.NDArray[np.bool_]) -> Floats:
         """[series, 1] share of the bins of which something is true."""
         return np.asarray(true.astype(self._values.dtype) @ equal_shares(true.shape[1], self._values.dtype))
+
+
+Trailing: TypeAlias = AtOrigins | AtLatest
+"""Statistics of trailing windows."""
 
 
 def blocks(count: int) -> Iterator[slice]:
@@ -239,14 +211,14 @@ def change(values: Floats, bins: int) -> Floats:
     return moved
 
 
-def _mean_of(total: Floats, width: int, at: Origins) -> Floats:
+def mean_of(total: Floats, width: int, at: Origins) -> Floats:
     """[series, *at] of sums before each bin: the mean of the `width` bins up to these positions."""
     last = at + 1
     first = np.maximum(last - width, 0)
     return np.asarray((total[:, last] - total[:, first]) / (last - first))
 
 
-def _sums(values: npt.NDArray[np.generic]) -> Floats:
+def running_total(values: npt.NDArray[np.generic]) -> Floats:
     """[series, time + 1] sum of all values before each bin."""
     total = np.zeros((len(values), values.shape[1] + 1))
     np.cumsum(values, axis=1, dtype=np.float64, out=total[:, 1:])

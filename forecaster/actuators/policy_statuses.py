@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from forecaster.actuators.marks import EventObject, InvolvedObject, create_event
-from forecaster.actuators.statuses import Statuses, StatusPatch, StatusSender, StatusWrite, condition_event
+from forecaster.actuators.statuses import StatusPatch, StatusSender, StatusWrite, condition_event, status_there
 from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.resources.objects import API_VERSION, DEFAULT_POLICIES, DEFAULTS, PolicyResource, path_of_all
 from forecaster.resources.policy_status import PolicyStatus, Selected, SelectingLayer, policy_status
@@ -31,20 +29,14 @@ if TYPE_CHECKING:
 PolicyStatusWrite: TypeAlias = StatusWrite[PolicyResource, PolicyStatus]
 
 
-class LivePolicyStatuses:
-    """Statuses of policies, written through an API server."""
-
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
-
-    def write(self, write: PolicyStatusWrite) -> None:
-        """Server-side apply of the object that was seen; another one of its name is a conflict."""
-        one = write.resource
-        path = f"{path_of_all(DEFAULT_POLICIES)}/{one.name}/status?fieldManager={MANAGER}&force=true"
-        patch = StatusPatch(API_VERSION, DEFAULTS, {"name": one.name, "uid": one.uid}, write.status)
-        self._client.apply(path, patch, dict[str, Any])
-        for condition in write.news:
-            create_event(self._client, policy_event(one, condition, write.at))
+def write_policy_status(client: ApiClient, write: PolicyStatusWrite) -> None:
+    """Apply a status to the object that was seen, then its Events; another one of its name is a conflict."""
+    one = write.resource
+    path = f"{path_of_all(DEFAULT_POLICIES)}/{one.name}/status?fieldManager={MANAGER}&force=true"
+    patch = StatusPatch(API_VERSION, DEFAULTS, {"name": one.name, "uid": one.uid}, write.status)
+    client.apply(path, patch, dict[str, Any])
+    for condition in write.news:
+        create_event(client, policy_event(one, condition, write.at))
 
 
 class SeenFleet(NamedTuple):
@@ -58,7 +50,8 @@ class SeenFleet(NamedTuple):
 class PolicyStatusWriter:
     """Receives the offers of a cycle."""
 
-    statuses: Statuses[PolicyStatusWrite]
+    write: Callable[[PolicyStatusWrite], None]
+    """Writes one status, then its Events. Raises ApiError."""
     fence: Fence
     policies: Policies
     resources: Callable[[], Iterable[PolicyResource]]
@@ -67,7 +60,7 @@ class PolicyStatusWriter:
     _seen: SeenFleet | None = None
 
     def __post_init__(self) -> None:
-        self.sender = StatusSender(self.statuses.write, self._lost, self.fence, self.log)
+        self.sender = StatusSender(self.write, self._lost, self.fence, self.log)
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Have statuses looked at where anything that they are made of has changed."""
@@ -85,7 +78,7 @@ class PolicyStatusWriter:
         found = []
         fleet = self._fleet(ids)
         for one in self.resources():
-            before = status_there(one)
+            before = status_there(one.status, PolicyStatus)
             status = policy_status(one, fleet, before, now)
             if status != before:
                 news = [each for each in status.conditions if is_news(before.condition(each.type), each)]
@@ -105,14 +98,6 @@ class PolicyStatusWriter:
             if one is not None and one.refused
         }
         return Selected(ids, self.policies.cluster.labels, layers, refused)
-
-
-def status_there(one: PolicyResource) -> PolicyStatus:
-    """The status that an object has; an empty one where it has none, or one of another version."""
-    try:
-        return msgspec.json.decode(one.status, type=PolicyStatus)
-    except msgspec.DecodeError:
-        return PolicyStatus()
 
 
 def policy_event(one: PolicyResource, condition: Condition, at: datetime) -> EventObject:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -76,14 +76,6 @@ class StatusWrite(NamedTuple, Generic[R, S]):
 
 AutoscalerWrite: TypeAlias = StatusWrite[AutoscalerResource, AutoscalerStatus]
 W = TypeVar("W", bound=StatusWrite[Any, Any])
-W_contra = TypeVar("W_contra", bound=StatusWrite[Any, Any], contravariant=True)
-
-
-class Statuses(Protocol[W_contra]):
-    """The status subresource of objects of one kind. Raises ApiError."""
-
-    def write(self, write: W_contra) -> None:
-        """One status, then its Events."""
 
 
 @dataclass(slots=True)
@@ -185,7 +177,8 @@ class LiveStatuses:
 class StatusWriter:
     """Receives the offers of a cycle."""
 
-    statuses: Statuses[AutoscalerWrite]
+    write: Callable[[AutoscalerWrite], None]
+    """Writes one status, then its Events. Raises ApiError."""
     fence: Fence
     policies: Policies
     resources: Callable[[], Iterable[AutoscalerResource]]
@@ -201,7 +194,7 @@ class StatusWriter:
     """Content and instant of the status that is written now, by uid."""
 
     def __post_init__(self) -> None:
-        self.sender = StatusSender(self.statuses.write, self._forget, self.fence, self.log)
+        self.sender = StatusSender(self.write, self._forget, self.fence, self.log)
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Find the statuses that have to be written; none while another replica leads, or while the last are sent."""
@@ -250,7 +243,7 @@ class StatusWriter:
             disabled=self.disabled,
             refusal=self.refusal(one.target),
         )
-        before = status_there(one)
+        before = status_there(one.status, AutoscalerStatus)
         status = status_of(one, decided, before, cycle.at)
         known = one.uid in self._known
         same = status == before or (status.material() == before.material() and not known)
@@ -260,12 +253,12 @@ class StatusWriter:
         self._known.pop(write.resource.uid, None)
 
 
-def status_there(one: AutoscalerResource) -> AutoscalerStatus:
+def status_there(status: msgspec.Raw, kind: type[S]) -> S:
     """The status that an object has; an empty one where it has none, or one of another version."""
     try:
-        return msgspec.json.decode(one.status, type=AutoscalerStatus)
+        return msgspec.json.decode(status, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return AutoscalerStatus()
+        return kind()
 
 
 def event_of(one: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:

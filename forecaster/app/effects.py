@@ -13,7 +13,7 @@ from forecaster.actuators.floor.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor.plan import released
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import Concern, CycleNeighbours
-from forecaster.actuators.policy_statuses import LivePolicyStatuses, PolicyStatusWriter
+from forecaster.actuators.policy_statuses import PolicyStatusWriter, write_policy_status
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
 from forecaster.actuators.resize.actuator import ResizeActuator
@@ -166,10 +166,9 @@ def status_writer(
     stated = live.stated if live else None
     if stated is None or election is None:
         return None
-    source = client_config_source(watched_kubeconfig(settings))
-    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
+    client = _status_client(settings)
     writer = StatusWriter(
-        LiveStatuses(client),
+        LiveStatuses(client).write,
         election,
         settings.policies,
         lambda: list(stated.autoscalers.objects.values()),
@@ -188,14 +187,16 @@ def policy_status_writer(
     stated = live.stated if live else None
     if stated is None or election is None:
         return None
-    source = client_config_source(watched_kubeconfig(settings))
-    client = ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
-    found = stated.policies.objects
-    writer = PolicyStatusWriter(
-        LivePolicyStatuses(client), election, settings.policies, lambda: list(found.values()), log
-    )
+    client, found = _status_client(settings), stated.policies.objects
+    write = partial(write_policy_status, client)
+    writer = PolicyStatusWriter(write, election, settings.policies, lambda: list(found.values()), log)
     _run_beside(writer.sender, client, "policy-statuses", parts)
     return writer
+
+
+def _status_client(settings: Settings) -> ApiClient:
+    source = client_config_source(watched_kubeconfig(settings))
+    return ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
 
 
 def _run_beside(sender: StatusSender[Any], client: ApiClient, name: str, parts: ExitStack) -> None:

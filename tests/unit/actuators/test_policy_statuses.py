@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from forecaster.actuators.policy_statuses import PolicyStatusWrite, PolicyStatusWriter, policy_event, status_there
+from forecaster.actuators.policy_statuses import PolicyStatusWrite, PolicyStatusWriter, policy_event
+from forecaster.actuators.statuses import status_there
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
@@ -15,6 +16,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
 from forecaster.publish.publisher import offered_cycle
 from forecaster.resources.objects import PolicyResource
+from forecaster.resources.policy_status import PolicyStatus
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
 from tests.support.told import told
@@ -49,7 +51,7 @@ class Stage:
         self.policies = Policies(Policy(), self.overrides)
         self.log = Log(self)
         every = lambda: list(self.resources.values())  # noqa: E731
-        self.writer = PolicyStatusWriter(self, Fence(), self.policies, every, self.log)
+        self.writer = PolicyStatusWriter(self.write, Fence(), self.policies, every, self.log)
 
     def write(self, write: PolicyStatusWrite) -> None:
         if self.refuses:
@@ -76,7 +78,7 @@ class Stage:
 
     def told(self, name: str) -> tuple[int, str, str, str]:
         """Workloads, and the status, reason and message of `Ready`."""
-        status = status_there(self.resources[name])
+        status = status_there(self.resources[name].status, PolicyStatus)
         ready = status.condition("Ready")
         assert ready is not None
         return status.workloads, ready.status, ready.reason, ready.message

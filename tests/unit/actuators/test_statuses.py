@@ -15,6 +15,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError
 from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.resources.objects import AutoscalerResource
+from forecaster.resources.status import AutoscalerStatus
 from tests.support.recommendations import NOON, recommendation
 from tests.support.told import told
 
@@ -75,7 +76,7 @@ class Stage:
         self.policies = Policies(Policy(mode="publish"))
         resources = self.cluster.resources
         self.writer = StatusWriter(
-            self.cluster,
+            self.cluster.write,
             self.fence,
             self.policies,
             lambda: list(resources.values()),
@@ -130,7 +131,7 @@ def test_a_workload_that_is_left_to_another_tool_says_so_once() -> None:
     stage.cycle()
     stage.refusal = ("second-writer", "HPA shop/web: ScaledObject web scales its target")
     assert stage.cycle() == ["api", "web"]
-    ready = status_there(stage.cluster.resources["web"]).condition("Ready")
+    ready = status_there(stage.cluster.resources["web"].status, AutoscalerStatus).condition("Ready")
     assert ready is not None
     assert (ready.status, ready.reason, ready.message) == ("False", "SecondWriter", stage.refusal[1])
     assert stage.cycle() == []
