@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from forecaster.app.child import ChildExit, ScalerOptions, ServingProcess, scaler_process
+from forecaster.app.child import ChildExit, ServingProcess, scaler_process
 from forecaster.app.facts import SOCKET
 from forecaster.publish.new_pods import new_pods_path
 from forecaster.serving.options import Address, SecureOptions, ServingOptions, UpstreamOptions
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 """Name of the weekly report in the state directory, unless the settings name another file."""
-
-
-def start_answering(
-    settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack, serving: ServingProcess | None
-) -> None:
-    """The processes that answer."""
-    if serving:
-        serving.start()
-    start_scaler(settings, directory, log, parts)
-    address = str(serving.address) if serving else "none"
-    log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
 
 
 def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> ServingProcess | None:
@@ -104,22 +93,13 @@ def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
 
 def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:
     """The process that answers KEDA, where the settings ask for it; `parts` stops it."""
-    keda = settings.keda
-    if not keda.enabled:
+    if not settings.keda.enabled:
         return
-    options = ScalerOptions(
-        Address(keda.host, keda.port),
-        certificate=keda.certificate_file,
-        key=keda.key_file,
-        client_ca=keda.client_ca_file,
-        client_names=keda.client_names,
-        stale_after=settings.serving.stale_after,
-    )
 
     def tell(death: ChildExit) -> None:
         log.error("scaler_died", code=death.code, restart_in_seconds=death.restart_in_seconds)
 
-    scaler = scaler_process(table_path(directory), options, on_death=tell)
+    scaler = scaler_process(table_path(directory), settings.keda, settings.serving.stale_after, on_death=tell)
     scaler.start()
     parts.callback(scaler.stop)
 

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
     from pathlib import Path
+
+    from forecaster.serving.settings import KedaSettings
 
 
 BACKOFF_SECONDS = (0.2, 1.0, 5.0, 30.0)
@@ -221,19 +223,12 @@ def _serving_options(table: Path, descriptors: Mapping[str, int], options: Servi
     return ["--with-parent", "--table", str(table), *sockets, "--options", told]
 
 
-class ScalerOptions(NamedTuple):
-    """Address of the KEDA scaler, and the clients that may ask it."""
-
-    address: Address
-    certificate: Path | None = None
-    key: Path | None = None
-    client_ca: Path | None = None
-    client_names: Sequence[str] = ()
-    stale_after: timedelta | None = None
-
-
 def scaler_process(
-    table: Path, options: ScalerOptions, *, on_death: Callable[[ChildExit], None] = lambda _death: None
+    table: Path,
+    keda: KedaSettings,
+    stale_after: timedelta | None = None,
+    *,
+    on_death: Callable[[ChildExit], None] = lambda _death: None,
 ) -> SupervisedChild:
     """The child that answers KEDA, not yet started.
 
@@ -242,18 +237,20 @@ def scaler_process(
     """
     if find_spec("grpc") is None:
         raise StoreError("keda.enabled: gRPC is not installed; install kube-forecaster with its extra `keda`")
-    listen(options.address, "keda.port").close()  # the child opens it again: that it can is found out before the start
-    return SupervisedChild("keda", _scaler_command(table, options), on_death=on_death)
-
-
-def _scaler_command(table: Path, options: ScalerOptions) -> list[str]:
+    address = Address(keda.host, keda.port)
+    listen(address, "keda.port").close()  # the child opens it again: that it can is found out before the start
     command = [sys.executable, "-m", "forecaster.serving.keda", "--with-parent"]
-    command += ["--table", str(table), "--address", str(options.address)]
-    files = {"--certificate": options.certificate, "--key": options.key, "--client-ca": options.client_ca}
+    command += ["--table", str(table), "--address", str(address), *_scaler_options(keda, stale_after)]
+    return SupervisedChild("keda", command, on_death=on_death)
+
+
+def _scaler_options(keda: KedaSettings, stale_after: timedelta | None) -> list[str]:
+    command: list[str] = []
+    files = {"--certificate": keda.certificate_file, "--key": keda.key_file, "--client-ca": keda.client_ca_file}
     for option, path in files.items():
         command += [option, str(path)] if path else []
-    for name in options.client_names:
+    for name in keda.client_names:
         command += ["--client-name", name]
-    if options.stale_after is not None:
-        command += ["--stale-after", str(options.stale_after.total_seconds())]
+    if stale_after is not None:
+        command += ["--stale-after", str(stale_after.total_seconds())]
     return command

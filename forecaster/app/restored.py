@@ -51,16 +51,16 @@ SIZES_BETWEEN = 2
 workloads sixteen rows each take a second and a half."""
 
 
-def recalled(ledger: SqlLedger, now: datetime) -> DecisionHistory:
-    """A chronicle that goes on where the process before this one stopped.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
-    found = ledger.recalled(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
-    chronicle = DecisionHistory()
-    chronicle.recall(now, map(_change, found.decisions), map(_past, found.scores))
-    return chronicle
+def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
+    """What became of each workload before this start; a database that is away leaves it unknown."""
+    history = DecisionHistory()
+    try:
+        found = ledger.recalled(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
+    except StoreError as error:
+        log.warning("past_not_recalled", error=str(error))
+    else:
+        history.recall(now, map(_change, found.decisions), map(_past, found.scores))
+    return history
 
 
 def _change(one: PastDecision) -> tuple[WorkloadId, DecisionChange]:
@@ -243,12 +243,3 @@ class OnChange:
         if kept != self.written:
             self.file.save()
             self.written = kept
-
-
-def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
-    """What became of each workload before this start; a database that is away leaves it unknown."""
-    try:
-        return recalled(ledger, now)
-    except StoreError as error:
-        log.warning("past_not_recalled", error=str(error))
-        return DecisionHistory()

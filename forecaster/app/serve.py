@@ -16,7 +16,7 @@ import msgspec
 
 from forecaster import __version__
 from forecaster.app import telemetry
-from forecaster.app.answering import serving_process, start_answering, table_path
+from forecaster.app.answering import serving_process, start_scaler, table_path
 from forecaster.app.clock import current
 from forecaster.app.cluster_metrics import BenefitMetrics, CertificateMetrics, LiveMetrics, StatusMetrics
 from forecaster.app.compose import (
@@ -181,7 +181,12 @@ class Program(NamedTuple):
         health.settings = settings_in_force(settings.model_dump(mode="json"), origins)
 
     def _start_answering(self, serving: ServingProcess | None) -> None:
-        start_answering(self.settings, self.directory, self.log, self.parts, serving)
+        settings, log = self.settings, self.log
+        if serving:
+            serving.start()
+        start_scaler(settings, self.directory, log, self.parts)
+        address = str(serving.address) if serving else "none"
+        log.info("started", prometheus=settings.prometheus.url, address=address, mode=settings.policy.mode)
 
 
 def build_service(

@@ -98,9 +98,12 @@ RIGHTS = (
         SERVICE, "replicas", "coordination.k8s.io", "leases", ("get", "patch"),
         "no replica computes", names=(SERVICE,), namespace=NAMESPACE,
     ),
-    Right(
-        SERVICE, "floor", "coordination.k8s.io", "leases", ("get", "patch"),
-        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
+    *(
+        Right(
+            SERVICE, mode, "coordination.k8s.io", "leases", ("get", "patch"),
+            "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
+        )
+        for mode in ("floor", "scale", "resources", "vertical")
     ),
     Right(
         SERVICE, "floor", "autoscaling", "horizontalpodautoscalers", ("get", "list", "patch"),
@@ -109,7 +112,8 @@ RIGHTS = (
     Right(SERVICE, "floor", "", "events", ("create",), "changes leave no Event beside the HPA"),
     Right(SERVICE, "floor", "keda.sh", "scaledobjects", ("list", "watch"), "paused ScaledObjects are not named"),
     *(
-        Right(SERVICE, "floor", "", resource, ("list", "watch"), "counts are raised beyond what quotas leave room for")
+        Right(SERVICE, mode, "", resource, ("list", "watch"), "counts are raised beyond what quotas leave room for")
+        for mode in ("floor", "scale")
         for resource in ("limitranges", "resourcequotas")
     ),
     Right(
@@ -122,10 +126,6 @@ RIGHTS = (
         names=(SERVICE,), namespace=NAMESPACE,
     ),
     Right(RELEASE, "floor", "", "events", ("create",), "floors that end leave no Event beside the HPA"),
-    Right(
-        SERVICE, "scale", "coordination.k8s.io", "leases", ("get", "patch"),
-        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
-    ),
     *(
         Right(SERVICE, "scale", "apps", resource, ("get", "patch"), "no owner's count is kept, so none is changed")
         for resource in ("deployments", "statefulsets")
@@ -135,10 +135,6 @@ RIGHTS = (
         for resource in ("deployments", "statefulsets")
     ),
     Right(SERVICE, "scale", "", "events", ("create",), "changes leave no Event beside the workload"),
-    *(
-        Right(SERVICE, "scale", "", resource, ("list", "watch"), "counts are raised beyond what quotas leave room for")
-        for resource in ("limitranges", "resourcequotas")
-    ),
     Right(
         SERVICE, "scale", "keda.sh", "scaledobjects", ("list", "watch"),
         "it is not known what KEDA scales, so no count changes where KEDA is installed",
@@ -162,15 +158,7 @@ RIGHTS = (
         SERVICE, "resources", "autoscaling.forecaster.dev", "predictivepolicies/status", ("patch",),
         "PredictivePolicies have no status",
     ),
-    Right(
-        SERVICE, "resources", "coordination.k8s.io", "leases", ("get", "patch"),
-        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
-    ),
     Right(SERVICE, "resources", "", "events", ("create",), "changes leave no Event beside the objects"),
-    Right(
-        SERVICE, "vertical", "coordination.k8s.io", "leases", ("get", "patch"),
-        "no replica writes", names=(SERVICE,), namespace=NAMESPACE,
-    ),
     Right(SERVICE, "vertical", "", "pods", ("get", "patch"), "no pod's own size is kept, so none is changed"),
     Right(SERVICE, "vertical", "", "pods/resize", ("patch",), "no running pod is resized or gets its size back"),
     *(

@@ -11,19 +11,19 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
 from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
-from forecaster.serving.rest import ProblemError
+from forecaster.serving.rest import ProblemError, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
 
 EXPIRES_AFTER = timedelta(minutes=5)
@@ -144,15 +144,15 @@ class IntegrationPages:
         if not isinstance(found, OfferedCount):
             raise _problem(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
         portrait = ObjectName(names["portrait"], names["namespace"])
-        return _json(kapacity_result(portrait, found.value, self._clock()))
+        return json_response(kapacity_result(portrait, found.value, self._clock()))
 
     async def watermark_recommendation(self, request: Request) -> Response:
         """Return the value for WatermarkPodAutoscaler, which expects errors inside an answer."""
         target = await _target(request)
         found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
         if isinstance(found, OfferedCount):
-            return _json(watermark_reply(found.value, found.offer, found.reason))
-        return _json(WatermarkErrorReply(WatermarkError(STATUS_OF_MISSING[type(found)], found.message)))
+            return json_response(watermark_reply(found.value, found.offer, found.reason))
+        return json_response(WatermarkErrorReply(WatermarkError(STATUS_OF_MISSING[type(found)], found.message)))
 
     def _found(self, asked: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
         table = self._reader.table
@@ -182,7 +182,3 @@ async def _target(request: Request) -> TargetRef:
 
 def _problem(why: NotKnown | NotNamed | NotThere, remedy: str) -> ProblemError:
     return ProblemError(STATUS_OF_MISSING[type(why)], why.message, remedy)
-
-
-def _json(value: msgspec.Struct) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")

@@ -94,25 +94,15 @@ class ServingMetrics:
         for (handler, code), count in sorted(self._requests.items()):
             requests.add_metric([handler, str(code)], count)
         yield requests
-        denials = CounterMetricFamily(
-            "forecaster_serving_denials", "Requests and connections that were refused, by status.", labels=["status"]
+        refused, sized = (
+            "Requests and connections that were refused, by status.",
+            "New pods by what became of their size.",
         )
-        for status, count in sorted(self._denials.items()):
-            denials.add_metric([status], count)
-        yield denials
+        yield _counted("forecaster_serving_denials", refused, "status", self._denials)
         if self.admissions:
-            admissions = CounterMetricFamily(
-                "forecaster_serving_admissions", "New pods by what became of their size.", labels=["outcome"]
-            )
-            for outcome, count in sorted(self.admissions.items()):
-                admissions.add_metric([outcome], count)
-            yield admissions
-        writes = CounterMetricFamily(
-            "forecaster_serving_table_writes", "Tables that computing wrote, or could not write.", labels=["outcome"]
-        )
-        for outcome, count in sorted(self.told.writes.items()):
-            writes.add_metric([outcome], count)
-        yield writes
+            yield _counted("forecaster_serving_admissions", sized, "outcome", self.admissions)
+        written = "Tables that computing wrote, or could not write."
+        yield _counted("forecaster_serving_table_writes", written, "outcome", self.told.writes)
         owners = GaugeMetricFamily(
             "forecaster_serving_group_owner",
             "1 for the owner of an API group in this cluster.",
@@ -147,6 +137,14 @@ class ServingMetrics:
         self._age.set(float("nan") if table is None else (self._clock() - table.meta.published_at).total_seconds())
         computing = "" if table is None or self.told.follows else table.meta.metrics
         return computing.encode() + generate_latest(self.registry)
+
+
+def _counted(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
+    """Return a counter with one label."""
+    family = CounterMetricFamily(name, text, labels=[label])
+    for value, count in sorted(counts.items()):
+        family.add_metric([value], count)
+    return family
 
 
 class CountRequests:

@@ -200,7 +200,7 @@ class RecommendationPages:
         table = self.table()
         age = self._age(table)
         version, workloads = table.meta.version, table.rows
-        return _json(Readiness(*_fields(age), version=version, workloads=workloads, fault=self._reader.fault))
+        return json_response(Readiness(*_fields(age), version=version, workloads=workloads, fault=self._reader.fault))
 
     async def recommendations(self, request: Request) -> Response:
         """A page of the table, filtered."""
@@ -208,13 +208,13 @@ class RecommendationPages:
         table = self.table()
         async with self._listing:
             items, next_page = await asyncio.to_thread(_listed, table, query)
-        return _json(RecommendationPage(*_fields(self._age(table)), items=items, next_page=next_page))
+        return json_response(RecommendationPage(*_fields(self._age(table)), items=items, next_page=next_page))
 
     async def recommendation(self, request: Request) -> Response:
         """The recommendation for one workload."""
         table = self.table()
         entry = _one(table, **request.path_params, kind=request.query_params.get("kind"))
-        return _json(SingleRecommendation(*_fields(self._age(table)), recommendation=table.record(entry)))
+        return json_response(SingleRecommendation(*_fields(self._age(table)), recommendation=table.record(entry)))
 
     def table(self) -> PublishedTable:
         """The table that is served; before the first one, the problem that there is none."""
@@ -256,5 +256,6 @@ def _fields(age: TableAge) -> tuple[datetime, float, bool]:
     return age.published_at, age.age_seconds, age.stale
 
 
-def _json(value: msgspec.Struct) -> Response:
+def json_response(value: msgspec.Struct) -> Response:
+    """The answer that a structure is in JSON."""
     return Response(msgspec.json.encode(value), media_type="application/json")

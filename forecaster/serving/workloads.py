@@ -7,22 +7,22 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import msgspec
-from starlette.responses import Response
 
 from forecaster.domain.published import REPLICAS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, StoredSteps, decoded_paths, path_view
-from forecaster.publish.values import Answer, NotKnown, NotNamed, OfferedValue
+from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, age_of, answer, entry_of, moment_at
 from forecaster.serving.read_back import recommendation_of
-from forecaster.serving.rest import ProblemError
+from forecaster.serving.rest import ProblemError, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import timedelta
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.views import SignalItem
@@ -112,23 +112,23 @@ class Workloads:
         paths, now = decoded_paths(table.paths(entry)), self._clock()
         signals = table.view(entry).signals
         outlooks = tuple(outlook_view(one, paths.get(one.signal), now) for one in signals)
-        return _json(WorkloadForecasts(*self._age(table), forecasts=outlooks))
+        return json_response(WorkloadForecasts(*self._age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
         """Return the last changes of the recommendation."""
         table, entry = self._found(request)
-        return _json(WorkloadDecisions(*self._age(table), decisions=table.past(entry).decisions))
+        return json_response(WorkloadDecisions(*self._age(table), decisions=table.past(entry).decisions))
 
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
         table, entry = self._found(request)
         lines = explanation(recommendation_of(table.view(entry)))
-        return _json(WorkloadExplanation(*self._age(table), lines=lines))
+        return json_response(WorkloadExplanation(*self._age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
         """How its forecasts turned out."""
         table, entry = self._found(request)
-        return _json(WorkloadAccuracy(*self._age(table), accuracy=table.past(entry).accuracy))
+        return json_response(WorkloadAccuracy(*self._age(table), accuracy=table.past(entry).accuracy))
 
     async def value(self, request: Request) -> Response:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
@@ -143,7 +143,7 @@ class Workloads:
             raise _problem(found)
         view = table.view(entry)
         units = {one.signal: one.unit for one in view.signals}
-        return _json(
+        return json_response(
             MetricValueView(
                 value=found.value,
                 forecaster={found.signal or asked.metric.removeprefix("forecaster_"): found.value},
@@ -169,10 +169,6 @@ class Workloads:
     def _age(self, table: PublishedTable) -> tuple[datetime, float, bool]:
         age = age_of(table.meta, self._clock(), self._stale_after)
         return age.published_at, age.age_seconds, age.stale
-
-
-def _whole(count: Answer | NotThere) -> int | None:
-    return round(count.value) if isinstance(count, OfferedValue) else None
 
 
 def outlook_view(item: SignalItem, path: StoredSteps | None, now: datetime) -> OutlookView:
@@ -205,7 +201,3 @@ def _problem(why: NotNamed | NotKnown | NotThere) -> ProblemError:
     return ProblemError(
         HTTPStatus.SERVICE_UNAVAILABLE, why.message, "The explanation of the workload says what is missing."
     )
-
-
-def _json(value: msgspec.Struct) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from time import monotonic
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
 
 import requests
 from prometheus_api_client import PrometheusConnect
@@ -15,7 +13,7 @@ from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused
 from forecaster.sources import wire
-from forecaster.sources.identity import cloud_identity, permission_named
+from forecaster.sources.identity import BearerToken, beside_us, cloud_identity, permission_named
 from forecaster.sources.wire import Query, QueryAnswer, body_of, translated, understood
 
 if TYPE_CHECKING:
@@ -103,20 +101,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
 
 def _session(settings: PrometheusSettings) -> requests.Session:
     session = requests.Session()
-    session.trust_env = not _on_loopback(settings.url)  # a proxy of the environment would look for it on its own host
+    session.trust_env = not beside_us(settings.url)  # a proxy of the environment would look for it on its own host
     session.verify = False if settings.insecure_skip_verify else str(settings.ca_file or "") or True
     if settings.client_certificate_file:
         key = settings.client_key_file or settings.client_certificate_file
         session.cert = (str(settings.client_certificate_file), str(key))
     return session
-
-
-def _on_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 _PASSING = frozenset({429, 502, 503, 504})
@@ -201,18 +191,6 @@ class SecretFile:
         return self._text
 
 
-class BearerTokenFile(AuthBase):
-    """`Authorization: Bearer` from a file."""
-
-    def __init__(self, file: SecretFile) -> None:
-        self._file = file
-
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Add the header."""
-        request.headers["Authorization"] = f"Bearer {self._file.read()}"
-        return request
-
-
 class Password(AuthBase):
     """Basic authentication with the password from a file."""
 
@@ -238,7 +216,7 @@ def identity(settings: PrometheusSettings) -> AuthBase:
     if settings.identity:
         return cloud_identity(settings.identity, settings.url)
     if settings.bearer_token_file:
-        return BearerTokenFile(SecretFile(settings.bearer_token_file))
+        return BearerToken(SecretFile(settings.bearer_token_file).read)
     if settings.password_file:
         return Password(settings.username, SecretFile(settings.password_file))
     return Anonymous()

@@ -103,7 +103,7 @@ def cloud_identity(
         keys = Renewed(lambda now: aws_keys(environment, _region(environment, url), now), clock)
         return SigV4(keys, lambda: _region(environment, url), clock)
     token_of = azure_token if provider == "azure" else google_token
-    return BearerToken(Renewed(lambda now: token_of(environment, now), clock))
+    return BearerToken(Renewed(lambda now: token_of(environment, now), clock).get)
 
 
 @contextmanager
@@ -118,14 +118,14 @@ def permission_named(provider: Provider) -> Iterator[None]:
 
 
 class BearerToken(AuthBase):
-    """`Authorization: Bearer` with a token that is renewed."""
+    """`Authorization: Bearer` with the token that there is at the time."""
 
-    def __init__(self, token: Renewed[str]) -> None:
+    def __init__(self, token: Callable[[], str]) -> None:
         self._token = token
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Add the header."""
-        request.headers["Authorization"] = f"Bearer {self._token.get()}"
+        request.headers["Authorization"] = f"Bearer {self._token()}"
         return request
 
 
@@ -289,7 +289,7 @@ def _token(response: requests.Response, asked: str, now: datetime) -> Lease[str]
 def _asked(method: str, address: str, asked: str, **content: Any) -> requests.Response:
     """One exchange. A refusal is told by its status alone: bodies of such servers may hold what must not be logged."""
     with requests.Session() as session:
-        session.trust_env = not _beside_us(address)  # a proxy of the environment does not lead to the machine itself
+        session.trust_env = not beside_us(address)  # a proxy of the environment does not lead to the machine itself
         try:
             response = session.request(
                 method,
@@ -311,7 +311,8 @@ def _asked(method: str, address: str, asked: str, **content: Any) -> requests.Re
     return response
 
 
-def _beside_us(address: str) -> bool:
+def beside_us(address: str) -> bool:
+    """Whether an address is on this machine, or on the link that clouds give to it."""
     host = urlsplit(address).hostname or ""
     try:
         return ip_address(host).is_loopback or ip_address(host).is_link_local

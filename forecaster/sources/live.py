@@ -188,7 +188,7 @@ class LiveCluster:
         found, self._started = self._started, {}
         by_workload: dict[WorkloadId, tuple[StartedPod, ...]] = {}
         for owner, pods in found.items():
-            id_ = self._above(owner)
+            id_ = self.above(owner)
             by_workload[id_] = (*by_workload.get(id_, ()), *pods)
         return by_workload
 
@@ -207,13 +207,13 @@ class LiveCluster:
 
     def pods_of(self, id_: WorkloadId) -> int:
         """How many pods of a workload live."""
-        return sum(self._above(pod.owner) == id_ for pod in list(self.pods.objects.values()))
+        return sum(self.above(pod.owner) == id_ for pod in list(self.pods.objects.values()))
 
     def running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
         """Ready pods of these workloads: the workload, namespace, name and size; None while that is not known."""
         if not (self._young(self.pods) and self._young(self.replica_sets)):
             return None
-        every = ((self._above(pod.owner), key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready)
+        every = ((self.above(pod.owner), key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready)
         return ((id_, *key, pod.resources) for id_, key, pod in every if id_ in wanted)
 
     def living(self, wanted: Container[WorkloadId]) -> dict[WorkloadId, list[LivePod]] | None:
@@ -222,7 +222,7 @@ class LiveCluster:
             return None
         found: dict[WorkloadId, list[LivePod]] = defaultdict(list)
         for pod in list(self.pods.objects.values()):
-            if (id_ := self._above(pod.owner)) in wanted:
+            if (id_ := self.above(pod.owner)) in wanted:
                 found[id_].append(pod)
         return found
 
@@ -238,10 +238,6 @@ class LiveCluster:
             if pod.owner.kind == "DaemonSet" and pod.node:
                 found[pod.node].append(pod.resources)
         return found
-
-    def above(self, owner: WorkloadId) -> WorkloadId:
-        """The workload of a pod's controller: the owner of a ReplicaSet, any other controller itself."""
-        return self._above(owner)
 
     def inventory(self, at: datetime, kinds: Iterable[str], namespaces: re.Pattern[str]) -> Inventory:
         """Every workload of these kinds and namespaces."""
@@ -347,7 +343,7 @@ class LiveCluster:
             counts[pod.owner][pod.resources] += 1
         by_workload: dict[WorkloadId, list[tuple[Resources, int]]] = defaultdict(list)
         for owner, each in counts.items():
-            by_workload[self._above(owner)] += each.items()
+            by_workload[self.above(owner)] += each.items()
         return {id_: mean_resources(each) for id_, each in by_workload.items()}
 
     def _spreads(self) -> dict[WorkloadId, Spread]:
@@ -360,7 +356,7 @@ class LiveCluster:
                 counts[pod.owner][pod.node] += 1
         by_workload: dict[WorkloadId, Counter[str]] = defaultdict(Counter)
         for owner, nodes in counts.items():
-            by_workload[self._above(owner)] += nodes
+            by_workload[self.above(owner)] += nodes
         return {id_: self._spread(nodes) for id_, nodes in by_workload.items()}
 
     def _spread(self, nodes: Counter[str]) -> Spread:
@@ -372,8 +368,8 @@ class LiveCluster:
         fullest = None if "" in zones else max(zones.values()) / total
         return Spread(max(nodes.values()) / total, fullest)
 
-    def _above(self, owner: WorkloadId) -> WorkloadId:
-        """The owner of a ReplicaSet, any other owner itself."""
+    def above(self, owner: WorkloadId) -> WorkloadId:
+        """The workload of a pod's controller: the owner of a ReplicaSet, any other controller itself."""
         if owner.kind != "ReplicaSet":
             return owner
         return self.replica_sets.objects.get((owner.namespace, owner.name), owner)

@@ -63,10 +63,12 @@ class PrometheusSource:
         self._settings = settings
         self._facts_time = AnswerTime(FACTS_SECONDS, clock)
         self._signals_time = AnswerTime(SIGNALS_SECONDS, clock)
-        self._client = PrometheusClient(settings)
-        self._queries = queries
+        self.client = PrometheusClient(settings)
+        self.queries = queries
+        """What is asked, including what has been found out about request rates."""
         self._rotation = Rotation(queries.specifications_every)
-        self._back_off, self._slow_signals = _back_offs()
+        self._back_off, self._slow_signals = BackOff(), BackOff(LONGEST_OF_SIGNAL)
+        """The pauses after questions that failed, and those of signals with a slow query."""
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
         self.request_origins = Origins()
@@ -74,40 +76,30 @@ class PrometheusSource:
         self._named: dict[Signal, Mapping[WorkloadId, str]] = {}
         """The container that the HPA of a workload names, by signal."""
 
-    @property
-    def queries(self) -> Queries:
-        """What is asked, including what has been found out about request rates."""
-        return self._queries
-
-    @property
-    def client(self) -> PrometheusClient:
-        """The connection, for questions that are not about demand."""
-        return self._client
-
     def close(self) -> None:
         """Give the connections back."""
-        self._client.close()
+        self.client.close()
 
     def inventory(self, at: datetime) -> Inventory:
         """Every workload at `at`; what is specified about it may be `specifications_every` old."""
 
         def ask(name: str) -> tuple[InstantRow, ...]:
             count = name == HPA_COUNT
-            query = self._queries.hpa_count() if count else self._queries.fact(name, self._rotation.named)
+            query = self.queries.hpa_count() if count else self.queries.fact(name, self._rotation.named)
             return self._whole(at_instant(name, query, at))
 
         self._facts_time.is_over(at)
         partial: list[str] = []
 
         def counts(name: str) -> dict[WorkloadId, float]:
-            answer = self._client.ask(at_instant(name, self._queries.fact(name), at))
+            answer = self.client.ask(at_instant(name, self.queries.fact(name), at))
             partial.extend([answer.partial] if answer.partial else [])
             with self._promised(name):
                 return by_workload(answer)
 
         replicas, ready = counts("replicas"), counts("ready_replicas")
         specified = self._rotation.specifications(at, replicas, ask, lambda: self._facts_time.is_over(at))
-        inventory = inventory_of(at, replicas, ready, specified, self._queries.kinds, narrowed=self._queries.narrowed)
+        inventory = inventory_of(at, replicas, ready, specified, self.queries.kinds, narrowed=self.queries.narrowed)
         inventory = replace(inventory, partial=partial[0] if partial else "")
         self.follow(inventory)
         return inventory
@@ -123,8 +115,8 @@ class PrometheusSource:
         """
         created = 'kube_namespace_created{namespace="kube-system"$labels}'
         try:
-            rows = self.rows(at_instant("identity of the cluster", self._queries.rendered(created), at))
-            stated = yaml.safe_load(self._client.status("config").get("yaml", "")) or {}
+            rows = self.rows(at_instant("identity of the cluster", self.queries.rendered(created), at))
+            stated = yaml.safe_load(self.client.status("config").get("yaml", "")) or {}
         except (SourceError, yaml.YAMLError):
             return frozenset(), frozenset()
         labels = (stated.get("global") or {}).get("external_labels") or {}
@@ -137,14 +129,14 @@ class PrometheusSource:
 
     def _at_once(self, signal: Signal, grid: Grid) -> Block:
         at = grid.start
-        if signal == REQUESTS and self._queries.detects_requests:
+        if signal == REQUESTS and self.queries.detects_requests:
             with self._patient(signal, at):
                 return self._of_origins(grid, self._origins(at), at)
         query = self._query(signal, grid.step)
         if not query:
             return _nothing(signal, grid)
         with self._patient(signal, at):
-            answer = self._client.custom_query(query, at, name=str(signal))
+            answer = self.client.custom_query(query, at, name=str(signal))
             return self._complete(self._block(signal, answer, grid), signal, grid)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
@@ -152,7 +144,7 @@ class PrometheusSource:
         grid = grid_between(start, end, step)
         with self._patient(signal, end, grid.points):
             first, *others = self._origins_of(signal, end)
-            query = self._queries.requests_of(first, step) if first else self._query(signal, step)
+            query = self.queries.requests_of(first, step) if first else self._query(signal, step)
             if not query:
                 yield _nothing(signal, grid)
                 return
@@ -167,10 +159,10 @@ class PrometheusSource:
 
     def containers(self, at: datetime) -> ContainerFacts:
         """What is told about every container at `at`; nothing where they are not asked for."""
-        if not self._queries.per_container:
+        if not self.queries.per_container:
             return ContainerFacts()
         failures: list[SourceError] = []
-        for name, query in self._queries.container_facts().items():
+        for name, query in self.queries.container_facts().items():
             if len(failures) < MOST_FAILED:
                 try:
                     self._container_rows[name] = self._whole(at_instant(name, query, at))
@@ -184,9 +176,9 @@ class PrometheusSource:
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
     ) -> Iterator[ContainerBlock]:
         """Usage of every container's hottest pod, in slices as `history` has them."""
-        if not self._queries.per_container:
+        if not self.queries.per_container:
             return
-        query, chosen = self._queries.container_usage(signal, step), self._settings
+        query, chosen = self.queries.container_usage(signal, step), self._settings
         grid = grid_between(start, end, step)
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
         for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
@@ -196,7 +188,7 @@ class PrometheusSource:
             yield replace(block, values=np.full_like(block.values, np.nan)) if answer.partial else block
 
     def _ask_range(self, signal: Signal, query: str, piece: Grid) -> QueryAnswer:
-        return self._client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
+        return self.client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
 
     def _complete(self, block: Block, signal: Signal, grid: Grid) -> Block:
         """A block with what its values were made of; that alone is not known where the question for it fails.
@@ -204,13 +196,13 @@ class PrometheusSource:
         CPU and memory come from the same scrapes of pods: of memory it is known for the instant for which CPU was asked
         last. Of points that are further apart than the window of a rate it is not asked.
         """
-        block = replace(block, rated=self._queries.is_rate(signal))
+        block = replace(block, rated=self.queries.is_rate(signal))
         if signal in {MEMORY, MEMORY_CONTAINER} and self._made_of and self._made_of.grid == grid:
             return replace(block, made_of=samples_of(self._made_of.samples, block.ids, self._made_of.ids))
         named = self._containers(signal)
-        query = self._queries.of_pods(signal, grid.step, set(named.values()))
+        query = self.queries.of_pods(signal, grid.step, set(named.values()))
         name = f"{signal}_pods"
-        if not query or grid.step > self._queries.rate_window or self._back_off.waits(name, grid.end):
+        if not query or grid.step > self.queries.rate_window or self._back_off.waits(name, grid.end):
             return block
         try:
             answer = self._ask_grid(name, query, grid)
@@ -226,8 +218,8 @@ class PrometheusSource:
 
     def _ask_grid(self, name: str, query: str, grid: Grid) -> QueryAnswer:
         if grid.points == 1:
-            return self._client.custom_query(query, grid.start, name=name)
-        return self._client.custom_query_range(query, grid.start, grid.end, grid.step, name=name)
+            return self.client.custom_query(query, grid.start, name=name)
+        return self.client.custom_query_range(query, grid.start, grid.end, grid.step, name=name)
 
     def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
         with self._promised(str(signal)):
@@ -242,11 +234,11 @@ class PrometheusSource:
 
     def rows(self, question: Query) -> tuple[InstantRow, ...]:
         """Every series of an instant question, with its value."""
-        return self._rows(question, self._client.ask(question))
+        return self._rows(question, self.client.ask(question))
 
     def _whole(self, question: Query) -> tuple[InstantRow, ...]:
         """Ask for facts that mean something by their absence, e.g. that a workload has no HPA."""
-        answer = self._client.ask(question)
+        answer = self.client.ask(question)
         if answer.partial:
             where = f"query {question.name!r} to {shown_url(self._settings.url)}"
             raise SourceUnavailable(f"{where}: the answer is partial: {answer.partial}")
@@ -284,18 +276,18 @@ class PrometheusSource:
 
     def _query(self, signal: Signal, step: timedelta) -> str:
         named = set(self._containers(signal).values())
-        return self._queries.signal(signal, step, named) if named or not signal.of_container else ""
+        return self.queries.signal(signal, step, named) if named or not signal.of_container else ""
 
     def origins_at(self, at: datetime) -> dict[str, tuple[WorkloadId, ...]]:
         """The workloads of which each origin of request rates has data."""
-        rows = self.rows(at_instant("request origins", self._queries.detection(), at))
+        rows = self.rows(at_instant("request origins", self.queries.detection(), at))
         there = {row.labels.get("preset", "") for row in rows}
         grid = Grid(at, MINUTE, 1)
         return {name: self._of_origin(name, grid).ids for name in PREFERRED if name in there}
 
     def _origins_of(self, signal: Signal, at: datetime) -> tuple[str, ...]:
         """The origins that are asked for a signal; one without a name where that is no question."""
-        if signal != REQUESTS or not self._queries.detects_requests:
+        if signal != REQUESTS or not self.queries.detects_requests:
             return ("",)
         return self._origins(at, past=True) or ("",)
 
@@ -313,18 +305,13 @@ class PrometheusSource:
         return self.request_origins.merged(blocks, at) if blocks else _nothing(REQUESTS, grid)
 
     def _of_origin(self, name: str, grid: Grid) -> Block:
-        answer = self._ask_grid(f"requests of {name}", self._queries.requests_of(name, grid.step), grid)
+        answer = self._ask_grid(f"requests of {name}", self.queries.requests_of(name, grid.step), grid)
         return self._block(REQUESTS, answer, grid)
 
 
 def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:
     named = ((one.id, one.measured_container(signal.resource)) for one in inventory.workloads if one.autoscaler)
     return {id_: container for id_, container in named if container}
-
-
-def _back_offs() -> tuple[BackOff, BackOff]:
-    """Return the back-offs of single questions, and of signals with a slow query."""
-    return BackOff(), BackOff(LONGEST_OF_SIGNAL)
 
 
 def _nothing(signal: Signal, grid: Grid) -> Block:

@@ -20,7 +20,7 @@ from forecaster.store.past import (
     faded_scores,
     latest_decisions,
 )
-from forecaster.store.scores import AccuracyOf, WaitingScores, join_hours, read_scores, write_scores
+from forecaster.store.scores import WaitingScores, join_hours, write_scores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,15 +138,6 @@ class SqlLedger:
         """
         with self._database.transaction() as connection:
             return Recalled(list(latest_decisions(connection, changes)), list(faded_scores(connection, now, half_life)))
-
-    def accuracy_of(self, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
-        """How the forecasts of a workload turned out, oldest first, as far as it has been written.
-
-        Raises:
-            StoreError: the database cannot be read.
-        """
-        with self._database.transaction() as connection:
-            return read_scores(connection, workload, since)
 
     def close(self) -> None:
         """Write the scores that wait, and give back the connections.

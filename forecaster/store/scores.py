@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from forecaster.domain.window import DAY, HOUR
 from forecaster.errors import StoreError
-from forecaster.store.database import SUMS, Database, is_workload, scores, workloads
+from forecaster.store.database import SUMS, Database, scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,26 +40,6 @@ class Accuracy:
         self.absolute_error += score.absolute_error
         self.pinball_loss += score.pinball_loss
         self.actual += score.actual
-
-    @property
-    def coverage(self) -> float | None:
-        """Share of peaks at or below the quantile; None before the first."""
-        return self.covered / self.count if self.count else None
-
-    @property
-    def error_ratio(self) -> float | None:
-        """Sum of errors by sum of peaks (WAPE); None where nothing was measured."""
-        return self.absolute_error / self.actual if self.actual > 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class AccuracyOf:
-    """The accuracy of one model for one signal from `at` on: an hour, or a day where it is old."""
-
-    at: datetime
-    signal: str
-    model: str
-    accuracy: Accuracy
 
 
 AN_HOUR, A_DAY = int(HOUR.total_seconds()), int(DAY.total_seconds())
@@ -126,19 +105,6 @@ def write_scores(
     ]
     if values:
         connection.execute(_adding(database), values)
-
-
-def read_scores(connection: Connection, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
-    """All rows of a workload, oldest first."""
-    rows = connection.execute(
-        select(scores.c.at, scores.c.signal, scores.c.model, *(scores.c[name] for name in SUMS))
-        .join(workloads, workloads.c.id == scores.c.workload)
-        .where(*is_workload(workload), scores.c.at >= int(since.timestamp()))
-        .order_by(scores.c.at, scores.c.signal, scores.c.model)
-    )
-    return [
-        AccuracyOf(datetime.fromtimestamp(at, UTC), signal, model, Accuracy(*sums)) for at, signal, model, *sums in rows
-    ]
 
 
 def join_hours(database: Database, connection: Connection, now: int) -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.app.restored import recalled
+from forecaster.app.restored import recall
+from forecaster.app.telemetry import logger
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.errors import ConfigError, StoreError
 from forecaster.store.ledger import SqlLedger
+from tests.support.accuracies import accuracy_of
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id
 
@@ -97,15 +99,14 @@ def test_odd_names_are_kept_as_they_are(ledger: SqlLedger) -> None:
     assert len(ledger.decisions_of(odd, EVER)) == 1
 
 
-def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger) -> None:
+def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger, address: str) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     for minute in (0, 20, 40, 60):
         ledger.score([score(NOON + minute * MINUTE, actual=2.5), score(NOON + minute * MINUTE)])
-    hour, next_hour = ledger.accuracy_of(WEB, EVER)
+    hour, next_hour = accuracy_of(address, WEB, EVER)
     assert (hour.at, hour.signal, hour.model) == (NOON, "cpu", "ridge")
     assert (hour.accuracy.count, hour.accuracy.covered, hour.accuracy.quantiles) == (6, 3, pytest.approx(5.4))
-    assert hour.accuracy.coverage == 0.5
-    assert hour.accuracy.error_ratio == pytest.approx(7.5 / 19.5)
+    assert (hour.accuracy.absolute_error, hour.accuracy.actual) == (pytest.approx(7.5), pytest.approx(19.5))
     assert next_hour.accuracy.count == 2
 
 
@@ -113,19 +114,18 @@ def test_scores_that_wait_are_written_at_the_end(ledger: SqlLedger, address: str
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score()])
     ledger.score([score(NOON + MINUTE)])
-    assert ledger.accuracy_of(WEB, EVER)[0].accuracy.count == 1
+    assert accuracy_of(address, WEB, EVER)[0].accuracy.count == 1
     ledger.close()
-    with closing(open_ledger(address)) as later:
-        assert later.accuracy_of(WEB, EVER)[0].accuracy.count == 2
+    assert accuracy_of(address, WEB, EVER)[0].accuracy.count == 2
 
 
-def test_old_hours_become_days_without_losing_a_score(ledger: SqlLedger) -> None:
+def test_old_hours_become_days_without_losing_a_score(ledger: SqlLedger, address: str) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     for hour in range(48):
         ledger.score([score(NOON + hour * HOUR)])
     for later in (4 * DAY, 5 * DAY):
         ledger.record(NOON + later, [recommendation(WEB)])
-    days = ledger.accuracy_of(WEB, EVER)
+    days = accuracy_of(address, WEB, EVER)
     assert [(row.at, row.accuracy.count) for row in days] == [
         (NOON - 12 * HOUR, 12),
         (NOON + 12 * HOUR, 24),
@@ -133,13 +133,13 @@ def test_old_hours_become_days_without_losing_a_score(ledger: SqlLedger) -> None
     ]
 
 
-def test_what_is_older_than_it_is_kept_is_dropped(ledger: SqlLedger) -> None:
+def test_what_is_older_than_it_is_kept_is_dropped(ledger: SqlLedger, address: str) -> None:
     ledger.record(NOON, [recommendation(WEB, replicas=4), recommendation(API)])
     ledger.score([score()])
     ledger.record(NOON + 20 * DAY, [recommendation(WEB, replicas=7)])
     ledger.record(NOON + 31 * DAY, [recommendation(WEB, replicas=7)])
     assert replicas(ledger) == [7]
-    assert ledger.accuracy_of(WEB, EVER) == []
+    assert accuracy_of(address, WEB, EVER) == []
     assert ledger.decisions_of(API, EVER) == []
 
 
@@ -214,7 +214,7 @@ def test_scores_wait_for_a_database_that_is_away(file: Path) -> None:
     file.rmdir()
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score(NOON + 2 * MINUTE)])
-    assert ledger.accuracy_of(WEB, EVER)[0].accuracy.count == 3
+    assert accuracy_of(f"sqlite:///{file}", WEB, EVER)[0].accuracy.count == 3
     ledger.close()
 
 
@@ -258,5 +258,5 @@ def test_the_chronicle_of_a_new_process_goes_on(ledger: SqlLedger) -> None:
     ledger.record(NOON, [recommendation(WEB, replicas=4)])
     ledger.record(NOON + MINUTE, [recommendation(WEB, at=NOON + MINUTE, replicas=5, cpu_request=0.9)])
     ledger.record(NOON + HOUR, [recommendation(WEB, at=NOON + HOUR, replicas=5, cpu_request=0.2)])
-    chronicle = recalled(ledger, NOON + HOUR)
+    chronicle = recall(ledger, NOON + HOUR, logger())
     assert [(change.replicas, change.at.minute) for change in chronicle.of(WEB).decisions] == [(5, 1), (4, 0)]

@@ -19,6 +19,7 @@ from forecaster.errors import StoreError
 from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import ROWS_A_STATEMENT, MovedTable, move
+from tests.support.accuracies import accuracy_of
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def moved(source: str, target: str, stop_after: int | None = None) -> dict[str, 
 
 def content(address: str) -> list[object]:
     with closing(open_ledger(address)) as ledger:
-        kept = [(ledger.decisions_of(id_, EVER), ledger.accuracy_of(id_, EVER)) for id_ in FLEET]
+        kept = [(ledger.decisions_of(id_, EVER), accuracy_of(address, id_, EVER)) for id_ in FLEET]
         return [ledger.newest(), *kept]
 
 

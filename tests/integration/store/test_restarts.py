@@ -15,6 +15,7 @@ from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import OWNER_COLUMNS, ROWS_A_STATEMENT, move
 from tests.support import postgres
+from tests.support.accuracies import accuracy_of
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_a_killed_database_is_written_to_again_as_soon_as_it_is_back(
         postgres.restart(*postgres_programs, durable)
         record(ledger, 3, 6)
         assert kept(ledger) == [(0, 4), (1, 5), (3, 6)]
-        assert [one.accuracy.count for one in ledger.accuracy_of(WEB, NOON)] == [1]
+        assert [one.accuracy.count for one in accuracy_of(durable, WEB, NOON)] == [1]
 
 
 @pytest.mark.postgres

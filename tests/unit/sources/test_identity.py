@@ -269,5 +269,5 @@ def test_two_identities_at_once_are_refused() -> None:
 
 def test_a_token_is_a_bearer_token() -> None:
     held = Renewed(lambda now: Lease("a token", now + timedelta(hours=1)), lambda: NOW)
-    prepared = requests.Request("GET", "http://metrics.example", auth=BearerToken(held)).prepare()
+    prepared = requests.Request("GET", "http://metrics.example", auth=BearerToken(held.get)).prepare()
     assert prepared.headers["Authorization"] == "Bearer a token"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
-from forecaster.app.child import ScalerOptions, scaler_process
+from forecaster.app.child import scaler_process
 from forecaster.errors import StoreError
-from forecaster.serving.options import Address
+from forecaster.serving.settings import KedaSettings
 from tests.support.control_plane.authority import Authority
 from tests.support.keda import ask, reference
 from tests.support.ports import free_ports
@@ -26,15 +26,15 @@ def test_it_answers_as_its_options_say_and_stops(tmp_path: Path) -> None:
     table = publish(tmp_path / "table", at=datetime.now(UTC), mode="publish")
     authority, (port,) = Authority(tmp_path / "pki", "ca"), free_ports(1)
     server, client = authority.issue("server", "localhost"), authority.issue("client", common_name="keda-operator")
-    options = ScalerOptions(
-        Address("127.0.0.1", port),
-        certificate=server.certificate,
-        key=server.key,
-        client_ca=authority.certificate,
+    keda = KedaSettings(
+        host="127.0.0.1",
+        port=port,
+        certificate_file=server.certificate,
+        key_file=server.key,
+        client_ca_file=authority.certificate,
         client_names=("keda-operator",),
-        stale_after=timedelta(minutes=5),
     )
-    scaler = scaler_process(table, options)
+    scaler = scaler_process(table, keda, timedelta(minutes=5))
     scaler.start()
     credentials = grpc.ssl_channel_credentials(
         authority.certificate.read_bytes(), client.key.read_bytes(), client.certificate.read_bytes()
@@ -52,4 +52,4 @@ def test_a_taken_address_is_an_error_before_anything_starts(tmp_path: Path) -> N
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(StoreError, match=r"cannot listen on .*state another port by keda.port"),
     ):
-        scaler_process(tmp_path / "table", ScalerOptions(Address(*taken.getsockname())))
+        scaler_process(tmp_path / "table", KedaSettings(host="127.0.0.1", port=taken.getsockname()[1]))

@@ -1,0 +1,41 @@
+"""What a ledger keeps of how forecasts turned out, as the tables have it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from forecaster.store.database import SUMS, Database, is_workload, scores, workloads
+from forecaster.store.scores import Accuracy
+
+if TYPE_CHECKING:
+    from forecaster.domain.workload import WorkloadId
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyOf:
+    """The accuracy of one model for one signal from `at` on: an hour, or a day where it is old."""
+
+    at: datetime
+    signal: str
+    model: str
+    accuracy: Accuracy
+
+
+def accuracy_of(address: str, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
+    """Everything about a workload that has been written, oldest first."""
+    question = (
+        select(scores.c.at, scores.c.signal, scores.c.model, *(scores.c[name] for name in SUMS))
+        .join(workloads, workloads.c.id == scores.c.workload)
+        .where(*is_workload(workload), scores.c.at >= int(since.timestamp()))
+        .order_by(scores.c.at, scores.c.signal, scores.c.model)
+    )
+    with closing(Database(address)) as database, database.transaction() as connection:
+        return [
+            AccuracyOf(datetime.fromtimestamp(at, UTC), signal, model, Accuracy(*sums))
+            for at, signal, model, *sums in connection.execute(question)
+        ]
