@@ -214,7 +214,7 @@ def build_service(
     uid = bind_state(settings, directory, live.source.source if live else source, now, news)
     secret = state_secret(settings, parts, news)
     keys = state_keys(settings, directory, secret, news)
-    release = ReleaseState(keys, secret, uid, election.holds if election else always)
+    release = ReleaseState(keys, secret, uid, election.holds if election else lambda: True)
     kept = restored(settings, directory, address, release, now, news)
     ledger = SqlLedger(address, keep=settings.state.keep)
     kept.follow(None if kept.shards else origins_file(settings, source, release.keys_of_files), news)
@@ -222,8 +222,8 @@ def build_service(
     table = offer_table(
         settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
-    unjudged = never_unjudged if kept.shards else partial(gate_unjudged, settings.policies, kept.observed)
-    writers = writers_of(settings, log, parts, live, election, table.path, source, unjudged)
+    judged_here = () if kept.shards else (partial(gate_unjudged, settings.policies, kept.observed),)
+    writers = writers_of(settings, log, parts, live, election, table.path, source, *judged_here)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
@@ -311,11 +311,6 @@ def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitSt
     return lambda: look.seen
 
 
-def always() -> bool:
-    """Return True: without other replicas this one leads."""
-    return True
-
-
 def bind_state(settings: Settings, directory: Path, source: Source, now: datetime, news: StateNews) -> str:
     """Bind the state directory to the cluster that the source describes; state of another one is not taken over.
 
@@ -361,11 +356,6 @@ def identity_within(seconds: float, ask: Callable[[], tuple[frozenset[str], froz
     thread.start()
     thread.join(seconds)
     return answers[0] if answers else None
-
-
-def never_unjudged(_: WorkloadId) -> bool:
-    """Return False: in shards the gates are with the workers."""
-    return False
 
 
 def gate_unjudged(policies: Policies, observed: Observed, id_: WorkloadId) -> bool:

@@ -13,17 +13,15 @@ import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from forecaster.kube.client import ApiError, suppress_conflict
+from forecaster.kube.client import ApiClient, ApiError, suppress_conflict
 from forecaster.kube.objects import ObjectMeta, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    T = TypeVar("T")
 
 PAUSE_ANNOTATION = "forecaster.dev/pause"
 """Annotation of the Lease that stops all writes while it is there and not `false`."""
@@ -76,17 +74,7 @@ class Lease(Wire, frozen=True):
             return None
 
 
-class Leases(Protocol):
-    """An API server, as far as it is asked here."""
-
-    def get(self, path: str, kind: type[T]) -> T:
-        """An object. Raises ApiError."""
-
-    def patch(self, path: str, change: msgspec.Struct, kind: type[T]) -> T:
-        """The object after a merge patch that names its version. Raises ApiError."""
-
-
-def is_paused(leases: Leases, path: str) -> bool:
+def is_paused(leases: ApiClient, path: str) -> bool:
     """Whether all writes are stopped by the annotation of the Lease; not so where there is no Lease.
 
     Raises:
@@ -106,7 +94,7 @@ class LeaseAnnotations(Wire, frozen=True):
     metadata: ObjectMeta
 
 
-def resume_falling(leases: Leases, path: str, now: datetime) -> Lease:
+def resume_falling(leases: ApiClient, path: str, now: datetime) -> Lease:
     """Write a person's word that a braked fleet may go down; return the Lease.
 
     Raises:
@@ -143,7 +131,7 @@ class Election:
     `seconds` is monotonic; `clock` is written into the Lease.
     """
 
-    leases: Leases
+    leases: ApiClient
     path: str
     identity: str
     seconds: Callable[[], float]

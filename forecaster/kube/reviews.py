@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
-    T = TypeVar("T")
+    from forecaster.kube.client import AsyncApiClient
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 AUTHENTICATED = "system:authenticated"
 MASTERS = "system:masters"
-
-
-class Reviewer(Protocol):
-    """An API server that answers reviews."""
-
-    async def create(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
-        """One review, answered. Raises ApiError."""
 
 
 class User(NamedTuple):
@@ -117,7 +110,7 @@ class AccessReviewAnswer(Wire, frozen=True):
     status: AccessReviewStatus
 
 
-async def token_user(reviewer: Reviewer, token: str) -> User | None:
+async def token_user(reviewer: AsyncApiClient, token: str) -> User | None:
     """The user of a token; None for a token that is not valid. Raises ApiError."""
     review = TokenReview(TokenReviewSpec(token), "authentication.k8s.io/v1")
     status = (await reviewer.create(TOKEN_REVIEWS, review, TokenReviewAnswer)).status
@@ -127,7 +120,7 @@ async def token_user(reviewer: Reviewer, token: str) -> User | None:
     return authenticated(User(info.username, info.uid, info.groups, tuple(info.extra.items())))
 
 
-async def is_allowed(reviewer: Reviewer, user: User, right: ResourceAttributes | NonResourceAttributes) -> bool:
+async def is_allowed(reviewer: AsyncApiClient, user: User, right: ResourceAttributes | NonResourceAttributes) -> bool:
     """Whether a user has a right. Raises ApiError."""
     resource = right if isinstance(right, ResourceAttributes) else None
     path = right if isinstance(right, NonResourceAttributes) else None

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl
 
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.reviews import (
     MASTERS,
     NonResourceAttributes,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from starlette.types import Scope
 
-    from forecaster.kube.reviews import Reviewer
 
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """Paths of probes, which show no credentials."""
@@ -57,8 +56,8 @@ class AccessControl:
 
     def __init__(
         self,
-        proxied: Reviewer,
-        direct: Reviewer,
+        proxied: AsyncApiClient,
+        direct: AsyncApiClient,
         denied: Callable[[Denial], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -126,13 +125,13 @@ class AccessControl:
         return failure(denial.status, denial.message)
 
 
-async def _review_token(reviewer: Reviewer, token: BearerToken) -> User | None:
+async def _review_token(reviewer: AsyncApiClient, token: BearerToken) -> User | None:
     user = await token_user(reviewer, token.text)
     token.text = ""
     return user
 
 
-async def _review_access(reviewer: Reviewer, asked: UserRequest) -> bool:
+async def _review_access(reviewer: AsyncApiClient, asked: UserRequest) -> bool:
     user, attributes = asked
     return await is_allowed(reviewer, user, attributes.right)
 

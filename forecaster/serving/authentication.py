@@ -14,19 +14,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import User, authenticated
 
 if TYPE_CHECKING:
     from forecaster.serving.connection import Peer
-
-    T = TypeVar("T")
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 Headers = Sequence[tuple[bytes, bytes]]
@@ -122,17 +120,10 @@ PROXY_RETRY_SECONDS = 0.5
 """Before the first good answer: until then no connection is let in."""
 
 
-class ObjectReader(Protocol):
-    """An API server with readable objects."""
-
-    async def get(self, path: str, kind: type[T]) -> T:
-        """One object. Raises ApiError."""
-
-
 class FrontProxyWatch:
     """Reads the ConfigMap again and again and says when it has changed; a failure leaves everything as it is."""
 
-    def __init__(self, reader: ObjectReader, changed: Callable[[FrontProxy], None]) -> None:
+    def __init__(self, reader: AsyncApiClient, changed: Callable[[FrontProxy], None]) -> None:
         self._reader = reader
         self._changed = changed
         self._latest: FrontProxy | None = None

@@ -94,12 +94,10 @@ class ServingMetrics:
         for (handler, code), count in sorted(self._requests.items()):
             requests.add_metric([handler, str(code)], count)
         yield requests
-        refused, sized = (
-            "Requests and connections that were refused, by status.",
-            "New pods by what became of their size.",
-        )
+        refused = "Requests and connections that were refused, by status."
         yield _counted("forecaster_serving_denials", refused, "status", self._denials)
         if self.admissions:
+            sized = "New pods by what became of their size."
             yield _counted("forecaster_serving_admissions", sized, "outcome", self.admissions)
         written = "Tables that computing wrote, or could not write."
         yield _counted("forecaster_serving_table_writes", written, "outcome", self.told.writes)

@@ -16,7 +16,7 @@ from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.kube.objects import ApiService, api_service_path
 from forecaster.publish.reader import now
 from forecaster.serving.access_control import DIRECT_WORKERS, PROXIED_WORKERS, AccessControl
-from forecaster.serving.authentication import FrontProxy, FrontProxyWatch, ObjectReader
+from forecaster.serving.authentication import FrontProxy, FrontProxyWatch
 from forecaster.serving.discovery import GROUPS, Discovery
 from forecaster.serving.pause import Writing
 from forecaster.serving.upstream import THREADS, UPSTREAM_TIMEOUT_SECONDS, UpstreamAdapter
@@ -176,7 +176,7 @@ CERTIFICATE_LOOK_SECONDS = 30.0
 class GroupOwnerWatch:
     """The present owner of each group, by its APIService."""
 
-    def __init__(self, reader: ObjectReader, ours: str, names: Sequence[str], tell: Callable[[str], None]) -> None:
+    def __init__(self, reader: AsyncApiClient, ours: str, names: Sequence[str], tell: Callable[[str], None]) -> None:
         self._reader = reader
         self._ours = ours
         self._tell = tell
@@ -185,11 +185,13 @@ class GroupOwnerWatch:
     async def look(self) -> None:
         """Look once."""
         for name in self.owners:
+            registered = None
             try:
-                registered = await self._registered(name)
-            except ApiError:
-                self.owners[name] = GroupOwner.UNKNOWN
-                continue
+                registered = await self._reader.get(api_service_path(name), ApiService)
+            except ApiError as error:
+                if error.status != HTTPStatus.NOT_FOUND:
+                    self.owners[name] = GroupOwner.UNKNOWN
+                    continue
             self.owners[name] = owner_of(registered, self._ours)
             if why := advice(name, registered, self._ours):
                 self._tell(why)
@@ -199,14 +201,6 @@ class GroupOwnerWatch:
         while True:
             await self.look()
             await asyncio.sleep(CERTIFICATE_LOOK_SECONDS)
-
-    async def _registered(self, name: str) -> ApiService | None:
-        try:
-            return await self._reader.get(api_service_path(name), ApiService)
-        except ApiError as error:
-            if error.status == HTTPStatus.NOT_FOUND:
-                return None
-            raise
 
 
 def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLContext:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
 from forecaster.domain.published import METRICS
-from forecaster.kube.client import UnreachableError
+from forecaster.kube.client import AsyncApiClient, UnreachableError
 from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.serving.discovery import EXTERNAL, GROUPS, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
@@ -34,19 +34,12 @@ BUSY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter has
 AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter does not answer")
 
 
-class Connected(Protocol):
-    """A way to the adapter."""
-
-    async def exchange(self, request: RawRequest) -> RawAnswer:
-        """One request. Raises UnreachableError."""
-
-
 class UpstreamAdapter:
     """Passes value calls on, and adds the adapter's metrics to discovery."""
 
     def __init__(
         self,
-        connections: Connected,
+        connections: AsyncApiClient,
         learned: Callable[[Discovery], None],
         clock: Callable[[], float],
         fails: Callable[[str], None] = lambda _: None,

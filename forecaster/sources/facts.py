@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -135,11 +136,7 @@ def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
             value = row.value / _PERCENT if kind is TargetType.UTILIZATION else row.value
             name, container = row.labels.get("metric_name", ""), row.labels.get("container", "")
             targets[hpa].append(Target(name, kind, value, container))
-    return {hpa: sorted(found, key=_metric_and_type) for hpa, found in targets.items()}
-
-
-def _metric_and_type(target: Target) -> tuple[str, TargetType, str]:
-    return target.metric, target.type, target.container
+    return {hpa: sorted(found, key=attrgetter("metric", "type", "container")) for hpa, found in targets.items()}
 
 
 def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]]:
@@ -239,15 +236,8 @@ def _resources(requests: Sequence[InstantRow], limits: Sequence[InstantRow]) -> 
     for rows, what in ((requests, "request"), (limits, "limit")):
         for id_, row in _whose(rows):
             found[id_][f"{row.labels.get('resource')}_{what}"] = row.value
-    return {
-        id_: Resources(
-            amounts.get("cpu_request"),
-            amounts.get("cpu_limit"),
-            amounts.get("memory_request"),
-            amounts.get("memory_limit"),
-        )
-        for id_, amounts in found.items()
-    }
+    fields = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
+    return {id_: Resources(*(amounts.get(name) for name in fields)) for id_, amounts in found.items()}
 
 
 def _whose(rows: Iterable[InstantRow]) -> list[tuple[ContainerId, InstantRow]]:

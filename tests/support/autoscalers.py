@@ -34,7 +34,7 @@ def live_hpa(name: str = "web", lowest: int = 2, highest: int = 20, *, replicas:
 
 @dataclass
 class FakeAutoscalers:
-    """`LiveAutoscalers`; `fails` are raised by the next writes, one each, `dies` between the steps of a restoring."""
+    """`Autoscalers`; `fails` are raised by the next writes, one each, `dies` between the steps of a restoring."""
 
     hpas: dict[tuple[str, str], LiveAutoscaler]
     fails: list[ApiError | None] = field(default_factory=list)

@@ -23,7 +23,7 @@ def live_scale_of(name: str = "web", replicas: int = 3) -> LiveScale:
 
 @dataclass
 class FakeScales:
-    """`LiveScales`; `dies` between the two steps of the next writes."""
+    """`Scales`; `dies` between the two steps of the next writes."""
 
     workloads: dict[WorkloadId, LiveScale]
     dies: bool = False

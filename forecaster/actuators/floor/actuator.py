@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.actuators.floor.plan import floor_plan
-from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write
+from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler
 from forecaster.actuators.limits import CycleLimits, Memory
 from forecaster.actuators.rollback import HealthAt, looked_since, unseen
 from forecaster.actuators.room import Rooms, no_quotas
-from forecaster.actuators.writes import Change, ClusterWrite, WrittenCluster
+from forecaster.actuators.writes import Change, ClusterWrite
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
+    from forecaster.actuators.floor.autoscalers import Autoscalers
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.settings import FloorSettings
@@ -28,18 +29,11 @@ if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
 
 
-class LiveAutoscalers(WrittenCluster[Write], Protocol):
-    """The HPAs of a cluster. Each method raises ApiError."""
-
-    def listed(self, *, marked: bool = False) -> list[LiveAutoscaler]:
-        """All of them, or those with a mark of ours."""
-
-
 @dataclass(slots=True)
 class FloorActuator:
     """Receives the offers of a cycle, and acts on them: `OfferReceiver` and `Actuator`."""
 
-    autoscalers: LiveAutoscalers
+    autoscalers: Autoscalers
     writer: WriteQueue
     policies: Policies
     rules: FloorSettings

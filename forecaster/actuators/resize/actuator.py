@@ -6,16 +6,15 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
 from forecaster.actuators.queue import WriteQueue, read_each
 from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
-from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite, Sizes
 from forecaster.actuators.resize.window import closed, outside
 from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, HealthAt, errors_worse, unseen
-from forecaster.actuators.writes import Change, WriteRefusal, WrittenCluster
+from forecaster.actuators.writes import Change, WriteRefusal
 from forecaster.domain.decision import Resize
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.advice import rounded, sum_of
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.room import Surroundings
+    from forecaster.actuators.resize.pods import Resizes
+    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
@@ -34,24 +34,11 @@ if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
 
 
-class PodsToResize(WrittenCluster[ResizeWrite], Protocol):
-    """The pods of a cluster. Each method raises ApiError."""
-
-    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
-        """Return the watched pods with our annotation; with `settled` also those that need no watching."""
-
-    def of(self, namespace: str, name: str) -> ResizablePod | None:
-        """One of them; None where it is gone."""
-
-    def around(self, namespace: str) -> Surroundings:
-        """What admits pods there."""
-
-
 @dataclass(slots=True)
 class ResizeActuator:
     """Receives the recommendations of a cycle, and acts on them: `OfferReceiver` and `Actuator`."""
 
-    pods: PodsToResize
+    pods: Resizes
     running: Callable[[Container[WorkloadId]], Iterator[tuple[WorkloadId, str, str, Resources]] | None]
     """Ready pods of these workloads as they are watched: workload, namespace, name and summed size; None: not known."""
     writer: WriteQueue

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from forecaster.actuators.resize.actuator import sizes_wanted
-from forecaster.actuators.resize.pods import NamespaceRules, resources_block
+from forecaster.actuators.resize.pods import Resizes, resources_block
 from forecaster.actuators.writes import Fence, LeftAlone, RefusalReason
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
@@ -43,24 +43,11 @@ NEAR = 0.25
 """How far running pods may be from a size, as a ratio, that is given on while another one is not worth its price."""
 
 
-class AdmissionRules(Protocol):
-    """What is read of a cluster. Each method raises ApiError."""
-
-    def marked(self, *, settled: bool = False) -> list[ResizablePod]:
-        """Pods with a size of ours that are watched, or were rolled back; with `settled` the others, too."""
-
-    def rules(self) -> NamespaceRules:
-        """Return the admission rules of every namespace."""
-
-    def nodes(self) -> list[Document]:
-        """All of them."""
-
-
 @dataclass(slots=True)
 class InitialActuator:
     """Receives the recommendations of a cycle, and writes what new pods are given: `OfferReceiver` and `Actuator`."""
 
-    cluster: AdmissionRules
+    cluster: Resizes
     path: Path
     interval: timedelta
     fence: Fence
@@ -165,7 +152,7 @@ class InitialActuator:
         return max(most, AT_ONCE * self._decided(id_).replicas_now, 1)
 
 
-def given_before(path: Path, cluster: AdmissionRules) -> dict[WorkloadId, NewPodSize]:
+def given_before(path: Path, cluster: Resizes) -> dict[WorkloadId, NewPodSize]:
     """What the process before this one gave: by its file, else by the pods that have it. Raises ApiError."""
     known = NewPodsFile(path).newest()
     if known is not None and known.sizes:

@@ -174,16 +174,10 @@ class Resizes:
         if write.sizes:
             blocks = {name: resources_block(size) for name, size in write.sizes.items()}
             whole = {"resources": blocks.pop(WHOLE_POD)} if WHOLE_POD in blocks else {}
-            containers = [{"name": name, "resources": block} for name, block in blocks.items()]
-            sidecars = {each.name for each in one.pod.init_containers}
-            spec = whole | {
-                kind: chosen
-                for kind, chosen in (
-                    ("containers", [each for each in containers if each["name"] not in sidecars]),
-                    ("initContainers", [each for each in containers if each["name"] in sidecars]),
-                )
-                if chosen
-            }
+            spec, sidecars = dict[str, Any](whole), {each.name for each in one.pod.init_containers}
+            for name, block in blocks.items():
+                kind = "initContainers" if name in sidecars else "containers"
+                spec.setdefault(kind, []).append({"name": name, "resources": block})
             path = f"{_path(one.namespace, one.name)}/resize?{self._query()}"
             self._client.merge_strategically(path, Merged({"uid": one.uid, "resourceVersion": version}, spec), dict)
         match write.change:

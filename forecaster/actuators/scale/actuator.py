@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, Memory
 from forecaster.actuators.queue import WriteQueue, read_each
 from forecaster.actuators.rollback import NOT_LOOKED_AT, HealthAt, looked_since, unseen
 from forecaster.actuators.room import Rooms, no_quotas
-from forecaster.actuators.scale.plan import CountOffer, LiveScale, ScaleWrite, remembered, scale_plan, to_look_at
-from forecaster.actuators.writes import WriteRefusal, WrittenCluster
+from forecaster.actuators.scale.plan import CountOffer, LiveScale, remembered, scale_plan, to_look_at
 from forecaster.publish.offer import NO_COUNT
 from forecaster.resources.neighbours import CPU, SCALED_OBJECTS, Neighbours
 
@@ -25,28 +24,20 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.scale.scales import Scales
     from forecaster.actuators.settings import ScaleSettings
+    from forecaster.actuators.writes import WriteRefusal
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
 
 
-class LiveScales(WrittenCluster[ScaleWrite], Protocol):
-    """The workloads of a cluster. Each method raises ApiError."""
-
-    def marked(self) -> list[LiveScale]:
-        """Return the scale targets that carry our annotation."""
-
-    def of(self, id_: WorkloadId) -> LiveScale | None:
-        """One of them; None where it is gone."""
-
-
 @dataclass(slots=True)
 class ScaleActuator:
     """Receives the offers of a cycle, and acts on them: `OfferReceiver` and `Actuator`."""
 
-    scales: LiveScales
+    scales: Scales
     autoscalers: Callable[[], Sequence[LiveAutoscaler]]
     """All HPAs; what one of them scales is left alone."""
     writer: WriteQueue
