@@ -122,9 +122,8 @@ def measure_ledger(ids: tuple[WorkloadId, ...], address: str) -> None:
         scores = [score(one, signal) for one in ids[::10] for signal in DEMAND]
         with timed(f"ledger, {len(scores)} scores"):
             ledger.score(scores)
-        with timed("ledger, decisions and accuracy of one workload"):
+        with timed("ledger, decisions of one workload"):
             ledger.decisions_of(ids[0], NOON)
-            ledger.accuracy_of(ids[0], NOON)
 
 
 def recommendation(workload: WorkloadId, at: datetime, replicas: int) -> Recommendation:

@@ -81,7 +81,7 @@ class Changes(NamedTuple):
     present: Sequence[WorkloadId]
     """Every workload."""
     summaries: Sequence[Recommendation]
-    """Records of those that may differ, without signals and clamps."""
+    """Records of those that may differ, without signals; with clamps only where pods are to spare."""
 
 
 class Ledger(Protocol):

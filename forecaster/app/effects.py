@@ -18,6 +18,7 @@ from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
 from forecaster.actuators.resize.actuator import ResizeActuator
 from forecaster.actuators.resize.admitting import InitialActuator
+from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.plan import undone as size_undone
 from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.room import Rooms, Templates
@@ -34,8 +35,10 @@ from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS, Election, is_paused, lease_path
 from forecaster.kube.watch import FOLLOWED_CONNECTIONS, Followed
-from forecaster.publish.new_pods import PauseMark, new_pods_path
+from forecaster.publish.new_pods import NewPodsFile, PauseMark, new_pods_path
 from forecaster.resources.neighbours import CPU, HPAS, SCALED_OBJECTS, VPAS
+from forecaster.sources.container_queries import throttled_starts
+from forecaster.sources.factory import prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -236,7 +239,7 @@ def actuators(
     if settings.resize.enabled:
         found["resize"] = shared.resize()
         if settings.resize.initial and table:
-            found["initial"] = initial = shared.initial(new_pods_path(table))
+            found["initial"] = initial = shared.initial(new_pods_path(table), start_boosts(settings, parts, table))
             refusing.append(initial)
     found["warnings"] = HpaWarnings(shared.client, misread, shared.election, settings.acting)
     return Actuators(shared.election, found, refusing, shared.beside.begin)
@@ -279,13 +282,22 @@ class SharedParts:
         writer = self.writers["resize"]
         return ResizeActuator(self.pods, running, writer, settings.policies, settings.resize, self.beside, self.health)
 
-    def initial(self, path: Path) -> InitialActuator:
+    def initial(self, path: Path, starts: StartBoosts) -> InitialActuator:
         """Sizes of pods that are made, told to the webhook in a file."""
         settings, election = self.settings, self.election
         election.tell_pause = PauseMark(path).put
         daemons = self.here.daemons if self.here else dict
         interval, acting, policies = settings.cycle.interval, settings.acting, settings.policies
-        return InitialActuator(self.pods, path, interval, election, acting, policies, self.beside, daemons)
+        return InitialActuator(self.pods, path, interval, election, acting, policies, self.beside, daemons, starts)
+
+
+def start_boosts(settings: Settings, parts: ExitStack, table: Path) -> StartBoosts:
+    """What the process before this one learned of starts, to go on from with a client that `parts` close."""
+    told = NewPodsFile(new_pods_path(table)).newest()
+    known = {id_: size.boosts for id_, size in told.by_workload().items() if size.boosts} if told else {}
+    source = prometheus(settings.prometheus, settings.queries, settings.signals)
+    parts.callback(source.close)
+    return StartBoosts(partial(throttled_starts, source), known)
 
 
 def _shared(

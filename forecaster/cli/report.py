@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.cli.replay_inputs import ReplayInputs
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison
-    from forecaster.replay.realised import DecidedCount
+    from forecaster.replay.realised import DecidedCount, SpareCost
     from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.progress import ShownProgress
     from forecaster.store.settings import StateSettings
@@ -123,8 +123,9 @@ def _looked_back(options: ReportOptions, begin: datetime | None, shown: ShownPro
     shown.began("sizes", 0.8)
     sizes = sizes_of(inputs.traces, inputs.policies, inputs.begin, inputs.until)
     shown.began("decisions", 0.95)
-    losses, decided = (_losses(inputs), _decided(inputs)) if options.measured else (None, None)
-    return WeekOutcome(compared, adoptions_of(compared), sizes, losses, decided)
+    if not options.measured:
+        return WeekOutcome(compared, adoptions_of(compared), sizes)
+    return WeekOutcome(compared, adoptions_of(compared), sizes, _losses(inputs), *_recorded(inputs))
 
 
 def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None:
@@ -144,18 +145,18 @@ def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None
     return {one.id: found[one.id] for one in inputs.traces.workloads if one.id in found} or None
 
 
-def _decided(inputs: ReplayInputs) -> Comparison | None:
-    """The decisions of the ledger on the load that came; None where there is no ledger, or nothing in it."""
-    state = inputs.settings.state
-    if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
-        return None
-    from forecaster.replay.realised import outcome_of
+def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]:
+    """The decisions of the ledger on the load that came, None without any; and what spare pods cost."""
+    from forecaster.replay.realised import outcome_of, spare_costs
 
-    decisions = decisions_of(state, [one.id for one in inputs.traces.workloads], inputs.begin)
-    found = outcome_of(
-        inputs.traces, decisions, inputs.policies, begin=inputs.begin, until=inputs.until, assumed=inputs.assumed
-    )
-    return found if found.workloads else None
+    state, traces, policies = inputs.settings.state, inputs.traces, inputs.policies
+    if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
+        return None, []
+    decisions = decisions_of(state, [one.id for one in traces.workloads], inputs.begin)
+    begin, until, assumed = inputs.begin, inputs.until, inputs.assumed
+    found = outcome_of(traces, decisions, policies, begin=begin, until=until, assumed=assumed)
+    costs = spare_costs(traces.workloads, decisions, policies, begin=begin, until=until, prices=assumed.prices)
+    return found if found.workloads else None, costs
 
 
 def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -> None:
@@ -171,9 +172,6 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
     if shown.interrupted_in and any(name not in one.curves for one in compared.workloads for name in NAMES):
         print_text(*sentences(compared))
         finished(shown)
-
-
-# What recorded decisions were worth.
 
 
 HISTORY_BEFORE = timedelta(days=30)
@@ -196,4 +194,7 @@ def decisions_of(
         kept = {id_: ledger.decisions_of(id_, begin - HISTORY_BEFORE) for id_ in workloads}
     finally:
         ledger.close()
-    return {id_: [DecidedCount(one.at, one.decided.replicas) for one in some] for id_, some in kept.items()}
+    return {
+        id_: [DecidedCount(one.at, one.decided.replicas, one.decided.spare) for one in some]
+        for id_, some in kept.items()
+    }

@@ -174,3 +174,11 @@ class Recommendation:
     def wanted_replicas(self) -> int:
         """The recommended count; the present one while holding."""
         return self.replicas.replicas if isinstance(self.replicas, Scale) else self.replicas_now
+
+    @property
+    def spare_replicas(self) -> int | None:
+        """Replicas of the recommended count that the clamp `spare` added and bounds left; None while holding."""
+        if not isinstance(self.replicas, Scale):
+            return None
+        added = (min(one.after, self.replicas.replicas) - one.before for one in self.clamps if one.rule == "spare")
+        return max([0, *added])

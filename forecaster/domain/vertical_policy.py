@@ -32,6 +32,11 @@ class VerticalPolicy(Section):
         description="With a mode other than observe and `resize.initial`: the CPU limit of a new pod until it has "
         "started, as a multiple, 1–20. Its request stays. Default: none.",
     )
+    startup_learned: bool = Field(
+        default=False,
+        description="With `startup_boost`: whether the multiple is learned for each container, between 1 and that one, "
+        "from whether starts of more than 30 s are throttled at their CPU limit.",
+    )
     startup_for: Positive = Field(
         timedelta(minutes=1),
         le=timedelta(hours=1),
@@ -118,6 +123,8 @@ class VerticalPolicy(Section):
     def _boosted_by_the_webhook(self) -> Self:
         if self.startup_boost is not None and self.mode == "observe":
             raise ValueError("startup_boost needs mode initial or in-place, and it is observe")
+        if self.startup_learned and self.startup_boost is None:
+            raise ValueError("startup_learned needs startup_boost, the largest multiple, e.g. startup_boost: 4")
         return self
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from forecaster.domain.decision import FORECAST_STATES, LeadTime, Reason, Recomm
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
 from forecaster.horizontal.record import held, recommendation
-from forecaster.horizontal.sentences import replica_record, scale_sentence
+from forecaster.horizontal.sentences import SPARE, replica_record, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.numbers import DECIDED_REASON
 from forecaster.publish.offer import NO_COUNT, DecidedColumns
@@ -57,6 +57,8 @@ class DecidedRows(Sequence["Recommendation"]):
         """[row] the recommended count; the current one where it is held."""
         self.reason = DECIDED_REASON[numbers.reason]
         """[row] a position in `horizontal.codes.REASONS`."""
+        self.spare = numbers.counts[SPARE] - numbers.counts[SPARE - 1]
+        """[row] replicas that are added for the loss of a node or a zone, before the bounds."""
         self._verdicts: dict[int, Scale | Hold] = {}
 
     @property
@@ -144,15 +146,18 @@ class DecidedRows(Sequence["Recommendation"]):
         return self._record(range(len(self))[index])
 
     def summary(self, index: int) -> Recommendation:
-        """Return the record of one workload without its signals and clamps."""
+        """Return the record of one workload without its signals, and with clamps only where pods are to spare."""
         workload, decided = self.workloads[index], (self.verdict(index), self.resources(index))
-        return Recommendation(workload.id, self.at, workload.replicas, decided[0], workload.resources, decided[1])
+        clamps = self._record(index).clamps if self.spare[index] else ()
+        return Recommendation(
+            workload.id, self.at, workload.replicas, decided[0], workload.resources, decided[1], clamps=clamps
+        )
 
     def changed_since(self, before: DecidedRows | None) -> list[int]:
         """Return the rows decided otherwise than before, with another size, or of workloads in another order."""
         if before is None or before.ids != self.ids:
             return list(range(len(self)))
-        same = (self.replicas == before.replicas) & (self.reason == before.reason)
+        same = (self.replicas == before.replicas) & (self.reason == before.reason) & (self.spare == before.spare)
         return np.flatnonzero(~(same & (self.current == before.current) & (self.sized == before.sized))).tolist()
 
     def verdicts(self) -> Counter[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 INTERVALS = 3
 """Cycles after which a file is too old to be answered by, as with a table."""
+
+
+class LearnedBoost(msgspec.Struct, frozen=True):
+    """A factor on the CPU limit of one container until it has started, and the starts that were measured with it."""
+
+    factor: float = 1.0
+    since: datetime | None = None
+    """When the factor came into force; None for the 1 of the beginning."""
+    starts: int = 0
+    throttled: int = 0
+    """Those of the starts that the CPU limit held back."""
 
 
 class NewPodSize(msgspec.Struct, frozen=True):
@@ -32,6 +44,10 @@ class NewPodSize(msgspec.Struct, frozen=True):
     """What CPU limits are multiplied by until the pod has started."""
     boost_seconds: float = 0.0
     """How long at least."""
+    boosts: dict[str, LearnedBoost] = {}
+    """What was learned by container, in place of `boost`; the next process goes on from it."""
+    boost_why: str = ""
+    """What was learned, in words."""
 
 
 class NewPods(msgspec.Struct, frozen=True):
@@ -53,6 +69,15 @@ class NewPods(msgspec.Struct, frozen=True):
     def ends(self) -> datetime:
         """Return when the offer of sizes expires."""
         return self.at + timedelta(seconds=INTERVALS * self.interval_seconds)
+
+    def by_workload(self) -> dict[WorkloadId, NewPodSize]:
+        """Return the sizes by workload."""
+        return {
+            WorkloadId(namespace, kind, name): size
+            for namespace, kinds in self.sizes.items()
+            for kind, names in kinds.items()
+            for name, size in names.items()
+        }
 
 
 _decoder = msgspec.json.Decoder(NewPods)

@@ -6,12 +6,13 @@ HPA alone at every share of its targets, and what was measured of the pods that 
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.domain.signal import PODS
-from forecaster.domain.window import MINUTE
+from forecaster.domain.window import HOUR, MINUTE
 from forecaster.replay.account import Account, Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import Point, ReplayScope, compared_workloads, demand_of, scope_of, with_setup_at
@@ -20,13 +21,13 @@ from forecaster.replay.engine import NO_FLOOR, replay_runs
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.replay.assumptions import Prices
     from forecaster.replay.traces import Traces
 
 
@@ -35,6 +36,20 @@ class DecidedCount(NamedTuple):
 
     at: datetime
     replicas: int | None
+    spare: int | None = None
+    """Replicas of the count that are there only for the loss of a node or a zone; None where not recorded."""
+
+
+class SpareCost(NamedTuple):
+    """What the spare pods of one workload cost, as decided."""
+
+    workload: WorkloadId
+    pod_hours: float | None
+    """None where no decision of the time says how many pods are spare: an older forecaster recorded it."""
+    money: float | None
+    """Money by the requests of the pods; None without prices or pod-hours."""
+    recorded: timedelta
+    """Time of which the ledger says how many pods are spare."""
 
 
 def outcome_of(
@@ -80,6 +95,39 @@ def outcome_of(
     )
 
 
+def spare_costs(
+    workloads: Iterable[Workload],
+    decisions: Mapping[WorkloadId, Sequence[DecidedCount]],
+    policies: Policies,
+    *,
+    begin: datetime,
+    until: datetime,
+    prices: Prices | None = None,
+) -> list[SpareCost]:
+    """What spare pods cost between `begin` and `until`, of workloads with `survive` now or spare pods in the time."""
+    found = []
+    for one in workloads:
+        spans = [*_spare_spans(decisions.get(one.id, ()), begin, until)]
+        if policies.of(one.id).horizontal.survive == "none" and not any(spare for spare, _ in spans):
+            continue
+        pod_hours = sum(spare * (span / HOUR) for spare, span in spans) if spans else None
+        money = pod_hours * prices.of_pod(one.resources) if prices and pod_hours is not None else None
+        found.append(SpareCost(one.id, pod_hours, money, sum((span for _, span in spans), timedelta())))
+    return found
+
+
+def _spare_spans(
+    decisions: Sequence[DecidedCount], begin: datetime, until: datetime
+) -> Iterator[tuple[int, timedelta]]:
+    """Yield recorded spare pods and for how long they were in force; a hold leaves those before it."""
+    counts = sorted(one for one in decisions if one.replicas is not None)
+    ends = [*(one.at for one in counts[1:]), until]
+    for one, end in zip(counts, ends, strict=True):
+        span = min(end, until) - max(one.at, begin)
+        if one.spare is not None and span > timedelta():
+            yield one.spare, span
+
+
 def first_decided(decisions: Mapping[WorkloadId, Sequence[DecidedCount]], begin: datetime) -> datetime:
     """The first minute from `begin` on at which any decided count was in force; `begin` without one."""
     counts = [one.at for each in decisions.values() for one in each if one.replicas is not None]
@@ -89,9 +137,9 @@ def first_decided(decisions: Mapping[WorkloadId, Sequence[DecidedCount]], begin:
 def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) -> NDArray[np.int32]:
     """[minute] the count in force; before the first decision there is none."""
     floors = np.full(minutes, NO_FLOOR, np.int32)
-    for at, replicas in sorted(decisions):
-        if replicas is not None:
-            floors[max(0, -((begin - at) // MINUTE)) :] = replicas
+    for one in sorted(decisions):
+        if one.replicas is not None:
+            floors[max(0, -((begin - one.at) // MINUTE)) :] = one.replicas
     return floors
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison, WorkloadComparison
     from forecaster.replay.gated import GateSince
+    from forecaster.replay.realised import SpareCost
     from forecaster.replay.traces import Traces
 
 SERVICE_STRATEGY = "gated"
@@ -90,6 +91,8 @@ class WeekOutcome:
     """OOM kills and throttling as they happened; None where the source does not tell."""
     decided: Comparison | None = None
     """The decisions of the ledger as they were made, where there is one."""
+    spare: Sequence[SpareCost] = ()
+    """What spare pods cost by the ledger; of workloads with `survive`."""
 
 
 def adoptions_of(comparison: Comparison) -> list[Adoption]:

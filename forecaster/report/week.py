@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
+from forecaster.domain.window import HOUR
 from forecaster.replay.comparison import BENEFIT_MEANS, WorkloadComparison
 from forecaster.replay.strategies import HPA, NAIVE
 from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, WeekOutcome, total_figures
 from forecaster.report.comparison import (
     ALL,
     EACH,
+    POD_HOURS,
     REPLAY_LIMITS,
     left_out_lines,
+    number_heads,
     sentences,
     workload_columns,
 )
@@ -37,8 +40,9 @@ from forecaster.report.printed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from forecaster.replay.realised import SpareCost
     from forecaster.report.formats import Output
 
 NAMES = (HPA.name, NAIVE, SERVICE_STRATEGY)
@@ -62,6 +66,8 @@ def week_sections(one: WeekOutcome) -> Iterator[WeekSection]:
         yield WeekSection("Requests and limits", SIZED, SIZES_SPOKEN, _size_columns(one))
     if one.losses:
         yield WeekSection("OOM kills and throttling as they happened", LOST, LOSSES_SPOKEN, _loss_columns(one))
+    if one.spare:
+        yield WeekSection("Spare pods", SPARED, SPARE_SPOKEN, _spare_columns(one))
     if one.adoptions:
         yield WeekSection("Expected and realised", ADOPTED, ADOPTIONS_SPOKEN, _adoption_columns(one), total=False)
 
@@ -106,6 +112,30 @@ def _loss_columns(one: WeekOutcome) -> list[PrintedColumn]:
     hours = [of.throttled_hours for of in losses.values() if of.throttled_hours is not None]
     total = (ALL, _amount(sum(kills) if kills else None), _amount(sum(hours) if hours else None))
     return columns_from(("workload", "OOM kills", "throttled container-h"), [*sorted(rows), total], (0, 0, 0))
+
+
+SPARED = (
+    "What was decided beyond the need, so that enough pods stay when a node or zone is lost (survive), by the "
+    "requests of the pods. Decisions that an older forecaster recorded do not say how many pods are spare."
+)
+SPARE_SPOKEN = "Pods to spare for the loss of a node or a zone, as they were decided:"
+NOT_RECORDED = "not recorded"
+
+
+def _spare_columns(one: WeekOutcome) -> list[PrintedColumn]:
+    """Spare pod-hours of each workload and of all, with the hours for which the ledger has them."""
+    rows = [_spare_row(str(each.workload), [each]) for each in one.spare]
+    heads = ("workload", f"spare {POD_HOURS}", number_heads(one.comparison.prices)[-1], "hours recorded")
+    return columns_from(heads, [*rows, _spare_row(ALL, one.spare)], (0, 0, 0, 1))
+
+
+def _spare_row(name: str, costs: Sequence[SpareCost]) -> tuple[str, ...]:
+    """Cells of some workloads; the hours are those of the workload with the fewest."""
+    pod_hours = [each.pod_hours for each in costs if each.pod_hours is not None]
+    if not pod_hours:
+        return (name, NOT_RECORDED, NOT_RECORDED, "0")
+    hours = min(each.recorded for each in costs) / HOUR
+    return (name, f"{sum(pod_hours):.1f}", f"{sum(each.money or 0.0 for each in costs):.2f}", f"{hours:.0f}")
 
 
 ADOPTED = (
@@ -204,6 +234,17 @@ class LossesView(msgspec.Struct, frozen=True, gc=False):
     throttled_container_hours: float | None
 
 
+class SpareView(msgspec.Struct, frozen=True, gc=False):
+    """Spare pods of one workload as decided; `pod_hours` is null where no decision says how many are spare."""
+
+    namespace: str
+    kind: str
+    name: str
+    pod_hours: float | None
+    recorded_hours: float
+    money: float | None
+
+
 class AdoptionView(msgspec.Struct, frozen=True, gc=False):
     """Shares of the demand short for the HPA's pod-hours, as expected when it began to act, and as it came."""
 
@@ -241,6 +282,8 @@ class WeekView(msgspec.Struct, frozen=True):
     workloads: list[WeekWorkload]
     decided: ComparisonView | None
     """The decisions of the ledger as they were made."""
+    spare: list[SpareView]
+    """Pods for the loss of a node or a zone, of workloads with `survive`, where there is a ledger."""
     left_out: list[LeftOutView]
     limits: tuple[str, ...]
 
@@ -262,6 +305,7 @@ def week_view(one: WeekOutcome) -> WeekView:
         sizes=_both(stated, ours) if one.sizes else None,
         workloads=[_workload(one, each) for each in whole.ordered()],
         decided=comparison_view(one.decided, tracks=False) if one.decided else None,
+        spare=[SpareView(*each.workload, each.pod_hours, each.recorded / HOUR, each.money) for each in one.spare],
         left_out=[LeftOutView(*id_, reason) for id_, reason in whole.left_out.items()],
         limits=REPLAY_LIMITS,
     )

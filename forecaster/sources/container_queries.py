@@ -1,4 +1,4 @@
-"""The PromQL about containers: usage and facts of each, asked once an hour, and what limits did to them in the past.
+"""The PromQL about containers: usage and facts of each, asked once an hour, and what limits do to them, also in starts.
 
 Usage is that of the hottest pod at each instant, never a mean over pods: a hot shard is what a size has to carry.
 Labels and placeholders are those of `promql`, with `container` beside them. Of a span that is over, pods are joined to
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import ContainerLosses, WorkloadId
 from forecaster.sources.blocks import workload_of
-from forecaster.sources.promql import CONTAINERS, SELECTED, stated_by_pod
+from forecaster.sources.promql import CONTAINERS, READY, SELECTED, stated_by_pod
 from forecaster.sources.wire import at_instant
 
 if TYPE_CHECKING:
@@ -131,6 +131,40 @@ sum_over_time((sum by (namespace, workload_kind, workload) (
   {_BY_OWNER}
 ))[{SPAN}:5m])"""
 """Containers held back by their CPU limit: means of five minutes."""
+
+
+ThrottledShares = dict[WorkloadId, dict[str, list[float]]]
+STARTING_AFTER = timedelta(seconds=30)
+"""Age from which on a container that starts is looked at: two scrapes, in most clusters."""
+LEAST_PERIODS = 50
+"""CPU periods of 100 ms in which a container wanted CPU, below which its start says nothing."""
+STARTS = f"""\
+(
+  max by (namespace, pod, container) (container_cpu_cfs_throttled_periods_total{{{CONTAINERS}}})
+  / (max by (namespace, pod, container) (container_cpu_cfs_periods_total{{{CONTAINERS}}}) >= {LEAST_PERIODS})
+  and on (namespace, pod, container)
+  (time() - max by (namespace, pod, container) (container_start_time_seconds{{{CONTAINERS}}})
+    >= {STARTING_AFTER.seconds} < {SPAN})
+  and on (namespace, pod) max by (namespace, pod) ({READY}) == 0
+  unless on (namespace, pod, container) {_RESTARTS} > 0
+)
+{_BY_OWNER}"""
+"""Throttled share of CPU periods since a container started, while its pod is not ready. Both counters begin with the
+container, so one sample is enough. A container that was restarted may have its own limit again, and is left out."""
+
+
+def throttled_starts(source: PrometheusSource, at: datetime, since: timedelta) -> ThrottledShares:
+    """Return throttled shares by workload and container of starts that turned 30 s old within `since` before `at`.
+
+    Each start is looked at once, if one call follows the other. Raises `SourceError`.
+    """
+    until = int((STARTING_AFTER + since).total_seconds())
+    asked = source.queries.rendered(STARTS).replace(SPAN, str(until))
+    found: ThrottledShares = {}
+    for row in source.rows(at_instant("starts", asked, at)):
+        if id_ := workload_of(row.labels):
+            found.setdefault(id_, {}).setdefault(row.labels["container"], []).append(row.value)
+    return found
 
 
 def container_losses(source: PrometheusSource, begin: datetime, until: datetime) -> dict[WorkloadId, ContainerLosses]:

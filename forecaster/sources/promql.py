@@ -210,12 +210,12 @@ avg by (namespace, workload_kind, workload, resource) (
 CONTAINERS = f'container!="",container!="POD",{SELECTED}'
 _NAMED = f'container=~"$containers",{SELECTED}'
 """Containers that HPAs name."""
-_READY = f'kube_pod_status_ready{{condition="true",{SELECTED}}}'
+READY = f'kube_pod_status_ready{{condition="true",{SELECTED}}}'
 _STARTING = f"""\
 (
-      group by (namespace, pod) ({_READY})
+      group by (namespace, pod) ({READY})
       unless on (namespace, pod)
-      max by (namespace, pod) (max_over_time({_READY}[5m] offset $window)) == 1
+      max by (namespace, pod) (max_over_time({READY}[5m] offset $window)) == 1
     )"""
 """Pods that were not ready at any time within five minutes before the window; none where readiness is not exported."""
 

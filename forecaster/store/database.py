@@ -69,6 +69,7 @@ def _decision() -> list[Column[object]]:
         Column("memory_limit", Double),
         Column("resources_verdict", String(16), nullable=False),
         Column("resources_reason", String(32), nullable=False),
+        Column("spare", Integer),
     ]
 
 

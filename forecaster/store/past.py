@@ -35,6 +35,8 @@ class DecisionRow(NamedTuple):
     memory_limit: float | None
     resources_verdict: str
     resources_reason: str
+    spare: int | None = None
+    """Replicas that are there only for the loss of a node or a zone; None while holding, and where not recorded."""
 
 
 def decision_row(recommendation: Recommendation) -> DecisionRow:
@@ -52,6 +54,7 @@ def decision_row(recommendation: Recommendation) -> DecisionRow:
         wanted.memory_limit,
         "resize" if isinstance(vertical, Resize) else "hold",
         vertical.reason.value,
+        recommendation.spare_replicas,
     )
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.actuators.resize.actuator import sizes_wanted
+from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.pods import Resizes, resources_block
 from forecaster.actuators.writes import Fence, LeftAlone, RefusalReason
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
-from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.errors import StoreError
 from forecaster.publish.new_pods import NewPods, NewPodsFile, NewPodSize, write_new_pods
 from forecaster.resources.neighbours import Neighbours
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ActingSettings
     from forecaster.domain.policies import Policies
+    from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.publisher import OfferedCycle
 
 Document = dict[str, Any]
@@ -57,6 +58,7 @@ class InitialActuator:
     """Reads other autoscalers in the cluster; a workload that a VPA sizes gets no size from us."""
     daemons: Callable[[], Mapping[str, Sequence[Resources]]]
     """What pods of DaemonSets request, by node."""
+    starts: StartBoosts = field(default_factory=StartBoosts)
     offered: OfferedCycle | None = None
     given: dict[WorkloadId, NewPodSize] | None = None
     """What was given last: it still is while the pods have it, and another one is not worth its price."""
@@ -87,7 +89,13 @@ class InitialActuator:
             write_new_pods(self.path, self._found(now, offered))
         except StoreError as error:
             return Effected(self.fence.leading(), Counter(), Counter(), (str(error),))
-        return Effected(self.fence.leading(), Counter(), states)
+        unread = self.starts.renew(self._learning(), offered, now, self.interval)
+        return Effected(self.fence.leading(), Counter(), states, (unread,) if unread else ())
+
+    def _learning(self) -> dict[WorkloadId, float]:
+        """The largest boost of each workload whose boost is learned."""
+        stated = {id_: self.policies.stated(id_).vertical for id_ in (self.offered.ids if self.offered else ())}
+        return {id_: one.startup_boost for id_, one in stated.items() if one.startup_learned and one.startup_boost}
 
     def _sizes(self, now: datetime) -> dict[WorkloadId, NewPodSize]:
         """What was decided now, and what was given before where that fits."""
@@ -110,7 +118,11 @@ class InitialActuator:
             if stated.startup_boost is not None and stated.mode != "observe":
                 own = found.get(id_) or NewPodSize({}, self._replicas(id_), "Its own size.")
                 seconds = stated.startup_for.total_seconds()
-                found[id_] = msgspec.structs.replace(own, boost=stated.startup_boost, boost_seconds=seconds)
+                boosts, why = self.starts.of(id_) if stated.startup_learned else ({}, "")
+                boost = 1.0 if stated.startup_learned else stated.startup_boost
+                found[id_] = msgspec.structs.replace(
+                    own, boost=boost, boost_seconds=seconds, boosts=boosts, boost_why=why
+                )
         return found
 
     def _fits(self, id_: WorkloadId) -> bool:
@@ -156,13 +168,8 @@ def given_before(path: Path, cluster: Resizes) -> dict[WorkloadId, NewPodSize]:
     """What the process before this one gave: by its file, else by the pods that have it. Raises ApiError."""
     known = NewPodsFile(path).newest()
     if known is not None and known.sizes:
-        return {
-            WorkloadId(namespace, kind, name): msgspec.structs.replace(size, boost=1.0)
-            for namespace, kinds in known.sizes.items()
-            for kind, names in kinds.items()
-            for name, size in names.items()
-            if size.containers
-        }
+        given = known.by_workload().items()
+        return {id_: NewPodSize(size.containers, size.replicas, size.why) for id_, size in given if size.containers}
     found = {}
     for one in cluster.marked(settled=True):
         if one.resized is not None and one.resized.new:

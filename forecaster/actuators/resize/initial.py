@@ -127,15 +127,15 @@ def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: da
     unsized = PART_SIZED if wanted and not stated else ""
     nearest, refused = admitted(own.pod, stated, around, replicas=offered.replicas) if stated else ({}, unsized)
     base = {**before, **nearest}
-    more = boosted(own.pod, base, offered.boost, around, offered.replicas)
+    more = boosted(own.pod, base, offered, around)
     sizes = {name: size for name, size in {**base, **more}.items() if size != before[name]}
     if not sizes:
         outcome = AdmissionOutcome.INADMISSIBLE if refused else AdmissionOutcome.FITS
-        return AdmittedPod(outcome, refused or "it has the size")
+        return AdmittedPod(outcome, refused or f"it has the size.{offered.boost_why}".removesuffix("."))
     was = sizes_text({name: before[name] for name in sizes})
     nearly = f", as near as it is admitted: {refused}" if refused else ""
-    boost = f" CPU limits are times {offered.boost:g} until it has started." if more else ""
-    why = f"sized for {one.workload}{nearly}. {offered.why}{boost}"[:WHY_MAX]
+    boost = f" CPU limits are times {offered.boost:g} until it has started." if more and not offered.boosts else ""
+    why = f"sized for {one.workload}{nearly}. {offered.why}{boost}{offered.boost_why}"[:WHY_MAX]
     until = now + timedelta(seconds=offered.boost_seconds) if more else None
     had = Resized(before, now, 0, new=True, started={name: base[name] for name in more}, boosted_until=until)
     marks = {BEFORE: kept_text(had), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}

@@ -1,4 +1,4 @@
-"""More CPU until a pod has started: its CPU limit, times a factor. Pure.
+"""More CPU until a pod has started: the CPU limit of each container, times a factor. Pure.
 
 Requests stay, so where the pod runs, what quotas of requests count, and what an HPA divides by stay, too.
 """
@@ -15,23 +15,27 @@ from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE
 
 if TYPE_CHECKING:
     from forecaster.actuators.resize.sized_pod import Sizes
+    from forecaster.publish.new_pods import NewPodSize
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 
 
-def boosted(pod: Pod, base: Sizes, factor: float, around: Surroundings, replicas: int) -> dict[str, Requirements]:
+def boosted(pod: Pod, base: Sizes, offered: NewPodSize, around: Surroundings) -> dict[str, Requirements]:
     """Return the sizes [container] of a new pod with more CPU than `base`; none where it could not go back.
 
     A Guaranteed pod has the limit of its request, and no resize changes the class of a pod; nor may the way back
     restart a container. It is as near to the factor as LimitRanges and quotas of its namespace admit.
     """
-    names = {one.name for one in pod.containers}
+    learned = {name: one.factor for name, one in offered.boosts.items()}
+    factors = {one.name: learned.get(one.name, offered.boost) for one in pod.containers}
     more = {
-        name: _times(size, factor) for name, size in base.items() if name in names and size.limits.get(CPU_RESOURCE)
+        name: _times(size, factors[name])
+        for name, size in base.items()
+        if factors.get(name, 1.0) > 1.0 and size.limits.get(CPU_RESOURCE)
     }
-    if factor <= 1.0 or not more:
+    if not more:
         return {}
     own = with_values(pod, base)
-    nearest, _ = admitted(own, more, around, replicas=replicas)
+    nearest, _ = admitted(own, more, around, replicas=offered.replicas)
     found = {name: nearest[name] for name in more if name in nearest and _raised(nearest[name], base[name])}
     back = resize(with_values(own, found), own, around.server)
     return found if back.allowed and not back.restarts else {}

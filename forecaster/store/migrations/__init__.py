@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, inspect, text
 
 SCRIPTS = "forecaster.store:migrations"
-LATEST_REVISION = 2
+LATEST_REVISION = 3
 """The last revision in `versions`."""
 LOCK = 0x666F7265
 """Number of the advisory lock that one process at a time holds in a database of PostgreSQL."""

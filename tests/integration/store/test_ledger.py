@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 
 from forecaster.app.restored import recall
 from forecaster.app.telemetry import logger
-from forecaster.domain.decision import Reason
+from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.errors import ConfigError, StoreError
@@ -63,6 +64,15 @@ def test_a_decision_is_kept_with_its_reason_and_what_was_unknown(ledger: SqlLedg
     assert (kept.decided.verdict, kept.decided.reason, kept.decided.replicas) == ("hold", "no-data", None)
     assert (kept.decided.cpu_request, kept.decided.cpu_limit) == (0.5, None)
     assert kept.message == "no samples for 20 min"
+
+
+def test_the_spare_pods_of_a_decision_are_kept_and_another_number_of_them_is_a_change(ledger: SqlLedger) -> None:
+    """Eight pods with two to spare, then with three; a hold has no count to have spare pods in."""
+    for minute, needed in enumerate([6, 6, 5]):
+        spare = Clamp("spare", needed, 8, "")
+        ledger.record(NOON + minute * MINUTE, [replace(recommendation(WEB, replicas=8), clamps=(spare,))])
+    ledger.record(NOON + 3 * MINUTE, [recommendation(WEB, replicas=None)])
+    assert [kept.decided.spare for kept in ledger.decisions_of(WEB, EVER)] == [2, 3, None]
 
 
 def test_another_reason_for_the_same_number_is_a_change(ledger: SqlLedger) -> None:

@@ -32,7 +32,7 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0003", "0002"
+revision, down_revision = "0004", "0003"
 
 
 def upgrade():
@@ -72,10 +72,10 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
         shutil.copy(script, versions)
 
     def released(then: str = "") -> None:
-        (versions / "v0003_note.py").write_text(NEXT.format(then=then), encoding="utf-8")
+        (versions / "v0004_note.py").write_text(NEXT.format(then=then), encoding="utf-8")
         monkeypatch.setattr(migrations, "SCRIPTS", str(versions.parent))
-        monkeypatch.setattr(migrations, "LATEST_REVISION", 3)
-        monkeypatch.setattr("forecaster.store.database.LATEST_REVISION", 3)
+        monkeypatch.setattr(migrations, "LATEST_REVISION", 4)
+        monkeypatch.setattr("forecaster.store.database.LATEST_REVISION", 4)
 
     return released
 
@@ -90,19 +90,21 @@ def test_revisions_make_the_tables_that_the_ledger_uses(address: str, engine: En
     assert recorded(address) == 1
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
 
 
 def from_before_revisions(engine: Engine) -> None:
     metadata.create_all(engine, [table for table in metadata.sorted_tables if table.name != "shards"])
     with engine.begin() as connection:
+        for table in ("workloads", "decisions"):
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN spare"))
         connection.execute(text("INSERT INTO schema VALUES (1)"))
 
 
 def test_tables_from_before_revisions_are_taken_over(address: str, engine: Engine) -> None:
     from_before_revisions(engine)
     assert recorded(address) == 1
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
 
 
 def test_older_tables_are_upgraded_and_nothing_is_lost(
@@ -111,7 +113,7 @@ def test_older_tables_are_upgraded_and_nothing_is_lost(
     recorded(address)
     next_release()
     assert recorded(address) == 1
-    assert versions(engine) == (3, 3)
+    assert versions(engine) == (4, 4)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT name, note FROM workloads")).all() == [("web", None)]
 
@@ -122,7 +124,7 @@ def test_tables_from_before_revisions_are_upgraded_from_where_they_are(
     from_before_revisions(engine)
     next_release()
     assert recorded(address) == 1
-    assert versions(engine) == (3, 3)
+    assert versions(engine) == (4, 4)
 
 
 def test_an_upgrade_that_fails_leaves_the_tables_as_they_were(
@@ -132,21 +134,21 @@ def test_an_upgrade_that_fails_leaves_the_tables_as_they_were(
     next_release('op.execute("SELECT 1 FROM elsewhere")')
     with pytest.raises(StoreError, match="elsewhere"):
         recorded(address)
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
     next_release()
     assert recorded(address) == 1
-    assert versions(engine) == (3, 3)
+    assert versions(engine) == (4, 4)
 
 
 def test_replicas_that_start_together_upgrade_once(address: str, engine: Engine) -> None:
     with ThreadPoolExecutor(4) as several:
         assert list(several.map(recorded, [address] * 4)) == [1] * 4
-    assert versions(engine) == (2, 2)
+    assert versions(engine) == (3, 3)
 
 
 def test_tables_of_a_newer_version_are_refused_with_both_numbers(address: str, engine: Engine) -> None:
     recorded(address)
     with engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
-    with pytest.raises(StoreError, match="it has version 3 of the tables, and this forecaster knows 2; install"):
+        connection.execute(text("UPDATE alembic_version SET version_num = '0004'"))
+    with pytest.raises(StoreError, match="it has version 4 of the tables, and this forecaster knows 3; install"):
         recorded(address)

@@ -15,7 +15,8 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.workload import NO_SPREAD, Spread
 from forecaster.horizontal.clamps.spare import with_spare
 from forecaster.horizontal.explain import explanation
-from tests.support.builders import policy, workload
+from forecaster.publish.decided import DecidedRows
+from tests.support.builders import hpa, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named, steady
 
 if TYPE_CHECKING:
@@ -64,6 +65,16 @@ def test_without_the_policy_a_spread_changes_nothing() -> None:
     found, told = cycled(Spread(node=1.0), "none")
     assert found.wanted_replicas == NEEDED
     assert "survive" not in told
+
+
+@pytest.mark.parametrize(("spread", "most", "spare"), [(1 / 3, 50, 3), (1 / 3, 7, 1), (1 / 3, 6, 0), (np.nan, 50, 0)])
+def test_what_is_recorded_says_how_many_pods_are_spare(spread: float, most: int, spare: int) -> None:
+    """Six are needed and nine are decided; a maximum below leaves fewer to spare."""
+    one = replace(workload(replicas=4, autoscaler=hpa(highest=most)), spread=Spread(node=spread))
+    cycle = CycleOnFakes(Load(one, {CPU: steady(CORES)}), policies=Policies(policy(survive="node", gate=False)))
+    decided = cycle.run().recommendations
+    assert isinstance(decided, DecidedRows)
+    assert (decided[0].spare_replicas, decided.summary(0).spare_replicas) == (spare, spare)
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 1.0))

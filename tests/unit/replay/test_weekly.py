@@ -14,6 +14,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.domain.workload import ContainerLosses, Resources
 from forecaster.replay.comparison import BENEFIT_MEANS
+from forecaster.replay.realised import DecidedCount, spare_costs
 from forecaster.replay.traces import Traces
 from forecaster.replay.weekly import NO_FIGURES, WeekOutcome, adoptions_of, sizes_of, total_figures
 from forecaster.report.comparison import sentences, workload_columns
@@ -144,3 +145,48 @@ def test_losses_are_told_as_they_happened() -> None:
     told = week_view(lossy).workloads[0].losses
     assert told is not None
     assert (told.oom_kills, told.throttled_container_hours) == (3, None)
+
+
+SPARING = Policies(Policy.model_validate({"horizontal": {"survive": "zone"}}))
+WEB = workload("web", resources=Resources(cpu_request=0.5))
+
+
+def spared(*decisions: DecidedCount, policies: Policies = SPARING, priced: bool = True) -> WeekOutcome:
+    """Two hours of decisions, at two euros for a core and hour."""
+    one = outcome(priced=priced)
+    given = {"begin": NOON, "until": NOON + minutes(120), "prices": one.comparison.prices}
+    return replace(one, spare=spare_costs([WEB], {WEB.id: decisions}, policies, **given))
+
+
+def test_spare_pods_are_priced_by_the_time_for_which_they_were_decided() -> None:
+    """3 pods for half an hour, 1 for an hour that a hold begins, none for the last: 2.5 pod-hours of half a core."""
+    one = spared(
+        DecidedCount(NOON - minutes(60), 9, 3),
+        DecidedCount(NOON + minutes(30), 7, 1),
+        DecidedCount(NOON + minutes(60), None, None),
+        DecidedCount(NOON + minutes(90), 6, 0),
+        DecidedCount(NOON + minutes(180), 9, 3),
+    )
+    assert cells(one, "Spare pods") == [("shop/web", "2.5", "2.50", "2"), ("all", "2.5", "2.50", "2")]
+    (view,) = week_view(one).spare
+    assert (view.name, view.pod_hours, view.recorded_hours, view.money) == ("web", 2.5, 2.0, 2.5)
+    assert "so that enough pods stay when a node or zone is lost" in week_page(one)
+
+
+def test_spare_pods_of_decisions_from_before_they_were_recorded_are_not_taken_for_none() -> None:
+    old = DecidedCount(NOON, 9)
+    assert cells(spared(old), "Spare pods")[0] == ("shop/web", "not recorded", "not recorded", "0")
+    assert week_view(spared(old)).spare[0].pod_hours is None
+    partly = spared(old, DecidedCount(NOON + minutes(60), 9, 3))
+    assert cells(partly, "Spare pods")[0] == ("shop/web", "3.0", "3.00", "1")
+
+
+def test_without_prices_spare_pods_have_hours_and_no_money() -> None:
+    one = spared(DecidedCount(NOON, 9, 3), priced=False)
+    assert cells(one, "Spare pods")[0] == ("shop/web", "6.0", "2")
+    assert week_view(one).spare[0].money is None
+
+
+def test_a_workload_that_is_to_survive_nothing_has_no_spare_pods_to_price() -> None:
+    assert spared(DecidedCount(NOON, 9, 0), policies=Policies(Policy())).spare == []
+    assert spared(DecidedCount(NOON, 9, 3), policies=Policies(Policy())).spare != []
