@@ -7,6 +7,7 @@ clock is not always met, or always missed, at the same minute.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +48,9 @@ def far_windows(day: int) -> tuple[StepWindow, ...]:
 
 def ahead_of(values: Floats, origins: Origins, windows: Sequence[StepWindow]) -> Floats:
     """[series, origin, window] largest value of each window after each origin."""
-    columns = [[values[:, origins + step] for step in range(one.first, one.last + 1)] for one in windows]
-    return np.stack([np.maximum.reduce(steps) for steps in columns], axis=-1)
+    steps = [range(one.first, one.last + 1) for one in windows]
+    largest = [reduce(np.maximum, (values[:, origins + step] for step in each)) for each in steps]
+    return np.stack(largest, axis=-1)
 
 
 def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int) -> Origins:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -53,7 +53,7 @@ def held_peaks(values: Floats, window: StepWindow, levels: Sequence[float]) -> F
     if known.shape[1] <= window.last + 1:
         return known[:, -1:] + read_table(_moves(known, window.last), levels)
     origins = _spaced(known.shape[1] - window.last)
-    ahead = np.max([known[:, origins + k] for k in range(window.first, window.last + 1)], axis=0)
+    ahead = reduce(np.maximum, (known[:, origins + step] for step in range(window.first, window.last + 1)))
     return known[:, -1:] + read_table(error_table(ahead - known[:, origins]), levels)
 
 

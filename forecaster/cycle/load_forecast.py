@@ -59,7 +59,6 @@ class PodLoads:
     history: Histories
     forecaster: Forecaster
     policies: Policies
-    now: datetime
 
     def of(self, workloads: Sequence[Workload], vertical: VerticalPolicy) -> dict[WorkloadId, PodLoad]:
         """The load of a pod of each workload, all under one policy of sizes; absent where it is not forecast."""
@@ -83,7 +82,8 @@ class PodLoads:
         whole = replace(self._whole(signal), around=context, zones=zones)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [one.id for one, _ in group]
-        said = further_peaks(self.forecaster, signal, whole, span, ids, self.now)
+        # from the newest bin on: a day from a minute after it ends a step beyond what models look ahead
+        said = further_peaks(self.forecaster, signal, whole, span, ids, whole.end)
         known = [(one, shared) for one, shared in group if one.id in said]
         if not known:
             return {}

@@ -264,7 +264,7 @@ class Cycle:
             unread = self.containers.catch_up(self.source, now)
         self.throttling.follow(self.containers.facts, self.containers.read)
         self.decider.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
-        loads = PodLoads(self.history, self.forecaster, self.policies, now)
+        loads = PodLoads(self.history, self.forecaster, self.policies)
         self.sizes.renew(self.history, self.containers, self.policies, workloads, loads, time)
         return unread
 

@@ -189,9 +189,10 @@ class _PastReplay:
     ) -> Floats:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
         quantiles = np.array([policy.quantile for policy in policies])
-        model = np.maximum(quantile_of(levels, peaks, quantiles), self._seen)
-        yesterday = np.maximum(np.ascontiguousarray(days.yesterday.T) * DEMAND_UNIT, self._seen)
-        return np.stack([np.full_like(model, np.nan), model, yesterday], axis=1)
+        expected = np.full((len(self._seen), len(EXPECTS), self._series), np.nan)
+        np.maximum(quantile_of(levels, peaks, quantiles), self._seen, out=expected[:, 1])
+        np.maximum(days.yesterday.T * DEMAND_UNIT, self._seen, out=expected[:, 2])
+        return expected
 
     def blocks(self, starts: Counts) -> tuple[Floats, Floats]:
         """[block, row] pod-minutes asked for, and demand above what the ready pods carry.

@@ -33,8 +33,8 @@ MAX_PAST = DAY
 """What is forecast at all."""
 LEAST_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
-FORECAST_TOGETHER = 96
-"""Targets whose past days are forecast together: all quantiles of these are some tens of megabytes."""
+FORECAST_TOGETHER = 24
+"""Targets whose past days are forecast together: with all quantiles they take some twenty megabytes."""
 REPLAYED_TOGETHER = {"quantile": 384, "newsvendor": 96}
 """Targets of one replay, by sizing: the distribution of a minute is nine times as much to keep as a quantile of it."""
 SMALLEST = 1e-9
@@ -174,11 +174,10 @@ def judgements_of(cases: Iterable[Case], model: str) -> dict[WorkloadId, list[Ju
 def _judgements(together: Sequence[Case], model: str) -> Iterator[Judgement]:
     groups = _grouped(together, lambda case: (case.span, len(case.bins), case.end))
     parts = [alike[i : i + FORECAST_TOGETHER] for _, alike in groups for i in range(0, len(alike), FORECAST_TOGETHER)]
-    days = [_days(part, model) for part in parts]
     cases = [case for part in parts for case in part]
     start_ups = np.array([max(case.span.lead_time // MINUTE - 1, 0) for case in cases])
-    joined = PolicyBacktest(*map(np.concatenate, zip(*days, strict=True)))
-    rounds = tuple(evidence_of(joined, LEVELS, [case.policy for case in cases], start_ups))
+    days = PolicyBacktest(*map(np.concatenate, zip(*(_days(part, model) for part in parts), strict=True)))
+    rounds = tuple(evidence_of(days, LEVELS, [case.policy for case in cases], start_ups))
     return (Judgement(case, rounds, place) for place, case in enumerate(cases))
 
 

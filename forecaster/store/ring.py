@@ -42,7 +42,7 @@ class HistoryRing:
         self._seconds = int(step.total_seconds())
         self._last = self._column(newest)
         self._offset = 0
-        self._width = columns + max(16, columns // 16)
+        self._width = columns + max(16, columns // 64)
         self._buffer = np.empty((0, self._width), np.float32)
         self._answered = np.zeros(columns, np.bool_)
         self._keys: list[WorkloadId] = []

@@ -57,7 +57,7 @@ def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bo
     if fitted:
         whole = FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
         forecaster.peaks(CPU, whole, [SOON], NOON)
-    return PodLoads(history, forecaster, policies or Policies(Policy()), NOON)
+    return PodLoads(history, forecaster, policies or Policies(Policy()))
 
 
 def load_of(one: Workload, total: np.ndarray, **vertical: object) -> PodLoad | None:

@@ -132,7 +132,7 @@ def test_a_pods_coming_load_is_expected_by_the_clock_of_its_users(zone: str, mon
         forecaster = Forecaster("seasonal-naive-day")
         forecaster.peaks(CPU, history(zone, now, stated=stated), [SPAN], now)
         policy = Policy.model_validate({"time_zone": zone if stated else "UTC", "vertical": {"horizon": "15m"}})
-        loads = PodLoads(Weeks(zone, now), forecaster, Policies(policy), now)
+        loads = PodLoads(Weeks(zone, now), forecaster, Policies(policy))
         peaks[stated] = loads.of([alone], policy.vertical)[alone.id]
     assert peaks[True].ratio > peaks[False].ratio
 
