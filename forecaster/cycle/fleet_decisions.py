@@ -10,14 +10,14 @@ import numpy as np
 
 from forecaster.domain.decision import Hold, LeadTime, Reason, Resize
 from forecaster.errors import unexpected
-from forecaster.horizontal.codes import IMPOSSIBLE, NONE
+from forecaster.horizontal.codes import IMPOSSIBLE, NONE, REASONS
 from forecaster.horizontal.decide import DOWN, FAILED, Decisions
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
 from forecaster.horizontal.standing import Gate, shut_by
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import held_numbers, numbers_of
-from forecaster.publish.record import REASON_WORDS, encoded_lead_time
+from forecaster.publish.record import encoded_lead_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +118,7 @@ def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Contex
 
 def _withhold(numbers: DecidedColumns, row: int, reason: Reason, why: str, names: Names) -> None:
     """Hold a row whatever its numbers are."""
-    numbers.nothing_decided[row] = REASON_WORDS.index(str(reason))
+    numbers.nothing_decided[row] = REASONS.index(reason)
     numbers.hold[row] = names.code(why.encode(errors="replace"))
 
 

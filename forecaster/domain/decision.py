@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.workload import ContainerSize, Resources, Target  # noqa: TC001  msgspec resolves them
+
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from forecaster.domain.outlook import PeakForecast
-    from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
+    from forecaster.domain.workload import WorkloadId
 
 
 class ForecastState(StrEnum):
@@ -27,8 +29,6 @@ class ForecastState(StrEnum):
 
 
 FORECAST_STATES = tuple(ForecastState)
-
-
 NO_FORECAST = "there is no forecast"
 
 

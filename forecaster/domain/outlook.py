@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves them where forecasts are stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,8 @@ UNKNOWN = MIN_INT32
 LARGEST = float(2**53)
 """Amounts above this have no milli-units in 64 bits."""
 
-REASONS = (
-    Reason.REACTIVE,
-    Reason.FORECAST,
-    Reason.GATED,
-    Reason.FALLBACK,
-    Reason.NO_DATA,
-    Reason.STALE,
-    Reason.NO_PODS,
-    Reason.NO_TARGET,
-    Reason.FROZEN,
-    Reason.NO_REPLICAS,
-    Reason.FAILED,
-    Reason.SOURCE_DOWN,
-)
-"""What a code of `Decisions.reason` means. With the first four a count is given, with the others it is held."""
+REASONS = tuple(Reason)
+"""What a code of a reason means. With the first four a count is given, with the others it is held."""
 SCALED = frozenset(REASONS[:4])
 """Reasons with which a count is given."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.decision import Reason
 from forecaster.horizontal.checked import Checked, checked
 from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.clamps.clamp import ClampContext
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from forecaster.horizontal.state import State
 
 
-REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, NO_PODS, NO_TARGET, FROZEN, NO_REPLICAS, FAILED, DOWN = (
-    np.int8(code) for code in range(len(REASONS))
+REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, FROZEN, NO_TARGET, NO_PODS, NO_REPLICAS = (
+    np.int8(code) for code in range(REASONS.index(Reason.NO_REPLICAS) + 1)
 )
+DOWN, FAILED = np.int8(REASONS.index(Reason.SOURCE_DOWN)), np.int8(REASONS.index(Reason.FAILED))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

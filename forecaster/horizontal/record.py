@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Hold, LeadTime, Reason, Recommendation, Resize
+from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.policy_numbers import stated_numbers
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
@@ -29,30 +29,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
-    from forecaster.horizontal.sentences import ReplicaRecord
-
-
-def recommendation(
-    decided: ReplicaRecord, workload: Workload, resources: Resize | Hold, now: datetime, lead: LeadTime | None
-) -> Recommendation:
-    """The whole record of a workload: its replicas, and what was decided about its resources."""
-    hpa = workload.autoscaler
-    return Recommendation(
-        id=workload.id,
-        at=now,
-        replicas_now=workload.replicas,
-        replicas=decided.verdict,
-        resources_now=workload.resources,
-        resources=resources,
-        signals=decided.signals,
-        clamps=decided.clamps,
-        autoscaler=hpa.name if hpa else "",
-        targets=hpa.targets if hpa else (),
-        lead_time=lead,
-        watched=decided.watched,
-        shut=decided.shut,
-        offered=decided.offered,
-    )
 
 
 def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:

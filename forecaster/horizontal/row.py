@@ -135,11 +135,7 @@ class RowNumbers(NamedTuple):
     current: int
     replicas: int
     """Recommended."""
-    offered: int
-    """After every clamp but those that an HPA applies itself."""
     reason: Reason
-    watched: bool
-    """Whether the forecast is shown and has no say."""
     reactive: int
     """Replicas by measured demand, before any clamp."""
     forecast: int

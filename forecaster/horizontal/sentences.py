@@ -5,12 +5,12 @@ The computing process and the serving process make records by it, from the same 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Clamp, Hold, Reason, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Scale, SignalView
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.clamps.clamp import Step
 from forecaster.horizontal.clamps.outage_hold import unseen_sentence
@@ -19,6 +19,8 @@ from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SAMPLED, SCALED, UNKN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from forecaster.domain.decision import Resize
+    from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.horizontal.row import RowNumbers, RowWords, TargetNumbers, TargetWords
 
 SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
@@ -26,32 +28,31 @@ SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
 NO_TARGET = "no HPA and no CPU request: nothing says what one pod should carry"
 
 
-class ReplicaRecord(NamedTuple):
-    """The replica part of a recommendation."""
-
-    verdict: Scale | Hold
-    signals: tuple[SignalView, ...]
-    clamps: tuple[Clamp, ...]
-    watched: bool
-    """Whether the forecast is shown and has no say yet."""
-    shut: str = ""
-    """State of a forecast that does not act, and why."""
-    offered: int | None = None
-    """The count without what an HPA does itself to what it reads; None while holding."""
-
-
-def replica_record(numbers: RowNumbers, words: RowWords) -> ReplicaRecord:
-    """What was decided about one row, with every step on the way."""
-    if words.nothing_decided:
-        return ReplicaRecord(Hold(Reason(words.nothing_decided), words.hold), (), (), watched=False)
-    views, decided = tuple(_views(numbers, words)), verdict(numbers, words)
-    if isinstance(decided, Hold):
-        return ReplicaRecord(decided, views, (), numbers.watched, words.shut)
-    return ReplicaRecord(decided, views, tuple(_clamps(numbers, words)), numbers.watched, words.shut, numbers.offered)
+def recommendation(
+    id_: WorkloadId, numbers: RowNumbers, words: RowWords, resources_now: Resources, resources: Resize | Hold
+) -> Recommendation:
+    """Return the record of one workload: its count with every step on the way, and what was decided about its size."""
+    decided = verdict(numbers, words)
+    seconds = words.lead_seconds
+    return Recommendation(
+        id=id_,
+        at=numbers.at,
+        replicas_now=numbers.current,
+        replicas=decided,
+        resources_now=resources_now,
+        resources=resources,
+        signals=tuple(_views(numbers, words)),
+        clamps=tuple(_clamps(numbers, words)) if isinstance(decided, Scale) else (),
+        autoscaler=words.autoscaler,
+        lead_time=None if seconds is None else LeadTime(timedelta(seconds=seconds), words.lead_origin),
+        shut=words.shut,
+    )
 
 
 def verdict(numbers: RowNumbers, words: RowWords) -> Scale | Hold:
     """The count and why it is what it is, or why nothing can be said about it."""
+    if words.nothing_decided:
+        return Hold(Reason(words.nothing_decided), words.hold)
     reason = numbers.reason
     if reason not in SCALED:
         return Hold(reason, _hold(numbers, words))

@@ -6,36 +6,33 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from forecaster.domain.decision import FORECAST_STATES, LeadTime, Reason, Recommendation, Scale, forecast_state
+from forecaster.domain.decision import FORECAST_STATES, Reason, Recommendation, Scale, forecast_state
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
-from forecaster.horizontal.record import held, recommendation
-from forecaster.horizontal.sentences import SPARE, replica_record, scale_sentence
+from forecaster.horizontal.record import held
+from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.publish.numbers import DECIDED_REASON
 from forecaster.publish.offer import NO_COUNT, DecidedColumns
 from forecaster.publish.record import (
     ABSTAIN,
     MODE_CODES,
-    WordTexts,
     row_numbers,
     words_of,
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from numpy.typing import NDArray
 
     from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.row import RowWords
 
 
 SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
@@ -55,7 +52,7 @@ class DecidedRows(Sequence["Recommendation"]):
         self.current = numbers.current
         self.replicas = np.where(numbers.recommended == NO_COUNT, numbers.current, numbers.recommended)
         """[row] the recommended count; the current one where it is held."""
-        self.reason = DECIDED_REASON[numbers.reason]
+        self.reason = numbers.reason
         """[row] a position in `horizontal.codes.REASONS`."""
         self.spare = numbers.counts[SPARE] - numbers.counts[SPARE - 1]
         """[row] replicas that are added for the loss of a node or a zone, before the bounds."""
@@ -80,20 +77,9 @@ class DecidedRows(Sequence["Recommendation"]):
         """Return the columns by their names in a table, [plane][row]."""
         return self.numbers.planes()  # type: ignore[return-value]  # arrays are sequences here
 
-    @cached_property
-    def word_texts(self) -> list[WordTexts]:
-        """Texts from which the words of each row are made."""
-        numbers = self.numbers
-        by_row = (numbers.texts(name)[0] for name in WordTexts._fields[1:-2])
-        by_target = (
-            zip(*planes, strict=True) if planes else repeat((), len(self))
-            for planes in map(numbers.texts, WordTexts._fields[-2:])
-        )
-        return list(map(WordTexts, numbers.nothing_decided.tolist(), *by_row, *by_target))
-
-    def words(self, index: int) -> RowWords:
-        """Return what is said of one workload beside its numbers."""
-        return words_of(self.word_texts[index])
+    def name(self, code: int) -> bytes:
+        """Return the text to which columns of names refer by this position."""
+        return self.numbers.names[code]
 
     def verdict(self, index: int) -> Scale | Hold:
         """Return what was decided about the count of one workload."""
@@ -121,15 +107,15 @@ class DecidedRows(Sequence["Recommendation"]):
             return held(workload, Reason.FAILED, unexpected(error), self.at)
 
     def _made(self, workload: Workload, index: int) -> Recommendation:
-        words, resources = self.words(index), self.resources(index)
-        if words.nothing_decided:
-            return held(workload, Reason(words.nothing_decided), words.hold, self.at)
-        seconds, columns = words.lead_seconds, self.numbers
-        lead = None if seconds is None else LeadTime(timedelta(seconds=seconds), words.lead_origin)
-        numbers = row_numbers(self, index, words, self.at)._replace(
-            watched=not bool(columns.acting[index]), offered=int(columns.count[index])
+        words, columns, hpa = words_of(self, index), self.numbers, workload.autoscaler
+        numbers = row_numbers(self, index, words, self.at)
+        one = recommendation(workload.id, numbers, words, workload.resources, self.resources(index))
+        return replace(
+            one,
+            targets=hpa.targets if hpa else (),
+            watched=not (words.nothing_decided or columns.acting[index]),
+            offered=int(columns.count[index]) if isinstance(one.replicas, Scale) else None,
         )
-        return recommendation(replica_record(numbers, words), workload, resources, self.at, lead)
 
     def __len__(self) -> int:
         return len(self.replicas)
@@ -153,12 +139,16 @@ class DecidedRows(Sequence["Recommendation"]):
             workload.id, self.at, workload.replicas, decided[0], workload.resources, decided[1], clamps=clamps
         )
 
-    def changed_since(self, before: DecidedRows | None) -> list[int]:
-        """Return the rows decided otherwise than before, with another size, or of workloads in another order."""
+    def changed_since(self, before: DecidedRows | None, *, sizes: bool = True) -> list[int]:
+        """Return the rows with another count, reason or size than before; all rows if the workloads are not the same.
+
+        Sizes are compared where `sizes` says so: that takes a pass over all rows in Python.
+        """
         if before is None or before.ids != self.ids:
             return list(range(len(self)))
         same = (self.replicas == before.replicas) & (self.reason == before.reason) & (self.spare == before.spare)
-        return np.flatnonzero(~(same & (self.current == before.current) & (self.sized == before.sized))).tolist()
+        same &= self.current == before.current
+        return np.flatnonzero(~(same & (self.sized == before.sized)) if sizes else ~same).tolist()
 
     def verdicts(self) -> Counter[tuple[str, str]]:
         """Count workloads by verdict and reason."""

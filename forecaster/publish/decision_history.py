@@ -141,16 +141,18 @@ class DecisionHistory:
 
     def of(self, id_: WorkloadId) -> WorkloadHistory:
         """What is remembered of a workload, the newest change first."""
-        return self._past(id_)
+        sums = self._sums.get(id_, {})
+        views = tuple(one.view(signal) for signal, one in sorted(sums.items()))
+        return WorkloadHistory(tuple(reversed(self._changes.get(id_, ()))), views)
 
     def encoded(self, ids: Sequence[WorkloadId]) -> list[bytes]:
         """What is remembered of these workloads as it lies in the table, encoded where it has changed."""
         known = self._encoded
         for id_ in self._changed & known.keys():
-            known[id_] = self._encode(id_)
+            known[id_] = _encoder.encode(self.of(id_))
         self._changed.clear()
         if tuple(known) != tuple(ids):
-            self._encoded = known = {id_: known.get(id_) or self._encode(id_) for id_ in ids}
+            self._encoded = known = {id_: known.get(id_) or _encoder.encode(self.of(id_)) for id_ in ids}
         return [*known.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
@@ -158,14 +160,6 @@ class DecisionHistory:
         known = ((id_, signal, one) for id_, sums in self._sums.items() for signal, one in sums.items())
         erred = nlargest(count, (one for one in known if one[2].error_ratio >= 0.0), key=lambda one: one[2].error_ratio)
         return [(id_, sums.view(signal)) for id_, signal, sums in erred]
-
-    def _encode(self, id_: WorkloadId) -> bytes:
-        return _encoder.encode(self._past(id_))
-
-    def _past(self, id_: WorkloadId) -> WorkloadHistory:
-        sums = self._sums.get(id_, {})
-        views = tuple(one.view(signal) for signal, one in sorted(sums.items()))
-        return WorkloadHistory(tuple(reversed(self._changes.get(id_, ()))), views)
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from forecaster.domain.outlook import StepForecast
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from forecaster.domain.outlook import StepForecast
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
-
-
-class StoredSteps(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One signal in the table: `values` has a row of quantiles for each step."""
-
-    signal: str
-    model: str
-    made_at: datetime
-    begin: datetime
-    step_seconds: float
-    quantiles: tuple[float, ...]
-    values: tuple[tuple[float, ...], ...]
 
 
 class QuantileView(msgspec.Struct, frozen=True, gc=False):
@@ -71,30 +60,24 @@ class EncodedPaths:
         return [known[id_][1] if id_ in known else b"" for id_ in ids]
 
 
-def decoded_paths(raw: bytes) -> dict[str, StoredSteps]:
+def decoded_paths(raw: bytes) -> dict[str, StepForecast]:
     """Decode the steps by signal."""
-    return {one.signal: one for one in _decoder.decode(raw)} if raw else {}
+    return _decoder.decode(raw) if raw else {}
 
 
-def path_view(kept: StoredSteps, now: datetime) -> PathView:
+def path_view(path: StepForecast, now: datetime) -> PathView:
     """What is answered at `now`."""
-    step = timedelta(seconds=kept.step_seconds)
-    steps = (_step(kept, kept.begin + k * step, step, values) for k, values in enumerate(kept.values))
-    return PathView(kept.made_at, max((now - kept.made_at).total_seconds(), 0.0), kept.model, tuple(steps))
+    steps = (_step(path, path.begin + k * path.step, values) for k, values in enumerate(path.values))
+    return PathView(path.made_at, max((now - path.made_at).total_seconds(), 0.0), path.model, tuple(steps))
 
 
-def _step(kept: StoredSteps, begin: datetime, step: timedelta, values: tuple[float, ...]) -> StepView:
-    return StepView(begin, begin + step, tuple(map(QuantileView, kept.quantiles, values)))
+def _step(path: StepForecast, begin: datetime, values: tuple[float, ...]) -> StepView:
+    return StepView(begin, begin + path.step, tuple(map(QuantileView, path.levels, values)))
 
 
 def _encoded(paths: Mapping[Signal, StepForecast]) -> bytes:
-    return _encoder.encode([_kept(signal, path) for signal, path in sorted(paths.items())])
-
-
-def _kept(signal: Signal, path: StepForecast) -> StoredSteps:
-    seconds = path.step.total_seconds()
-    return StoredSteps(str(signal), path.model, path.made_at, path.begin, seconds, path.levels, path.values)
+    return _encoder.encode({str(signal): path for signal, path in sorted(paths.items())})
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(tuple[StoredSteps, ...])
+_decoder = msgspec.json.Decoder(dict[str, StepForecast])

@@ -9,12 +9,11 @@ import numpy as np
 
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SCALED
-from forecaster.horizontal.codes import REASONS as DECIDED_REASONS
+from forecaster.horizontal.codes import INCOMPLETE, KNOWN, REASONS, SCALED
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.record import unread_words
 from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, Counts, DecidedColumns, Floats
-from forecaster.publish.record import REASON_WORDS, encoded_words
+from forecaster.publish.record import encoded_words
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
@@ -31,14 +30,8 @@ if TYPE_CHECKING:
 STANDING = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
 """How a count stands that is held for a reason; for all others it is `HELD`."""
 MEDIAN, HIGH = 0.5, 0.95
-_REASON_WORD = np.array([REASON_WORDS.index(str(reason)) for reason in DECIDED_REASONS], np.int8)
-_SCALES = np.array([reason in SCALED for reason in DECIDED_REASONS])
-_STANDING = np.array(
-    [DECIDED if reason in SCALED else STANDING.get(reason, HELD) for reason in DECIDED_REASONS], np.int8
-)
-DECIDED_REASON = np.zeros(len(REASON_WORDS), np.int8)
-"""Position in `horizontal.codes.REASONS` by position in `record.REASON_WORDS`; 0 for reasons that no count has."""
-DECIDED_REASON[_REASON_WORD] = np.arange(len(DECIDED_REASONS))
+_SCALES = np.array([reason in SCALED for reason in REASONS])
+_STANDING = np.array([DECIDED if reason in SCALED else STANDING.get(reason, HELD) for reason in REASONS], np.int8)
 
 
 def nothing_decided(rows: int, signals: Iterable[str] = (), targets: int = 0) -> DecidedColumns:
@@ -51,7 +44,7 @@ def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequen
     signals = tuple(dict.fromkeys(str(signal) for _, group in groups for signal in group.inputs.rules.signals))
     targets = max((len(group.inputs.rules.kinds) for _, group in groups), default=0)
     found = nothing_decided(len(current), signals, targets)
-    found.standing[:], found.reason[:] = _STANDING[reason], _REASON_WORD[reason]
+    found.standing[:], found.reason[:] = _STANDING[reason], reason
     found.current[:], found.recommended[:] = current, np.where(_SCALES[reason], replicas, NO_COUNT)
     for positions, group in groups:
         _put_group(found, positions, group)
@@ -63,9 +56,9 @@ def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequen
 def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[Workload], str]) -> DecidedColumns:
     """Return the columns of workloads that are all held for one reason, whatever is known of them."""
     current = np.fromiter((workload.replicas for workload in workloads), np.int64, len(workloads))
-    code, names = np.full(len(current), DECIDED_REASONS.index(reason), np.int8), Names()
+    code, names = np.full(len(current), REASONS.index(reason), np.int8), Names()
     found = numbers_of(current, current, code, ())
-    found.nothing_decided[:] = REASON_WORDS.index(str(reason))
+    found.nothing_decided[:] = code
     found.stated[:] = names.codes(encoded_words(unread_words(workload)) for workload in workloads)
     found.hold[:] = names.codes(why(workload).encode() for workload in workloads)
     found.readers[:] = names.codes(

@@ -55,7 +55,7 @@ class DecidedColumns(Table):
     standing: Codes = column("b", HELD)
     """`DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
     reason: Codes = column("b", 0, published=True)
-    """A position in `record.REASON_WORDS`."""
+    """A position in `horizontal.codes.REASONS`."""
     current: Counts = column("q", 0, published=True)
     """`spec.replicas`."""
     recommended: Counts = column("q", NO_COUNT, published=True)
@@ -120,25 +120,25 @@ class DecidedColumns(Table):
     """Replicas that the policy itself states as most; a bound of the HPA alone is none here."""
     last_for: Floats = column("d", 0.0, published=True)
     """Seconds for which a last known number may be repeated."""
-    nothing_decided: Codes = column("b", -1)
-    """A position in `record.REASON_WORDS` for which the row is held whatever its numbers are; -1 for none."""
-    stated: Positions = column("i", 0, of_name=True)
+    nothing_decided: Codes = column("b", -1, published=True)
+    """A position in `horizontal.codes.REASONS` for which the row is held whatever its numbers are; -1 for none."""
+    stated: Positions = column("i", 0, of_name=True, published=True)
     """What policy and HPA state of the row: encoded `RowWords`."""
-    shut: Positions = column("i", 0, of_name=True)
+    shut: Positions = column("i", 0, of_name=True, published=True)
     """Why the gate keeps the forecast from having its say."""
-    hold: Positions = column("i", 0, of_name=True)
+    hold: Positions = column("i", 0, of_name=True, published=True)
     """Why the row is held, where no code says it."""
-    event: Positions = column("i", 0, of_name=True)
+    event: Positions = column("i", 0, of_name=True, published=True)
     """Which event raises the count, and until when."""
-    event_most: Positions = column("i", 0, of_name=True)
+    event_most: Positions = column("i", 0, of_name=True, published=True)
     """Which event allows how many replicas, and until when."""
-    outage: Positions = column("i", 0, of_name=True)
+    outage: Positions = column("i", 0, of_name=True, published=True)
     """What was missing in the outage whose floor holds."""
-    lead_time: Positions = column("i", 0, of_name=True)
+    lead_time: Positions = column("i", 0, of_name=True, published=True)
     """Lead time in force: encoded seconds and origin."""
-    unmeasured: Positions = column("i", 0, TARGET, of_name=True)
+    unmeasured: Positions = column("i", 0, TARGET, of_name=True, published=True)
     """[target, row] why there is no measurement or a part of one, where `unseen` does not say it."""
-    outlook: Positions = column("i", 0, TARGET, of_name=True)
+    outlook: Positions = column("i", 0, TARGET, of_name=True, published=True)
     """[target, row] model, window and remark of the forecast, or why there is none: encoded `Outlook`."""
     readers: Positions = column("i", 0, of_name=True)
     """Targets of the HPA that read our metrics, encoded."""
@@ -158,10 +158,6 @@ class DecidedColumns(Table):
         """Return the table with columns that refer to other names."""
         codes = names.codes(self.names)
         return replace(self, names=names.texts, **{name: codes[getattr(self, name)] for name in NAMED})
-
-    def texts(self, name: str) -> list[list[bytes]]:
-        """Return the texts [plane][row] of a column of names."""
-        return [[self.names[code] for code in plane] for plane in np.atleast_2d(getattr(self, name)).tolist()]
 
     def texts_of(self, row: int) -> tuple[bytes, ...]:
         """Return all texts of one row."""

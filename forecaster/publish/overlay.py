@@ -173,7 +173,7 @@ class OverlayReader:
         not current; of others it is as the table says.
         """
         state = self._current()
-        found = None if state is None else state.rows.get((row.namespace, row.kind, row.name))
+        found = None if state is None else state.rows.get(row.identity)
         if state is None or (state.since > published_at and found is None):
             return msgspec.structs.replace(offer, live=True) if row.kind in kinds else offer
         if found is None:

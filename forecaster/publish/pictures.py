@@ -17,7 +17,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.reader import PublishedTable
-from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, TableMeta, write_table
+from forecaster.publish.table import PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
 from forecaster.publish.table_file import TableOrder, column_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class PictureFile:
         names = (*map(str, self._measured), *DECIDED_LINES)
         write_table(self.path, meta, len(cycle.ids), names, dict(self._columns(cycle, end, shown)))
 
-    def _columns(self, cycle: OfferedCycle, end: datetime, shown: ShownSignals) -> Iterator[tuple[str, Column]]:
+    def _columns(self, cycle: OfferedCycle, end: datetime, shown: ShownSignals) -> Iterator[tuple[str, WrittenColumn]]:
         rows = self._order.rows
         yield from self._order.identity.items()
         yield "shown", column_of(shown.signal[None], rows)
@@ -95,7 +95,7 @@ class PictureFile:
         decided = decided_before(self.path, self._order.sorted, end)
         decided[:, :, -1] = decided_now(cycle, shown)[:, rows].T
         ago = decided[:, DECIDED_LINES.index("recommended"), -1 - HOUR // FIVE_MINUTES]
-        yield "hour_ago", Column.of("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32).tobytes())
+        yield "hour_ago", WrittenColumn.of("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32).tobytes())
         yield from fixed_columns("decided", decided)
         series = np.empty((len(rows), len(self._measured), PICTURE_POINTS), np.float32)
         for place, signal in enumerate(self._measured):
@@ -205,9 +205,9 @@ def _put_band(row: Floats32, path: StepForecast, late: int) -> None:
         row[place, at : at + len(kept)] = [step[column] for step in kept]
 
 
-def fixed_columns(name: str, values: NDArray[Any]) -> Iterator[tuple[str, Column]]:
+def fixed_columns(name: str, values: NDArray[Any]) -> Iterator[tuple[str, WrittenColumn]]:
     """The three columns of a text of the same size for each row: the bytes of its values."""
     size = values[0].nbytes if len(values) else 0
-    yield name + PLACES, Column.of("Q", 1, (np.arange(len(values), dtype=np.uint64) * np.uint64(size)).tobytes())
-    yield name + SIZES, Column.of("I", 1, np.full(len(values), size, np.uint32).tobytes())
-    yield name + TEXTS, Column.of("B", 0, values.tobytes())
+    yield name + PLACES, WrittenColumn.of("Q", 1, (np.arange(len(values), dtype=np.uint64) * np.uint64(size)).tobytes())
+    yield name + SIZES, WrittenColumn.of("I", 1, np.full(len(values), size, np.uint32).tobytes())
+    yield name + TEXTS, WrittenColumn.of("B", 0, values.tobytes())

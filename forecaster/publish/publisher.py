@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.horizontal.columns import rows_before
+from forecaster.horizontal.columns import ROW, rows_before, schema
 from forecaster.publish.decided import DecidedRows, decided_columns
-from forecaster.publish.offer import DecidedColumns, Numbers, Offers, offered
-from forecaster.publish.reader import TableReader
-from forecaster.publish.record import SOURCE_CODES, workload_offer
+from forecaster.publish.offer import DecidedColumns, Offers, offered
+from forecaster.publish.reader import last_table
+from forecaster.publish.record import workload_offer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
-    from forecaster.publish.values import OfferedNumber, WorkloadOffer
+    from forecaster.publish.values import WorkloadOffer
 
 
 class OfferReceiver(Protocol):
@@ -47,15 +47,13 @@ class OfferPublisher:
         policies: Policies,
         receivers: Mapping[str, OfferReceiver],
         *,
-        before: Mapping[WorkloadId, WorkloadOffer | None] | None = None,
+        before: LastOffers | None = None,
         counting: Callable[[str], AbstractContextManager[None]] = lambda _name: nullcontext(),
     ) -> None:
         self._policies = policies
         self._receivers = receivers
         self._counting = counting
-        known = before or {}
-        self._ids: tuple[WorkloadId, ...] = tuple(known)
-        self._offers: Offers = offers_of([*known.values()])
+        self._last = before or LastOffers((), Offers.new(0))
 
     def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Offer what was decided.
@@ -80,32 +78,40 @@ class OfferPublisher:
         ids = recommendations.ids
         policies = [self._policies.of(id_) for id_ in ids]
         cycle = offered_cycle(at, recommendations, policies, self._before(ids))
-        self._ids, self._offers = cycle.ids, cycle.offers
+        self._last = LastOffers(cycle.ids, cycle.offers)
         return cycle
 
     def _before(self, ids: tuple[WorkloadId, ...]) -> Offers:
         """The last offers in the order of these workloads."""
-        if ids == self._ids:
-            return self._offers
+        if ids == self._last.ids:
+            return self._last.offers
         self._policies.forget_others(frozenset(ids))
-        return self._offers.take(rows_before(self._ids, ids))
+        return self._last.offers.take(rows_before(self._last.ids, ids))
 
 
-def last_offers(path: Path) -> dict[WorkloadId, WorkloadOffer | None]:
-    """What the table at `path` offers, by workload; nothing where there is no good table."""
-    reader = TableReader(path)
-    reader.refresh()
-    table = reader.table
+class LastOffers(NamedTuple):
+    """What was offered last, and the workload of each row."""
+
+    ids: tuple[WorkloadId, ...]
+    offers: Offers
+
+
+def last_offers(path: Path) -> LastOffers:
+    """Return what the table at `path` offers; no row where there is no good table."""
+    table = last_table(path)
     if table is None:
-        return {}
-    return {WorkloadId(one.namespace, one.kind, one.name): table.published(one) for one in table.entries}
+        return LastOffers((), Offers.new(0))
+    arrays: dict[str, Any] = {"signals": np.array(table.signals, np.str_)}
+    for name, declared in schema(Offers).items():
+        shape = (table.rows,) if declared.axis == ROW else (len(table.signals), table.rows)
+        arrays[name] = np.concatenate(table.columns[name]).reshape(shape)
+    return LastOffers(tuple(WorkloadId(*one.identity) for one in table.entries), Offers.of_arrays(arrays))
 
 
 def published_at(path: Path) -> datetime | None:
-    """The evaluation time of the table at `path`; None where there is no good table."""
-    reader = TableReader(path)
-    reader.refresh()
-    return reader.table.meta.published_at if reader.table else None
+    """Return the evaluation time of the table at `path`; None where there is no good table."""
+    table = last_table(path)
+    return table.meta.published_at if table else None
 
 
 @dataclass(frozen=True)
@@ -143,32 +149,3 @@ def offered_cycle(
     columns = decided_columns(at, decided, policies, signals)
     offers = offered(columns, None if before is None else before.covering(signals))
     return OfferedCycle(at, decided.ids, decided, columns, offers)
-
-
-def offers_of(rows: Sequence[WorkloadOffer | None]) -> Offers:
-    """The columns of what was offered before, e.g. by the process before this one; None is a new row."""
-    named = (signal for one in rows if one for signal in (*one.signals, *(number.signal for number in one.demands)))
-    empty = Offers.new(len(rows), dict.fromkeys(named))
-    for row, one in enumerate(rows):
-        if one is not None:
-            _fill(empty, row, one)
-    return empty
-
-
-def _fill(offers: Offers, row: int, one: WorkloadOffer) -> None:
-    """Put one workload's numbers into the columns."""
-    offers.held[row], offers.most[row] = one.replicas_held, one.replicas_most
-    for column, number in ((offers.replicas, one.replicas), (offers.floor, one.floor)):
-        if number is not None:
-            _put(column, row, number)
-    for number in one.demands:
-        place = (offers.signals.index(number.signal), row)
-        _put(offers.demand, place, number)
-        offers.demand_quantile[place] = np.nan if number.quantile is None else number.quantile
-    for signal in one.signals:
-        offers.decides[offers.signals.index(signal), row] = True
-
-
-def _put(numbers: Numbers, place: int | tuple[int, int], number: OfferedNumber) -> None:
-    numbers.value[place], numbers.at[place] = number.value, number.at.timestamp()
-    numbers.source[place], numbers.known[place] = SOURCE_CODES.index(number.source), number.known

@@ -13,24 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.horizontal.row import RowWords
+from forecaster.horizontal.codes import REASONS
+from forecaster.horizontal.sentences import recommendation
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.overlay import OverlayReader, overlay_path
-from forecaster.publish.record import REASON_WORDS, record_view, workload_offer
-from forecaster.publish.table import PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
+from forecaster.publish.record import MODE_CODES, StoredSizes, row_numbers, words_of, workload_offer
+from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
-from forecaster.publish.views import RecommendationView, ResourcesView, verdict_of
+from forecaster.publish.views import RecommendationView, recommendation_view, verdict_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forecaster.domain.decision import Recommendation
 
-IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers"))
-"""Texts without which no number can be found or said."""
+
+IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers")) | {NAMES + PLACES}
+"""Texts without which no number can be found or said, and the places of names."""
 _history = msgspec.json.Decoder(WorkloadHistory)
-_words = msgspec.msgpack.Decoder(RowWords)
-_sizes = msgspec.json.Decoder(ResourcesView)
+_sizes = msgspec.json.Decoder(StoredSizes)
 
 
 class TableEntry(NamedTuple):
@@ -42,6 +45,11 @@ class TableEntry(NamedTuple):
     kind: str
     verdict: str
     reason: str
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """Namespace, kind and name, as in the identity of the workload."""
+        return (self.namespace, self.kind, self.name)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -91,12 +99,17 @@ class PublishedTable:
         place = self._header.columns[name + TEXTS]
         return self._file.read(self._begin + place.at + at, size)
 
+    def name(self, code: int) -> bytes:
+        """Return the text to which columns of names refer by this position."""
+        at, end = self.columns[NAMES + PLACES][0][code : code + 2]
+        return self._file.read(self._begin + self._header.columns[NAMES + TEXTS].at + at, end - at)
+
     def entry(self, row: int) -> TableEntry:
         """One row."""
         namespace, name, kind = (self.text(one, row).decode() for one in ("namespace", "name", "kind"))
         recommended = int(self.number("recommended", row))
         verdict = verdict_of(int(self.number("current", row)), None if recommended < 0 else recommended)
-        return TableEntry(row, namespace, name, kind, verdict, REASON_WORDS[int(self.number("reason", row))])
+        return TableEntry(row, namespace, name, kind, verdict, REASONS[int(self.number("reason", row))])
 
     def named(self, namespace: str, name: str) -> list[TableEntry]:
         """The workloads of that name: none, one, or one of each kind."""
@@ -124,11 +137,16 @@ class PublishedTable:
             return offer
         return self._overlay.over(offer, entry, self.meta.live, self.meta.published_at)
 
-    def view(self, entry: TableEntry) -> RecommendationView:
-        """The public form of what was decided about a workload, made of its numbers and words."""
-        words = _words.decode(self.text("words", entry.row))
+    def recommendation(self, entry: TableEntry) -> Recommendation:
+        """What was decided about a workload, made of its numbers and words; all but the targets of its HPA."""
+        words = words_of(self, entry.row)
         sizes = _sizes.decode(self.text("sizes", entry.row))
-        return record_view(self, entry, words, sizes)
+        numbers = row_numbers(self, entry.row, words, self.meta.published_at)
+        return recommendation(WorkloadId(*entry.identity), numbers, words, sizes.now, sizes.decided)
+
+    def view(self, entry: TableEntry) -> RecommendationView:
+        """The public form of what was decided about a workload."""
+        return recommendation_view(self.recommendation(entry), MODE_CODES[self.columns["mode"][0][entry.row]])
 
     def record(self, entry: TableEntry) -> msgspec.Raw:
         """The public form as JSON."""
@@ -222,6 +240,13 @@ class TableReader:
         if ahead > CLOCK_SKEW:  # after a jump of the clock it would count as fresh until that instant
             raise StoreError(f"it is of {table.meta.published_at:%Y-%m-%d %H:%M:%S} UTC, which is still to come")
         return table
+
+
+def last_table(path: Path) -> PublishedTable | None:
+    """Return the table at `path`; None where there is no good one."""
+    reader = TableReader(path)
+    reader.refresh()
+    return reader.table
 
 
 TABLE_POLL_SECONDS = 0.25

@@ -7,30 +7,20 @@ sentences of a row are made of both by `horizontal.sentences`, as in the computi
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
-from forecaster.domain.decision import LeadTime, Reason
+from forecaster.domain.decision import Hold, LeadTime, Resize
 from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.workload import Resources  # noqa: TC001  msgspec resolves the annotation
+from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers, TargetWords
-from forecaster.horizontal.sentences import replica_record
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
-from forecaster.publish.views import (
-    LeadTimeView,
-    RecommendationView,
-    clamp_view,
-    forecast_state_view,
-    replicas_view,
-    signal_item,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from forecaster.publish.reader import TableEntry
-    from forecaster.publish.table import TableMeta
-    from forecaster.publish.views import ResourcesView
+    from collections.abc import Callable, Mapping, Sequence
 
 SOURCE_CODES = ("", "measured", "forecast")
 """What a code of the source of a number means."""
@@ -38,11 +28,9 @@ ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
 """What a code of abstaining means."""
 MODE_CODES = ("observe", "publish", "floor", "scale")
 """What a code of the mode of a policy means."""
-REASON_WORDS = tuple(str(reason) for reason in Reason)
-"""What a code of the reason of a decision means."""
 
 
-_encoder = msgspec.msgpack.Encoder()
+_encoder, _sizes_encoder = msgspec.msgpack.Encoder(), msgspec.json.Encoder()
 _stated = msgspec.msgpack.Decoder(RowWords)
 _outlook = msgspec.msgpack.Decoder(Outlook)
 _lead_time = msgspec.msgpack.Decoder(tuple[float, str])
@@ -58,47 +46,8 @@ def encoded_lead_time(lead: LeadTime) -> bytes:
     return _encoder.encode((lead.value.total_seconds(), lead.origin))
 
 
-class WordTexts(NamedTuple):
-    """The texts of one row from which its words are made, and why nothing was decided."""
-
-    nothing_decided: int
-    """A position in `REASON_WORDS`; -1 where the row was decided."""
-    stated: bytes
-    shut: bytes
-    hold: bytes
-    event: bytes
-    event_most: bytes
-    outage: bytes
-    lead_time: bytes
-    unmeasured: tuple[bytes, ...]
-    """[target]"""
-    outlook: tuple[bytes, ...]
-    """[target]"""
-
-
-def words_of(texts: WordTexts) -> RowWords:
-    """Return the words of a row."""
-    words = _stated.decode(texts.stated)
-    if texts.nothing_decided >= 0:
-        reason = REASON_WORDS[texts.nothing_decided]
-        return RowWords(NO_RULES, autoscaler=words.autoscaler, hold=texts.hold.decode(), nothing_decided=reason)
-    seconds, origin = _lead_time.decode(texts.lead_time)
-    said = zip(texts.unmeasured, texts.outlook, strict=True)
-    return words._replace(
-        targets=tuple(_said_of(target, *next(said)) if target.usable else target for target in words.targets),
-        shut=texts.shut.decode(),
-        hold=texts.hold.decode(),
-        event=texts.event.decode(),
-        event_most=texts.event_most.decode(),
-        outage=texts.outage.decode(),
-        lead_seconds=seconds,
-        lead_origin=origin,
-    )
-
-
-def _said_of(target: TargetWords, unmeasured: bytes, outlook: bytes) -> TargetWords:
-    """Return a target with what is said of its measurement and forecast."""
-    return target._replace(unmeasured=unmeasured.decode(), **_outlook.decode(outlook)._asdict())
+ROW_TEXTS = ("shut", "hold", "event", "event_most", "outage")
+"""Columns of names with the texts of a row, which its words have under the same names."""
 
 
 class RowColumns(Protocol):
@@ -112,34 +61,54 @@ class RowColumns(Protocol):
     def columns(self) -> Mapping[str, Sequence[Sequence[Any]]]:
         """Return the columns by name, [plane][row]."""
 
+    def name(self, code: int) -> bytes:
+        """Return the text to which columns of names refer by this position."""
 
-class _Table(RowColumns, Protocol):
-    meta: TableMeta
+
+def words_of(table: RowColumns, row: int) -> RowWords:
+    """Return what is said of one row beside its numbers."""
+
+    def text(name: str, plane: int = 0) -> bytes:
+        return table.name(table.columns[name][plane][row])
+
+    stated, reason = _stated.decode(text("stated")), table.columns["nothing_decided"][0][row]
+    if reason >= 0:
+        hold, word = text("hold").decode(), REASONS[reason]
+        return RowWords(NO_RULES, autoscaler=stated.autoscaler, hold=hold, nothing_decided=word)
+    seconds, origin = _lead_time.decode(text("lead_time"))
+    places = count()
+    targets = tuple(_said_of(target, text, next(places)) if target.usable else target for target in stated.targets)
+    texts: dict[str, Any] = {name: text(name).decode() for name in ROW_TEXTS}
+    return stated._replace(targets=targets, lead_seconds=seconds, lead_origin=origin, **texts)
 
 
-def record_view(table: _Table, entry: TableEntry, words: RowWords, sizes: ResourcesView) -> RecommendationView:
-    """The public form of one row, made of its numbers, its words and its sizes."""
-    numbers = row_numbers(table, entry.row, words, table.meta.published_at)
-    decided = replica_record(numbers, words)
-    lead = None if words.lead_seconds is None else LeadTimeView(words.lead_seconds, words.lead_origin)
-    return RecommendationView(
-        entry.namespace,
-        entry.kind,
-        entry.name,
-        at=table.meta.published_at,
-        autoscaler=words.autoscaler or None,
-        replicas=replicas_view(numbers.current, decided.verdict),
-        resources=sizes,
-        signals=tuple(map(signal_item, decided.signals)),
-        clamps=tuple(map(clamp_view, decided.clamps)),
-        lead_time=lead,
-        mode=MODE_CODES[table.columns["mode"][0][entry.row]],
-        forecast=forecast_state_view(words.shut, decided.signals, decided.verdict),
-    )
+def _said_of(target: TargetWords, text: Callable[[str, int], bytes], place: int) -> TargetWords:
+    """Return a target with what is said of its measurement and forecast; `place` is its place among usable targets."""
+    outlook = _outlook.decode(text("outlook", place))
+    return target._replace(unmeasured=text("unmeasured", place).decode(), **outlook._asdict())
+
+
+class StoredSizes(msgspec.Struct, frozen=True):
+    """Requests and limits of a pod as they are, and what was decided about them: to resize or to hold."""
+
+    now: Resources
+    resize: Resize | None
+    hold: Hold | None
+
+    @property
+    def decided(self) -> Resize | Hold:
+        """What was decided."""
+        return cast("Resize | Hold", self.resize or self.hold)
+
+
+def encoded_sizes(now: Resources, decided: Resize | Hold) -> bytes:
+    """Encode what was decided about the size of a pod."""
+    resize, hold = (decided, None) if isinstance(decided, Resize) else (None, decided)
+    return _sizes_encoder.encode(StoredSizes(now, resize, hold))
 
 
 def row_numbers(table: RowColumns, row: int, words: RowWords, at: datetime) -> RowNumbers:
-    """The numbers of one row, as far as its public form has them: a forecast that is only watched is not told."""
+    """Return the numbers of one row."""
 
     def number(name: str) -> Any:
         return table.columns[name][0][row]
@@ -149,9 +118,7 @@ def row_numbers(table: RowColumns, row: int, words: RowWords, at: datetime) -> R
         at=at,
         current=int(number("current")),
         replicas=int(number("recommended")),
-        offered=int(number("recommended")),
-        reason=Reason(REASON_WORDS[number("reason")]),
-        watched=False,
+        reason=REASONS[number("reason")],
         reactive=int(number("counts")),
         forecast=int(number("by_forecast")),
         counts=tuple(int(plane[row]) for plane in table.columns["counts"][1:]),
@@ -205,7 +172,7 @@ def workload_offer(
         consumers=_readers.decode(readers) if readers else (),
         abstain=HOLD if columns["frozen"][0][row] else ABSTAIN[columns["abstain"][0][row]],
         last_for_seconds=float(columns["last_for"][0][row]),
-        why="" if known else REASON_WORDS[columns["reason"][0][row]],
+        why="" if known else REASONS[columns["reason"][0][row]],
         signals=tuple(signal for plane, signal in enumerate(signals) if columns["decides"][plane][row]),
         replicas_most=int(columns["most"][0][row]),
     )

@@ -31,6 +31,8 @@ CODES = frozenset("?bdiqBIQ")
 """Kinds of values, as `struct` and `memoryview.cast` name them."""
 PLACES, SIZES, TEXTS = ".at", ".size", ".text"
 """Ends of the names of the three columns that a text column consists of."""
+NAMES = "names"
+"""Texts to which columns of names refer by position: their places and the end of the last one, and the texts."""
 
 
 class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +98,7 @@ class TableHeader(msgspec.Struct, frozen=True, kw_only=True):
     columns: dict[str, ColumnPlace]
 
 
-class Column(NamedTuple):
+class WrittenColumn(NamedTuple):
     """One column to be written."""
 
     code: str
@@ -106,7 +108,7 @@ class Column(NamedTuple):
     checksum: int
 
     @classmethod
-    def of(cls, code: str, planes: int, data: bytes) -> Column:
+    def of(cls, code: str, planes: int, data: bytes) -> WrittenColumn:
         """A column with its checksum."""
         return cls(code, planes, data, zlib.crc32(data))
 
@@ -121,7 +123,7 @@ def pictures_path(table: Path) -> Path:
 
 
 def write_table(
-    path: Path, meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, Column]
+    path: Path, meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, WrittenColumn]
 ) -> None:
     """Replace the table as a whole: readers see the old one or the new one, never half of either.
 
@@ -144,7 +146,7 @@ def write_table(
         ) from error
 
 
-def _parts(meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, Column]) -> list[bytes]:
+def _parts(meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, WrittenColumn]) -> list[bytes]:
     at = 0
     places: dict[str, ColumnPlace] = {}
     body: list[bytes] = []

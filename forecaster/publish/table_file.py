@@ -1,14 +1,13 @@
 """TableFile: the offers and records of a cycle as a table in the file that the serving process watches.
 
-Numbers are columns and written as they are. The words of a row are encoded once for equal texts. The sentences of a
-record are made of both when it is read.
+Numbers are columns and written as they are. What is said in words is a name: a column has its position among the names
+of the cycle. The sentences of a record are made of both when it is read.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
@@ -17,9 +16,18 @@ from forecaster.publish.benefit import BENEFIT_KEY, NO_BENEFIT, SeenBenefit
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
-from forecaster.publish.record import WordTexts, encoded_words, words_of
-from forecaster.publish.table import PLACES, SIZES, TEXTS, Column, CycleSummary, PriceList, TableMeta, write_table
-from forecaster.publish.views import resources_view
+from forecaster.publish.record import encoded_sizes
+from forecaster.publish.table import (
+    NAMES,
+    PLACES,
+    SIZES,
+    TEXTS,
+    CycleSummary,
+    PriceList,
+    TableMeta,
+    WrittenColumn,
+    write_table,
+)
 from forecaster.publish.vpas import VPAS_KEY, SeenVpas
 
 if TYPE_CHECKING:
@@ -40,7 +48,6 @@ FAILURES_PUBLISHED = 20
 """Failures of a cycle that go into the table; all of them are in its log."""
 CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
 """How the table names the types of arrays."""
-_json = msgspec.json.Encoder()
 
 
 class TableFile:
@@ -89,8 +96,8 @@ class TableFile:
         self.vpas: Callable[[], SeenVpas] = SeenVpas
         self._measured = tuple(str(signal) for signal in signals.demand)
         self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
-        self._words, self._sizes = EncodedWords(), EncodedSizes()
-        self._counts = CountBook()
+        self._sizes = EncodedSizes()
+        self._before: DecidedRows | None = None
         self._order = TableOrder(())
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -100,7 +107,9 @@ class TableFile:
             StoreError: the file cannot be written.
         """
         report = self._last_report()
-        self._history.follow(cycle.at, cycle.ids, _changes(cycle, self._counts.changed(cycle)), report)
+        changed = cycle.recommendations.changed_since(self._before, sizes=False)
+        self._before = cycle.recommendations
+        self._history.follow(cycle.at, cycle.ids, _changes(cycle, changed), report)
         self._health.follow(report)
         self._paths.renew(self._ask_paths())
         if cycle.ids != self._order.ids:
@@ -108,7 +117,7 @@ class TableFile:
         columns = dict(self._columns(cycle))
         write_table(self.path, self._meta(cycle.at, report), len(cycle.ids), cycle.decided.signals, columns)
 
-    def _columns(self, cycle: OfferedCycle) -> Iterator[tuple[str, Column]]:
+    def _columns(self, cycle: OfferedCycle) -> Iterator[tuple[str, WrittenColumn]]:
         rows = self._order.rows
         yield from self._order.identity.items()
         for name, column in cycle.columns.items():
@@ -117,26 +126,26 @@ class TableFile:
         yield from self._records(cycle.recommendations, places)
         yield from text_columns("history", self._history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
-        yield "nodes", Column.of("B", 0, self.nodes())
+        yield "nodes", WrittenColumn.of("B", 0, self.nodes())
         yield from self._beside()
-        yield "health", Column.of("B", 0, self._health.encoded(self._history))
+        yield "health", WrittenColumn.of("B", 0, self._health.encoded(self._history))
 
-    def _beside(self) -> Iterator[tuple[str, Column]]:
+    def _beside(self) -> Iterator[tuple[str, WrittenColumn]]:
         """What decisions were worth; VPAs of the cluster, where they are looked for."""
         benefit = self.benefit()
-        yield BENEFIT_KEY, Column.of("B", 0, benefit.whole)
+        yield BENEFIT_KEY, WrittenColumn.of("B", 0, benefit.whole)
         yield from text_columns(BENEFIT_KEY, [benefit.of(id_) for id_ in self._order.sorted])
         seen = self.vpas()
         if seen.sight:
-            yield VPAS_KEY, Column.of("B", 0, seen.sight)
+            yield VPAS_KEY, WrittenColumn.of("B", 0, seen.sight)
             yield from text_columns(VPAS_KEY, [seen.of(id_) for id_ in self._order.sorted])
 
-    def _records(self, fleet: DecidedRows, places: Sequence[int]) -> Iterator[tuple[str, Column]]:
-        """Records as numbers and words."""
-        words, sizes, readers = self._words.of(fleet), self._sizes.of(fleet), fleet.numbers.texts("readers")[0]
-        yield from text_columns("words", [words[row] for row in places])
+    def _records(self, fleet: DecidedRows, places: Sequence[int]) -> Iterator[tuple[str, WrittenColumn]]:
+        """The names of the cycle, and what is written of each row as a text."""
+        sizes, readers = self._sizes.of(fleet), fleet.numbers.readers.tolist()
+        yield from name_columns(fleet.numbers.names)
         yield from text_columns("sizes", [sizes[row] for row in places])
-        yield from text_columns("consumers", [readers[row] for row in places])
+        yield from text_columns("consumers", [fleet.name(readers[row]) for row in places])
 
     def _meta(self, at: datetime, report: CycleReport | None) -> TableMeta:
         return TableMeta(
@@ -162,22 +171,9 @@ class TableOrder:
         order = sorted(range(len(ids)), key=lambda row: (ids[row].namespace, ids[row].name, ids[row].kind))
         self.rows = np.array(order, np.intp)
         self.sorted = [ids[row] for row in order]
-        self.identity: dict[str, Column] = {}
+        self.identity: dict[str, WrittenColumn] = {}
         for name in ("namespace", "name", "kind"):
             self.identity |= text_columns(name, [getattr(ids[row], name).encode() for row in order])
-
-
-class EncodedWords:
-    """Words of rows as they are written, by the texts of which they are made."""
-
-    def __init__(self) -> None:
-        self._known: dict[WordTexts, bytes] = {}
-
-    def of(self, fleet: DecidedRows) -> list[bytes]:
-        """Return the words of each row of a fleet."""
-        before = self._known
-        self._known = {texts: before.get(texts) or encoded_words(words_of(texts)) for texts in {*fleet.word_texts}}
-        return [self._known[texts] for texts in fleet.word_texts]
 
 
 class EncodedSizes:
@@ -193,26 +189,9 @@ class EncodedSizes:
         before = rows_before(self._ids, fleet.ids)
         texts = [self._texts[row] if row >= 0 else b"" for row in before.tolist()]
         for row in np.flatnonzero((fleet.sized != taken(self._sized, before, 0)) | (before < 0)).tolist():
-            view = resources_view(fleet.workloads[row].resources, fleet.resources(row))
-            texts[row] = _json.encode(view)
+            texts[row] = encoded_sizes(fleet.workloads[row].resources, fleet.resources(row))
         self._ids, self._sized, self._texts = fleet.ids, fleet.sized, texts
         return texts
-
-
-class CountBook:
-    """The counts and reasons of the last cycle: which workloads are decided otherwise."""
-
-    def __init__(self) -> None:
-        self._ids: tuple[WorkloadId, ...] = ()
-        self._counts = np.zeros((2, 0), np.int64)
-
-    def changed(self, cycle: OfferedCycle) -> Sequence[int]:
-        """The rows that are decided otherwise than in the last cycle, or were not in it; all of another order."""
-        counts = np.stack([cycle.decided.recommended, cycle.decided.reason])
-        same = cycle.ids == self._ids
-        changed = (counts != self._counts).any(axis=0) if same else np.ones(len(cycle.ids), np.bool_)
-        self._ids, self._counts = cycle.ids, counts
-        return np.flatnonzero(changed).tolist()
 
 
 def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[WorkloadId, DecisionChange]]:
@@ -221,20 +200,28 @@ def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[Workloa
         yield cycle.ids[row], DecisionChange.of(cycle.at, cycle.recommendations.verdict(row))
 
 
-def column_of(column: NDArray[Any], rows: NDArray[np.intp]) -> Column:
+def column_of(column: NDArray[Any], rows: NDArray[np.intp]) -> WrittenColumn:
     """The planes of a column, with the rows in this order."""
     data = np.ascontiguousarray(column[:, rows])
-    return Column.of(CODE_OF[data.dtype.name], len(column), data.tobytes())
+    return WrittenColumn.of(CODE_OF[data.dtype.name], len(column), data.tobytes())
 
 
-def text_columns(name: str, texts: Sequence[bytes]) -> Iterator[tuple[str, Column]]:
+def text_columns(name: str, texts: Sequence[bytes]) -> Iterator[tuple[str, WrittenColumn]]:
     """The three columns of one text for each row."""
     sizes: NDArray[Any] = np.fromiter(map(len, texts), np.uint32, len(texts))
     places = np.zeros(len(texts), np.uint64)
     np.cumsum(sizes[:-1], out=places[1:])
-    yield name + PLACES, Column.of("Q", 1, places.tobytes())
-    yield name + SIZES, Column.of("I", 1, sizes.tobytes())
-    yield name + TEXTS, Column.of("B", 0, b"".join(texts))
+    yield name + PLACES, WrittenColumn.of("Q", 1, places.tobytes())
+    yield name + SIZES, WrittenColumn.of("I", 1, sizes.tobytes())
+    yield name + TEXTS, WrittenColumn.of("B", 0, b"".join(texts))
+
+
+def name_columns(names: Sequence[bytes]) -> Iterator[tuple[str, WrittenColumn]]:
+    """The two columns of the names of a cycle: the place of each and the end of all, and their texts."""
+    places = np.zeros(len(names) + 1, np.uint64)
+    np.cumsum(np.fromiter(map(len, names), np.uint64, len(names)), out=places[1:])
+    yield NAMES + PLACES, WrittenColumn.of("Q", 0, places.tobytes())
+    yield NAMES + TEXTS, WrittenColumn.of("B", 0, b"".join(names))
 
 
 def _summary(report: CycleReport | None) -> CycleSummary | None:

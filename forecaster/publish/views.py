@@ -157,8 +157,8 @@ class RecommendationView(msgspec.Struct, frozen=True):
     forecast: ForecastStateView | None = None
 
 
-def recommendation_view(recommendation: Recommendation) -> RecommendationView:
-    """The public form of a decision."""
+def recommendation_view(recommendation: Recommendation, mode: str | None = None) -> RecommendationView:
+    """The public form of a decision about a workload whose policy has that mode."""
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,
@@ -168,6 +168,7 @@ def recommendation_view(recommendation: Recommendation) -> RecommendationView:
         signals=tuple(map(signal_item, recommendation.signals)),
         clamps=tuple(map(clamp_view, recommendation.clamps)),
         lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
+        mode=mode,
         forecast=forecast_state_view(recommendation.shut, recommendation.signals, recommendation.replicas),
     )
 

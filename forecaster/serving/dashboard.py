@@ -21,17 +21,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.decision import Reason
+from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.benefit import BenefitView, benefit_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import decoded_paths
-from forecaster.publish.record import REASON_WORDS
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
 from forecaster.publish.vpas import VpasOfWorkload, vpas_of_workload
 from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, asked_pause
-from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError
 from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
 from forecaster.serving.workloads import OutlookView, outlook_view
@@ -59,7 +58,7 @@ PAGE_GUARDS = {
 }
 """Headers that allow only what this process serves: no inline script, no request to another host."""
 REPLAY_REMEDY = "Ask the replica that computes, which holds the Lease, or use `forecaster replay`."
-SOURCE_DOWN = REASON_WORDS.index(Reason.SOURCE_DOWN)
+SOURCE_DOWN = REASONS.index(Reason.SOURCE_DOWN)
 SENTENCES_MOST = 100
 """Rows of which sentences are made in one request: some 100 µs each."""
 DIGITS_MOST = 9
@@ -283,7 +282,7 @@ class Dashboard:
             WorkloadPage(
                 published_at=now,
                 recommendation=view,
-                lines=explanation(recommendation_of(view)),
+                lines=explanation(table.recommendation(entry)),
                 outlooks=[outlook_view(one, paths.get(one.signal), now) for one in view.signals],
                 decisions=past.decisions,
                 accuracy=past.accuracy,

@@ -15,9 +15,11 @@ import msgspec
 
 from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.signal import BUILT_IN
+from forecaster.horizontal.codes import REASONS
 from forecaster.publish.benefit import BenefitView, benefit_of_fleet
-from forecaster.publish.record import MODE_CODES, REASON_WORDS
+from forecaster.publish.record import MODE_CODES
 from forecaster.publish.table import SIZES, TEXTS, PriceList
+from forecaster.publish.views import whole_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,7 +94,7 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         current=table.columns["current"][0].tolist(),
         recommended=table.columns["recommended"][0].tolist(),
         hour_ago=[int(count) for count in _taken(pictures, "hour_ago", rows, UNKNOWN_POSITION)],
-        reasons=REASON_WORDS,
+        reasons=REASONS,
         reason=table.columns["reason"][0].tolist(),
         modes=MODE_CODES,
         mode=table.columns["mode"][0].tolist() if "mode" in table.columns else [UNKNOWN_POSITION] * table.rows,
@@ -120,19 +122,25 @@ Pair = tuple[float | None, float | None]
 class PodRequests(msgspec.Struct, frozen=True, gc=False):
     """What a pod requests; the rest of its sizes is not read."""
 
-    cpu_request_cores: float | None = None
-    memory_request_bytes: float | None = None
+    cpu_request: float | None
+    memory_request: float | None
 
     def pair(self) -> Pair:
-        """Cores and bytes."""
-        return self.cpu_request_cores, self.memory_request_bytes
+        """Cores and whole bytes."""
+        return self.cpu_request, whole_bytes(self.memory_request)
+
+
+class ResizedPod(msgspec.Struct, frozen=True, gc=False):
+    """The part of a decision to resize that is read."""
+
+    resources: PodRequests
 
 
 class FleetSizes(msgspec.Struct, frozen=True, gc=False):
     """Requests of a row's pods now and as recommended."""
 
     now: PodRequests
-    recommended: PodRequests | None = None
+    resize: ResizedPod | None
 
 
 _sizes_of = msgspec.json.Decoder(FleetSizes)
@@ -143,7 +151,7 @@ def _sizes(table: PublishedTable) -> Iterator[tuple[Pair, Pair]]:
     for text in table.texts("sizes"):
         found = _sizes_of.decode(text)
         now = found.now.pair()
-        cores, memory = found.recommended.pair() if found.recommended else now
+        cores, memory = found.resize.resources.pair() if found.resize else now
         yield now, (now[0] if cores is None else cores, now[1] if memory is None else memory)
 
 

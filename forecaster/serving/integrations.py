@@ -165,7 +165,7 @@ class IntegrationPages:
         value, offer = answer(table, asked, moment), table.published(entry)
         if not isinstance(value, OfferedValue) or offer is None:
             return value if not isinstance(value, OfferedValue) else NotThere("nothing is offered of it")
-        return OfferedCount(value, offer, table.view(entry).replicas.message)
+        return OfferedCount(value, offer, table.recommendation(entry).replicas.message)
 
 
 async def _target(request: Request) -> TargetRef:

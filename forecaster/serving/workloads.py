@@ -11,10 +11,9 @@ import msgspec
 from forecaster.domain.published import REPLICAS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
-from forecaster.publish.forecast_paths import PathView, QuantileView, StoredSteps, decoded_paths, path_view
+from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
 from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, age_of, answer, entry_of, moment_at
-from forecaster.serving.read_back import recommendation_of
 from forecaster.serving.rest import ProblemError, json_response
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from forecaster.domain.outlook import StepForecast
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.views import SignalItem
 
@@ -122,7 +122,7 @@ class Workloads:
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
         table, entry = self._found(request)
-        lines = explanation(recommendation_of(table.view(entry)))
+        lines = explanation(table.recommendation(entry))
         return json_response(WorkloadExplanation(*self._age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
@@ -171,7 +171,7 @@ class Workloads:
         return age.published_at, age.age_seconds, age.stale
 
 
-def outlook_view(item: SignalItem, path: StoredSteps | None, now: datetime) -> OutlookView:
+def outlook_view(item: SignalItem, path: StepForecast | None, now: datetime) -> OutlookView:
     """The public form of one signal, now and ahead."""
     ahead = item.forecast
     quantiles = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -15,8 +16,6 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.quantity import parse_quantity
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide as decide_columns
-from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.record import recommendation
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.publish.reader import TableReader
 from forecaster.publish.remote_write import samples_of
@@ -80,12 +79,10 @@ class Story(NamedTuple):
 
     def decided(self) -> FleetOfOne:
         rules = self.policy.horizontal
-        replicas, _ = decide_one(self.of, self.seen, rules, self.state, NOON, gate=self.gate)
+        one, _ = decide_one(self.of, self.seen, rules, self.state, NOON, gate=self.gate)
         shut = "learning: no days yet" if self.gate and rules.gate else ""
         subject = Subject(self.of, rules, self.seen, shut)
-        one = recommendation(
-            replicas, self.of, size(self.of, NO_SIZING, self.policy.vertical), NOON, lead_time(subject.policy)
-        )
+        one = replace(one, resources=size(self.of, NO_SIZING, self.policy.vertical))
         return FleetOfOne(one, decide_columns(inputs_of_one(subject, NOON), self.state, NOON.timestamp())[0], subject)
 
 

@@ -326,7 +326,7 @@ class DecisionsOfOne:
         known = self._advised(known, world.pods, policy, now)
         gate = None if acting is None else GATES[bool(acting[minute])]
         found, self._state = decide_one(workload, known, policy.horizontal, self._state, now, gate=gate)
-        return found.verdict.replicas if isinstance(found.verdict, Scale) else world.floor
+        return found.replicas.replicas if isinstance(found.replicas, Scale) else world.floor
 
     def _known(self, signal: str, policy: Policy, minute: int, now: datetime) -> SignalForecast:
         latest, series = self._measurements.latest[signal], self._run.series

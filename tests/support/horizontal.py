@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from forecaster.horizontal.codes import UNKNOWN
-from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.record import recommendation
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
@@ -39,8 +38,8 @@ def decide(
     gate: Gate | None = None,
 ) -> tuple[Recommendation, State]:
     """What a workload should have, and what to remember."""
-    replicas, after = decide_one(of, seen, under.horizontal, state, now, gate=gate)
-    return recommendation(replicas, of, size(of, sizing, under.vertical), now, lead_time(under.horizontal)), after
+    one, after = decide_one(of, seen, under.horizontal, state, now, gate=gate)
+    return replace(one, resources=size(of, sizing, under.vertical)), after
 
 
 def decided(

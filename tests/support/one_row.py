@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from forecaster.cycle.decide import lost_share
+from forecaster.domain.decision import Hold, Reason, Scale
 from forecaster.domain.outlook import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
@@ -18,9 +19,10 @@ from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
 from forecaster.horizontal.inputs import Inputs
+from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.record import failure_words, outage_words, stated_words, unmeasured_words
 from forecaster.horizontal.row import Outlook, RowNumbers, TargetNumbers
-from forecaster.horizontal.sentences import replica_record
+from forecaster.horizontal.sentences import recommendation
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import UNREADABLE_TERMS, policy_columns, target_columns, terms_of
@@ -31,16 +33,18 @@ from tests.support.outlook import SignalForecast
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from forecaster.domain.decision import LeadTime
+    from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.events import EventColumns
     from forecaster.horizontal.numbers import Floats
     from forecaster.horizontal.row import RowWords, TargetWords
-    from forecaster.horizontal.sentences import ReplicaRecord
     from forecaster.horizontal.standing import Gate
     from forecaster.publish.offer import DecidedColumns
+
+
+NO_SIZE = Hold(Reason.NO_DATA, "nothing is said of sizes here")
 
 
 class Subject(NamedTuple):
@@ -73,8 +77,8 @@ def decide_one(
     now: datetime,
     *,
     gate: Gate | None = None,
-) -> tuple[ReplicaRecord, State]:
-    """One workload's replicas at `now`, with every step on the way, and what to remember.
+) -> tuple[Recommendation, State]:
+    """One workload's replicas at `now`, with every step on the way, and what to remember. Nothing is said of its size.
 
     Without a `gate` the forecast has its say. All forecasts with a distribution have the same levels.
     """
@@ -209,9 +213,17 @@ def _said(decisions: Decisions, row: int, target: int, words: TargetWords, subje
     return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
 
 
-def record(decisions: Decisions, row: int, subject: Subject) -> ReplicaRecord:
+def record(decisions: Decisions, row: int, subject: Subject) -> Recommendation:
     """What was decided about one row, with every step on the way."""
-    return replica_record(row_numbers(decisions, row, subject), row_words(decisions, row, subject))
+    of, hpa = subject.workload, subject.workload.autoscaler
+    numbers, words = row_numbers(decisions, row, subject), row_words(decisions, row, subject, lead_time(subject.policy))
+    one = recommendation(of.id, numbers, words, of.resources, NO_SIZE)
+    return replace(
+        one,
+        targets=hpa.targets if hpa else (),
+        watched=not decisions.inputs.acting[row],
+        offered=int(decisions.offered[row]) if isinstance(one.replicas, Scale) else None,
+    )
 
 
 def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
@@ -220,9 +232,7 @@ def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
         at=datetime.fromtimestamp(decisions.now, UTC),
         current=int(decisions.inputs.current[row]),
         replicas=int(decisions.replicas[row]),
-        offered=int(decisions.offered[row]),
         reason=REASONS[int(decisions.reason[row])],
-        watched=not bool(decisions.inputs.acting[row]),
         reactive=int(decisions.reactive[row]),
         forecast=int(decisions.forecast[row]),
         counts=tuple(int(count[row]) for count in decisions.counts),

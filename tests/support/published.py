@@ -14,7 +14,6 @@ from forecaster.horizontal.state import State
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import numbers_of
 from forecaster.publish.publisher import offered_cycle as rows_of_cycle
-from forecaster.publish.publisher import offers_of
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import encoded_readers
@@ -25,7 +24,7 @@ from tests.support.recommendations import NOON, recommendation
 from tests.support.told import RecordPublisher, record_publisher, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -100,6 +99,9 @@ def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publi
     return rows_of_cycle(at, told(rows, at), policies)
 
 
-def offer_of(one: Recommendation, policy: Policy, before: WorkloadOffer | None = None) -> WorkloadOffer | None:
-    """What is offered of a workload, after a cycle that offered `before`."""
-    return rows_of_cycle(one.at, told([one]), [policy], offers_of([before])).offer(0, encoded_readers(one.targets))
+def offer_of(one: Recommendation, policy: Policy, before: Sequence[Recommendation] = ()) -> WorkloadOffer | None:
+    """What is offered of a workload after cycles in which `before` was decided."""
+    offers = None
+    for earlier in before:
+        offers = rows_of_cycle(earlier.at, told([earlier]), [policy], offers).offers
+    return rows_of_cycle(one.at, told([one]), [policy], offers).offer(0, encoded_readers(one.targets))

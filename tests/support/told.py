@@ -15,14 +15,14 @@ import numpy as np
 from forecaster.domain.decision import LeadTime, Scale
 from forecaster.domain.workload import Autoscaler, Workload
 from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, UNKNOWN
+from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, REASONS, UNKNOWN
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.row import Outlook, RowWords, RuleNumbers, TargetWords
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import STANDING, nothing_decided
 from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
 from forecaster.publish.publisher import OfferPublisher, last_offers
-from forecaster.publish.record import REASON_WORDS, encoded_lead_time, encoded_words
+from forecaster.publish.record import encoded_lead_time, encoded_words
 from forecaster.publish.values import encoded_readers
 from tests.support.recommendations import NOON
 
@@ -102,7 +102,7 @@ def _workload(one: Recommendation) -> Workload:
 
 
 def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
-    numbers.reason[row] = REASON_WORDS.index(str(one.replicas.reason))
+    numbers.reason[row] = REASONS.index(one.replicas.reason)
     numbers.current[row] = one.replicas_now
     numbers.acting[row] = not one.watched
     numbers.by_forecast[row] = max((view.forecast_replicas or UNKNOWN for view in one.signals), default=UNKNOWN)
@@ -128,7 +128,7 @@ def _put_texts(numbers: DecidedColumns, names: Names, row: int, one: Recommendat
         for view in one.signals
     )
     if not isinstance(one.replicas, Scale):
-        numbers.nothing_decided[row] = REASON_WORDS.index(str(one.replicas.reason))
+        numbers.nothing_decided[row] = REASONS.index(one.replicas.reason)
         numbers.hold[row] = names.code(one.replicas.message.encode())
     numbers.stated[row] = names.code(encoded_words(RowWords(RULES, targets, autoscaler=one.autoscaler)))
     numbers.shut[row] = names.code(one.shut.encode())

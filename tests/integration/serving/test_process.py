@@ -139,10 +139,9 @@ def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
         import pathlib, sys
         from forecaster.horizontal.explain import explanation
         from forecaster.publish.reader import TableReader
-        from forecaster.serving.read_back import recommendation_of
         reader = TableReader(pathlib.Path({str(table.path)!r}))
         reader.refresh()
-        print(*explanation(recommendation_of(reader.table.view(reader.table.entries[0]))), sep="|")
+        print(*explanation(reader.table.recommendation(reader.table.entries[0])), sep="|")
         print(*sys.modules)
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

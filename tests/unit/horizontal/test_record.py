@@ -27,7 +27,7 @@ def verdict(**columns: object) -> Hold:
     of_policy = {name: arrays.pop(name) for name in columns if hasattr(inputs.policy, name)}
     spoilt = replace(inputs, policy=replace(inputs.policy, numbers=numbers, **of_policy), **arrays)
     found, _ = decide_rows(spoilt, State.new(1), NOON.timestamp())
-    told = record(found, 0, subject).verdict
+    told = record(found, 0, subject).replicas
     assert isinstance(told, Hold)
     return told
 

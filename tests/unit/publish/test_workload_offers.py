@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.policy import Policy
@@ -10,12 +11,17 @@ from forecaster.publish.values import MetricTarget, OfferedNumber, WorkloadOffer
 from tests.support.published import offer_of
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from forecaster.domain.decision import Recommendation
+
 PUBLISH = Policy.model_validate({"mode": "publish"})
 ONE = replace(recommendation(), signals=(signal_view("cpu"),), clamps=())
 
 
-def offered(one: object = ONE, before: WorkloadOffer | None = None, **policy: object) -> WorkloadOffer:
-    found = offer_of(one, Policy.model_validate({"mode": "publish", **policy}), before)  # type: ignore[arg-type]
+def offered(one: Recommendation = ONE, before: Sequence[Recommendation] = (), **policy: object) -> WorkloadOffer:
+    found = offer_of(one, Policy.model_validate({"mode": "publish", **policy}), before)
     assert found is not None
     return found
 
@@ -83,19 +89,19 @@ def test_readers_are_the_targets_of_the_hpa_that_name_our_metrics() -> None:
 def test_where_knowledge_ends_its_last_numbers_stay_and_are_marked() -> None:
     hold = replace(recommendation(replicas=None, reason=Reason.SOURCE_DOWN, now=5), signals=())
     later = replace(hold, at=NOON + timedelta(minutes=3))
-    found = offered(later, before=offered())
+    found = offered(later, before=[ONE])
     assert found.demands == (OfferedNumber(1.75, NOON, "forecast", known=False, signal="cpu", quantile=0.9),)
     assert (found.replicas_now, found.replicas_held) == (5, 3)
     assert found.why == "source-down"
 
 
 def test_the_count_is_pinned_when_knowledge_ends_and_not_later() -> None:
-    first = offered(replace(recommendation(replicas=None, now=5), signals=()), before=offered())
-    second = offered(replace(recommendation(replicas=None, now=9), signals=()), before=first)
+    blind = replace(recommendation(replicas=None, now=5), signals=())
+    second = offered(replace(recommendation(replicas=None, now=9), signals=()), before=[ONE, blind])
     assert (second.replicas_now, second.replicas_held) == (9, 3)
 
 
 def test_a_number_older_than_anybody_may_repeat_is_dropped() -> None:
     later = replace(recommendation(replicas=None, at=NOON + timedelta(minutes=11)), signals=())
-    found = offered(later, before=offered())
+    found = offered(later, before=[ONE])
     assert (found.demands, found.replicas, found.floor) == ((), None, None)

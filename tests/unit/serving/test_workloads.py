@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +11,7 @@ from forecaster.domain.outlook import StepForecast
 from forecaster.domain.signal import CPU
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.reader import TableReader
-from forecaster.publish.views import recommendation_view
 from forecaster.serving.app import create_app
-from forecaster.serving.read_back import recommendation_of
 from tests.support.asgi import Client
 from tests.support.published import publisher, served
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
@@ -124,16 +122,3 @@ def test_refusals_are_problems_with_a_remedy(client: Client, path: str, status: 
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["remedy"]
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        recommendation(),
-        recommendation(replicas=None, reason=Reason.STALE),
-        replace(recommendation(), autoscaler="", signals=(), clamps=()),
-    ],
-    ids=["scale", "hold", "bare"],
-)
-def test_a_decision_comes_back_from_its_public_form(one: Any) -> None:
-    assert recommendation_of(recommendation_view(one)) == one
