@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -16,12 +17,15 @@ from forecaster.cli.once import tell_missing_donors
 from forecaster.cli.options import matching, narrowed
 from forecaster.cli.streams import tell
 from forecaster.cycle.advice import advices
+from forecaster.cycle.cron_jobs import with_cron_jobs
 from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
 from forecaster.domain.window import last_multiple
 from forecaster.errors import SourceError
 from forecaster.report.recommendations import failure_lines
 from forecaster.sources import cluster_facts, cluster_objects, factory
+from forecaster.sources.cron_jobs import run_queries
+from forecaster.vertical.admission.advice import CRON_JOB
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.cluster_rules.server import Server
@@ -164,14 +168,17 @@ def look_at_demo(
 
 
 def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) -> Look:
-    """What the options ask for; only those workloads are read, unless donors are wanted."""
+    """What the options ask for, CronJobs among it; only those workloads are read, unless donors are wanted."""
     if asked.demo:
         return look_at_demo(asked.objects, asked.server_version, watch, settings if asked.config else None)
     less = settings if asked.donors else narrowed(settings, asked.workload)
     seen = look(less, asked.at, asked.objects, asked.server_version, watch)
     if less.queries != settings.queries:
         tell_missing_donors(seen.cycle, matching(seen.outcome.inventory.ids, asked.workload))
-    return seen
+    if asked.kind not in {None, CRON_JOB} or not less.queries.per_container or seen.outcome.lost:
+        return seen
+    with closing(factory.prometheus(less.prometheus, run_queries(less.queries))) as source:
+        return replace(seen, outcome=with_cron_jobs(seen.outcome, source, seen.cycle.policies))
 
 
 def _version(text: str | None) -> Server | None:

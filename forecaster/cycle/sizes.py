@@ -129,7 +129,7 @@ def sizings_of_containers(
         ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
         cpu, memory = (containers.usage(ids, signal) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
-        specs = [_spec_of(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
+        specs = [spec_of(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
         sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
         by_id = dict(zip(ids, sized, strict=True))
         found |= {
@@ -154,7 +154,8 @@ def _alike_name(id_: WorkloadId) -> str:
     return "/".join(family(id_))
 
 
-def _spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad) -> ContainerSpec:
+def spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad = UNFORECAST) -> ContainerSpec:
+    """What a container has today, and what happened to it."""
     return ContainerSpec(
         facts.resources.get(id_, Resources()),
         oom_floor=oom_floor(facts.oom_limits.get(id_)),

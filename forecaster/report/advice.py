@@ -231,7 +231,7 @@ def in_currency(prices: ResourcePrices | None) -> str:
 
 
 def _cost(one: Advice, prices: ResourcePrices) -> str:
-    now, wanted = (prices.a_month(of, one.replicas) for of in (one.now, one.recommended or one.now))
+    now, wanted = (one.cost_a_month(of, prices) for of in (one.now, one.recommended or one.now))
     return told_cost(now, wanted)
 
 

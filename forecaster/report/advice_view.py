@@ -243,7 +243,7 @@ def _cost(one: Advice, prices: ResourcePrices | None) -> MonthlyCost | None:
     """Money in cents."""
     if prices is None:
         return None
-    both = (prices.a_month(of, one.replicas) if of else None for of in (one.now, one.recommended))
+    both = (one.cost_a_month(of, prices) if of else None for of in (one.now, one.recommended))
     return MonthlyCost(*(None if value is None else round(value, 2) for value in both))
 
 

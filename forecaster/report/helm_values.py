@@ -229,7 +229,7 @@ def _sizes(one: Place) -> list[ContainerSize]:
 
 
 def _costs(one: Place, prices: ResourcePrices) -> tuple[float | None, float | None]:
-    return prices.a_month(one.before, one.advice.replicas), prices.a_month(one.after, one.advice.replicas)
+    return one.advice.cost_a_month(one.before, prices), one.advice.cost_a_month(one.after, prices)
 
 
 def _why(one: Place, messages: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.container_queries import CONTAINER_FACTS
+from forecaster.sources.promql import stated_by_pod
 from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import Rollout
@@ -41,16 +42,6 @@ _ANYWHERE = 'namespace!=""$labels'
 """Nodes are shared: pods of every namespace take room on them."""
 
 
-def _running_requests(selected: str) -> str:
-    """Requests of each container that runs beside the others: app containers and native sidecars."""
-    app, init = (
-        f"max by (namespace, pod, container, resource) (kube_pod_{kind}_resource_requests{{{selected}}})"
-        for kind in ("container", "init_container")
-    )
-    sidecars = f'kube_pod_init_container_info{{restart_policy="Always",{selected}}}'
-    return f"{app} or ({init} and on (namespace, pod, container) {sidecars})"
-
-
 QUERIES: dict[str, str] = {
     "node_allocatable": f"max by (node, resource) (kube_node_status_allocatable{{{_NODE}}})",
     "node_memory_capacity": f'max by (node) (kube_node_status_capacity{{resource="memory",{_NODE}}})',
@@ -62,7 +53,7 @@ QUERIES: dict[str, str] = {
         f"group by (namespace, pod, node, created_by_kind, created_by_name) (kube_pod_info{{{_ANYWHERE}}})"
         f' and on (namespace, pod) (kube_pod_status_phase{{phase=~"Pending|Running",{_ANYWHERE}}} == 1)'
     ),
-    "pod_node_requests": f"sum by (namespace, pod, resource) ({_running_requests(_ANYWHERE)})",
+    "pod_node_requests": f"sum by (namespace, pod, resource) ({stated_by_pod('requests', _ANYWHERE, '.+')})",
     "pod_owners": "$owners",
     "pod_memory": (
         "sum by (namespace, pod) (max by (namespace, pod, container) "

@@ -1,6 +1,6 @@
 """A cluster from its own objects, as `kubectl get -o json` prints them.
 
-    kubectl get deploy,rs,sts,ds,pods,nodes,limitranges,resourcequotas,priorityclasses -A -o json > cluster.json
+    kubectl get deploy,rs,sts,ds,cj,pods,nodes,limitranges,resourcequotas,priorityclasses -A -o json > cluster.json
     kubectl get verticalpodautoscalers -A -o json > vpas.json
 
 The most exact source of the admission proof: templates with every container, affinity, taints, priorities. Items of
@@ -20,6 +20,7 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.resources.neighbours import Neighbours, vpa_of_document
+from forecaster.vertical.admission.advice import CRON_JOB
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 Wire = Mapping[str, Any]
 Items = Mapping[str, list[Wire]]
-_TEMPLATED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+_TEMPLATED = (CRON_JOB, "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 _LIVING = ("Pending", "Running", "Unknown", "")
 
 
@@ -140,7 +141,9 @@ def _templates(items: Items, priorities: Mapping[str, int], faults: list[str]) -
     found = {}
     for kind in _TEMPLATED:
         for one in items.get(kind, ()):
-            template = (one.get("spec") or {}).get("template") or {}
+            spec = one.get("spec") or {}
+            spec = (spec.get("jobTemplate") or {}).get("spec") or {} if kind == CRON_JOB else spec
+            template = spec.get("template") or {}
             metadata = {**(template.get("metadata") or {}), "namespace": _key(one)[0], "name": _key(one)[1]}
             for pod in _read([{"metadata": metadata, "spec": template.get("spec")}], pod_of, faults):
                 found[_id(kind, one)] = _with_priority(pod, priorities)
@@ -164,6 +167,8 @@ def _rollout(kind: str, wire: Wire) -> Rollout:
     replicas = spec.get("replicas")
     count = 1 if replicas is None else int(replicas)
     owner = " ".join(_controller(wire) or ())
+    if kind == CRON_JOB:
+        return Rollout(made_by=owner)  # between its runs it has no pod of which a quota would be freed
     if kind != "Deployment":
         return Rollout(count, surge=0, unavailable=1, made_by=owner)
     strategy = spec.get("strategy") or {}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from forecaster.sources.prometheus import PrometheusSource
 
 
-def _hottest(per_container: str) -> str:
-    """The highest value of any pod."""
+def hottest(per_container: str) -> str:
+    """The query for the highest value of any pod, from one by pod and container."""
     return f"""\
 max by (namespace, workload_kind, workload, container) (
   {per_container}
@@ -32,7 +32,7 @@ max by (namespace, workload_kind, workload, container) (
 )"""
 
 
-_ENDED = f"""\
+ENDED = f"""\
 unless on (namespace, pod) (kube_pod_status_phase{{phase=~"Failed|Succeeded",{SELECTED}}} == 1)"""
 """Pods that failed or were evicted are no part of the workload any more, and may be of an older template."""
 
@@ -40,28 +40,29 @@ unless on (namespace, pod) (kube_pod_status_phase{{phase=~"Failed|Succeeded",{SE
 def _stated(what: str) -> str:
     return f"""\
 max by (namespace, workload_kind, workload, container, resource) (
-  ({stated_by_pod(what)} {_ENDED})
+  ({stated_by_pod(what)} {ENDED})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
 
 
-def _named_containers(extra: str, *selectors: str) -> str:
+def named_containers(extra: str, *selectors: str) -> str:
+    """The query for the containers of these series, with one of their labels."""
     named = " or ".join(f"group by (namespace, pod, container, {extra}) ({selector})" for selector in selectors)
     return f"""\
 group by (namespace, workload_kind, workload, container, {extra}) (
-  (({named}) {_ENDED})
+  (({named}) {ENDED})
   * on (namespace, pod) group_left (workload_kind, workload)
   $owners
 )"""
 
 
 CONTAINER_USAGE: dict[str, str] = {
-    "container_cpu": _hottest(
+    "container_cpu": hottest(
         "sum by (namespace, pod, container) (max by (namespace, pod, container, id) "
         f"(rate(container_cpu_usage_seconds_total{{{CONTAINERS}}}[$window])))"
     ),
-    "container_memory": _hottest(
+    "container_memory": hottest(
         "max by (namespace, pod, container) "
         f"(max_over_time(container_memory_working_set_bytes{{{CONTAINERS}}}[$window]))"
     ),
@@ -69,15 +70,15 @@ CONTAINER_USAGE: dict[str, str] = {
 """Usage by container: cores over the window, the highest bytes within it."""
 
 CONTAINER_FACTS: dict[str, str] = {
-    "container_images": _named_containers(
+    "container_images": named_containers(
         "image",
         f"kube_pod_container_info{{{SELECTED}}}",
         f'kube_pod_init_container_info{{restart_policy="Always",{SELECTED}}}',
     ),
-    "init_containers": _named_containers("restart_policy", f"kube_pod_init_container_info{{{SELECTED}}}"),
+    "init_containers": named_containers("restart_policy", f"kube_pod_init_container_info{{{SELECTED}}}"),
     "container_requests": _stated("requests"),
     "container_limits": _stated("limits"),
-    "oom_kills": _hottest(
+    "oom_kills": hottest(
         f"""\
 max_over_time((
     max by (namespace, pod, container) (kube_pod_container_resource_limits{{resource="memory",{SELECTED}}})
@@ -88,7 +89,7 @@ max_over_time((
     max by (namespace, pod, container) (increase(kube_pod_container_status_restarts_total{{{SELECTED}}}[15m])) > 0
   )[1w:15m])"""
     ),
-    "held_back": _hottest(
+    "held_back": hottest(
         f"""\
 (
     sum by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{{{CONTAINERS}}}[1h]))

@@ -169,18 +169,18 @@ sum by (namespace, workload_kind, workload) (
 )"""
 
 
-_SIDECARS = f"""\
-group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{SELECTED}}})"""
-"""Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
+def _sidecars(selected: str) -> str:
+    """Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
+    return f'group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{selected}}})'
 
 
-def stated_by_pod(what: str, selected: str = SELECTED) -> str:
+def stated_by_pod(what: str, selected: str = SELECTED, resources: str = "cpu|memory") -> str:
     """Requests or limits of each container that runs beside the others: app containers and native sidecars."""
     app, init = (
-        f'max by (namespace, pod, container, resource) ({metric}{{resource=~"cpu|memory",{selected}}})'
+        f'max by (namespace, pod, container, resource) ({metric}{{resource=~"{resources}",{selected}}})'
         for metric in (f"kube_pod_container_resource_{what}", f"kube_pod_init_container_resource_{what}")
     )
-    return f"({app} or ({init} and on (namespace, pod, container) {_SIDECARS}))"
+    return f"({app} or ({init} and on (namespace, pod, container) {_sidecars(selected)}))"
 
 
 def _per_pod(what: str) -> str:
@@ -197,7 +197,7 @@ avg by (namespace, workload_kind, workload, resource) (
     count by (namespace, pod, resource) ({stated})
       == on (namespace, pod) group_left ()
     count by (namespace, pod) (
-        group by (namespace, pod, container) (kube_pod_container_info{{{SELECTED}}}) or {_SIDECARS}
+        group by (namespace, pod, container) (kube_pod_container_info{{{SELECTED}}}) or {_sidecars(SELECTED)}
       )
     and on (namespace, pod)
     (kube_pod_status_phase{{phase=~"Pending|Running",{SELECTED}}} == 1)

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.domain.decision import Hold, Reason, Recommendation, Resize
+from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
+from forecaster.sources.cluster_objects import cluster_of
+from forecaster.vertical.admission.advice import advise, patch
 from forecaster.vertical.admission.context import AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules import limit_range
@@ -23,6 +27,8 @@ from forecaster.vertical.cluster_rules.server import Server
 from forecaster.vertical.cluster_rules.validation import faults, with_early_defaults, with_late_defaults
 from forecaster.vertical.nodes.headroom import Headroom, manifests
 from forecaster.vertical.nodes.pools import pools_of
+from tests.support import objects as given
+from tests.support.builders import NOON
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -203,6 +209,27 @@ def test_resizes(api: Api, namespace: str, server: Server, resources: Wire) -> N
         new = {**live, "spec": {**live["spec"], "containers": [{**live["spec"]["containers"][0], **after}]}}
         said = resize(pod_of(live), pod_of(new), server)
         assert answer.is_success == said.allowed, (after, said, answer.text)
+
+
+def test_the_patch_of_a_cron_job_changes_the_next_run_and_leaves_the_one_that_runs(api: Api, namespace: str) -> None:
+    jobs = f"/apis/batch/v1/namespaces/{namespace}"
+    today = given.container("app", {"cpu": "1", "memory": "1Gi"}, {"memory": "1Gi"}) | {"image": "app"}
+    cron_job = given.cron_job(namespace, "backup", today)
+    assert api.ask("POST", f"{jobs}/cronjobs", cron_job).status_code == HTTPStatus.CREATED
+    running = {"metadata": {"name": "backup-1"}, "spec": cron_job["spec"]["jobTemplate"]["spec"]}
+    assert api.ask("POST", f"{jobs}/jobs", running).status_code == HTTPStatus.CREATED
+    id_, now = WorkloadId(namespace, "CronJob", "backup"), Resources(1.0, None, 2.0**30, 2.0**30)
+    wanted = Resources(0.5, None, 2.0**31, 2.0**31)
+    decided = Resize(wanted, Reason.SIZED, "", (ContainerSize("app", now, wanted, None, None, ""),))
+    recommendation = Recommendation(id_, NOON, 0, Hold(Reason.NO_TARGET, ""), now, decided)
+    advice = advise(Workload(id_, 0, 0, now), recommendation, cluster_of({"CronJob": [cron_job]}))
+    answer = api.ask("PATCH", f"{jobs}/cronjobs/backup", patch(advice), content_type=MERGE)
+    assert answer.status_code == HTTPStatus.OK, answer.text
+    sized = answer.json()["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    assert sized["resources"] == {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+    assert sized["image"] == "app"
+    kept = api.get(f"{jobs}/jobs/backup-1")["spec"]["template"]["spec"]["containers"][0]
+    assert kept["resources"]["limits"] == {"memory": "1Gi"}
 
 
 def test_the_nearest_values_of_a_refused_recommendation_are_admitted(api: Api, namespace: str, server: Server) -> None:

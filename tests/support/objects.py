@@ -29,6 +29,12 @@ def deployment(namespace: str, name: str, *containers: Wire, replicas: int = 3, 
     }
 
 
+def cron_job(namespace: str, name: str, *containers: Wire) -> Wire:
+    template = {"spec": {"restartPolicy": "Never", "containers": list(containers)}}
+    spec = {"schedule": "0 * * * *", "jobTemplate": {"spec": {"template": template}}}
+    return {"kind": "CronJob", "apiVersion": "batch/v1", "metadata": meta(name, namespace), "spec": spec}
+
+
 def replica_set(namespace: str, deployment_name: str) -> Wire:
     owner = {"kind": "Deployment", "name": deployment_name, "controller": True}
     return {

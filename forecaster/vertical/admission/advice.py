@@ -112,6 +112,10 @@ class Advice:
         """The sums of `values`: what one pod would really have. None where nothing would be written."""
         return None if self.values is None else sum_of(self.values)
 
+    def cost_a_month(self, resources: Resources, prices: ResourcePrices) -> float | None:
+        """Monthly cost of its pods; None where a request is not known, and of a CronJob, which runs now and then."""
+        return None if self.id.kind == CRON_JOB else prices.a_month(resources, self.replicas)
+
     @property
     def refused(self) -> bool:
         """The cluster would not take the proposed values."""
@@ -145,7 +149,8 @@ def advise(
     if isinstance(decided, Hold):
         return holding
     recommended = rounded(decided.resources)
-    proof, unproved = _proved(workload, decided, recommendation.wanted_replicas, cluster, memory_usage, terms)
+    replicas = 1 if workload.id.kind == CRON_JOB else recommendation.wanted_replicas  # a run is taken to be one pod
+    proof, unproved = _proved(workload, decided, replicas, cluster, memory_usage, terms)
     return replace(
         holding,
         recommended=recommended,
@@ -216,7 +221,9 @@ def sum_of(values: ProposedRequirements) -> Resources:
     return Resources(*sums)
 
 
+CRON_JOB = "CronJob"
 API_VERSIONS = {
+    CRON_JOB: "batch/v1",
     "DaemonSet": "apps/v1",
     "Deployment": "apps/v1",
     "ReplicaSet": "apps/v1",
@@ -241,20 +248,17 @@ def patch(advice: Advice) -> dict[str, Any]:
     names = values.keys() - {WHOLE_POD}
     lists = {"containers": names - advice.sidecars, "initContainers": names & advice.sidecars}
     whole = {"resources": _block(values[WHOLE_POD])} if WHOLE_POD in values else {}
+    sized = {
+        kind: [{"name": name, "resources": _block(of)} for name, of in values.items() if name in names]
+        for kind, names in lists.items()
+        if names
+    }
+    spec = {"template": {"spec": whole | sized}}
     return {
         "apiVersion": API_VERSIONS[advice.id.kind],
         "kind": advice.id.kind,
         "metadata": {"name": advice.id.name, "namespace": advice.id.namespace},
-        "spec": {
-            "template": {
-                "spec": whole
-                | {
-                    kind: [{"name": name, "resources": _block(of)} for name, of in values.items() if name in names]
-                    for kind, names in lists.items()
-                    if names
-                }
-            }
-        },
+        "spec": {"jobTemplate": {"spec": spec}} if advice.id.kind == CRON_JOB else spec,
     }
 
 

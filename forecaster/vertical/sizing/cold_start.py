@@ -174,7 +174,7 @@ def _sized(cold: ColdStart, donors: Donors) -> ContainerSizing:
         cold.sizing,
         cpu=cold.cpu(found["cpu"]) if "cpu" in found else None,
         memory=cold.memory(found["memory"]) if "memory" in found else None,
-        borrowed={metric: _sentence(metric, size, cold.sizing.days) for metric, size in found.items()},
+        explained={metric: _sentence(metric, size, cold.sizing.days) for metric, size in found.items()},
     )
 
 

@@ -68,8 +68,8 @@ class ContainerSizing:
     note: str = ""
     load_ratio: float = 1.0
     """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
-    borrowed: Mapping[str, str] = field(default_factory=dict)
-    """Donors by resource while it has no day of its own, and the range of theirs."""
+    explained: Mapping[str, str] = field(default_factory=dict)
+    """What a size is made of instead of days of the container's own, by resource: donors, or runs."""
 
     def of(self, metric: str) -> ChosenSize | None:
         """What was chosen for `cpu` or `memory`."""
@@ -77,7 +77,7 @@ class ContainerSizing:
 
     def knows(self, metric: str) -> bool:
         """Whether its size of this resource may be taken."""
-        return self.days >= OWN_DAYS or metric in self.borrowed
+        return self.days >= OWN_DAYS or metric in self.explained
 
 
 PodSizing = tuple[ContainerSizing, ...]
@@ -88,16 +88,17 @@ def choose(
     cpu: Floats, memory: Floats, step: timedelta, specs: Sequence[ContainerSpec], policy: VerticalPolicy
 ) -> PodSizing:
     """Sizes of each container from `cpu` in cores and `memory` in bytes [row, time], the latest last, NaN for gaps."""
-    panel = _panel(cpu, memory, DAY // step, specs)
+    panel = panel_of(cpu, memory, DAY // step, specs)
     sizes = cpu_sizes(panel, policy), memory_sizes(panel, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
     return tuple(
         ContainerSizing(one.name, one.resources, of_cpu, of_memory, known, load_ratio=one.load.ratio)
-        for one, of_cpu, of_memory, known in zip(specs, *map(_rows, sizes), days, strict=True)
+        for one, of_cpu, of_memory, known in zip(specs, *map(chosen_rows, sizes), days, strict=True)
     )
 
 
-def _panel(cpu: Floats, memory: Floats, points: int, specs: Sequence[ContainerSpec]) -> ContainerPanel:
+def panel_of(cpu: Floats, memory: Floats, points: int, specs: Sequence[ContainerSpec]) -> ContainerPanel:
+    """Usage [row, time], `points` to a day, beside what each container has."""
     now = np.array([_amounts(one.resources) for one in specs], np.float64).reshape(-1, 4)
     return ContainerPanel(
         cpu=_at_least_a_day(cpu, points),
@@ -136,7 +137,8 @@ def _days(usage: Floats, points: int) -> Floats:
     return np.asarray(np.count_nonzero(~np.isnan(usage), axis=1) / points)
 
 
-def _rows(sizes: SizeColumns) -> list[ChosenSize | None]:
+def chosen_rows(sizes: SizeColumns) -> list[ChosenSize | None]:
+    """Return the size of each row; None where there is none."""
     return [None if math.isnan(request) else _sized(sizes, row) for row, request in enumerate(sizes.request.tolist())]
 
 

@@ -32,7 +32,11 @@ _EXACT = 6
 
 def cpu_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
-    days, shares = coming_shares(panel, policy.horizon)
+    return cpu_sizes_of(panel, *coming_shares(panel, policy.horizon), policy)
+
+
+def cpu_sizes_of(panel: ContainerPanel, days: PastDays, shares: Shares, policy: VerticalPolicy) -> SizeColumns:
+    """Requests, limits and their risks where the coming time is like these days."""
     request, kept = _request(panel, shares, policy)
     limit = cpu_limit(panel, shares, request, policy)
     if policy.static_cpus:

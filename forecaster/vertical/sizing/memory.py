@@ -59,7 +59,7 @@ def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     count = max(policy.horizon / DAY, 1.0)
     shares = shares_of(days)
     peak, kept = _peak_to_cover(panel, ahead, count, policy)
-    request, limit = _request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
+    request, limit = request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
     cache = mechanism == Mechanism.CACHE
     return evaluated(
         np.where(cache, panel.memory_request, request),
@@ -67,7 +67,7 @@ def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
         lambda level: chance_above(ahead, level, count),
         shares,
         days=days.known,
-        kept=(kept | cache) & ~_limit_goes(panel, policy),
+        kept=(kept | cache) & ~limit_goes(panel, policy),
         mechanism=mechanism,
     )
 
@@ -110,7 +110,7 @@ def _peak_to_cover(
     aimed = np.minimum(_safe_level(ahead, AIMED_AT * policy.oom_kills_a_year), most)
     safe = np.maximum.reduce([floor, PEAK_MARGIN * peak, aimed])
     levels = np.maximum(_levels(ahead), safe[:, None])
-    today = _today(panel, policy)
+    today = limit_today(panel, policy)
     few = chance_above(ahead, today, 1.0) <= policy.oom_kills_a_year / YEAR_DAYS
     today = np.where((today >= np.maximum(floor, peak)) & (few | (today >= most)), today, np.nan)
     chosen = cheapest(
@@ -146,19 +146,19 @@ def _bounds(ahead: Peaks) -> tuple[Doubles, Doubles]:
     return np.fmin.reduce(logs, axis=1) + np.log(_LOWEST), np.fmax.reduce(logs, axis=1) + np.log(_HIGHEST)
 
 
-def _today(panel: ContainerPanel, policy: VerticalPolicy) -> Doubles:
+def limit_today(panel: ContainerPanel, policy: VerticalPolicy) -> Doubles:
     """What a peak may reach today: the limit, or the request where a limit is never set."""
     return np.where(
         np.isnan(panel.memory_limit) | (policy.memory_limit == "none"), panel.memory_request, panel.memory_limit
     )
 
 
-def _limit_goes(panel: ContainerPanel, policy: VerticalPolicy) -> NDArray[np.bool_]:
+def limit_goes(panel: ContainerPanel, policy: VerticalPolicy) -> NDArray[np.bool_]:
     """[row] whether there is a limit although the policy wants none."""
     return np.asarray(~np.isnan(panel.memory_limit) & (policy.memory_limit == "none"))
 
 
-def _request_and_limit(
+def request_and_limit(
     panel: ContainerPanel, peak: Doubles, usual: Doubles, policy: VerticalPolicy
 ) -> tuple[Doubles, Doubles]:
     """The peak as request and limit; with `peak`, only the limit, and the request where usage mostly is."""

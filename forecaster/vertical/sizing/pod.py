@@ -119,8 +119,8 @@ def _resource(
         limit = None if sized.limit is None else sized.limit * factor
         chosen, nearest = resource_amount(sized.request, metric), resource_amount(sized.request * factor, metric)
         return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
-    if metric in one.borrowed:
-        said = f"{resource_amount(sized.request, metric)}, {one.borrowed[metric]}"
+    if metric in one.explained:
+        said = f"{resource_amount(sized.request, metric)}, {one.explained[metric]}"
         return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
     said = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
     if metric == "cpu" or sized.mechanism is Mechanism.LOAD:
@@ -166,10 +166,10 @@ def clause(
     """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
     ahead = duration_text(horizon)
     if metric == "cpu":
-        return f"{resource_amount(request, metric)}, {_share(over_request)} of the coming {ahead} above it"
+        return f"{resource_amount(request, metric)}, {share_text(over_request)} of the coming {ahead} above it"
     bound = over_request if over_limit is None else over_limit
     what = "it" if over_limit is None or over_limit == over_request else "its limit"
-    risk = f"a {_share(bound)} chance that a peak of the coming {ahead} passes {what}"
+    risk = f"a {share_text(bound)} chance that a peak of the coming {ahead} passes {what}"
     if mechanism is not Mechanism.CACHE and bound is not None:
         a_year = _kills(bound, horizon)
         few = a_year <= 1 + _ROUNDED
@@ -189,7 +189,8 @@ def load_clause(ratio: float) -> str:
     return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"
 
 
-def _share(share: float | None) -> str:
+def share_text(share: float | None) -> str:
+    """Return a ratio as a percentage of two digits."""
     if share is None:
         return "no known share"
     return f"{share * 100:.0f} %" if share >= 0.1 else f"{share * 100:.2g} %"  # noqa: PLR2004  two digits either way

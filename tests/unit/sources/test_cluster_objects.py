@@ -116,3 +116,10 @@ def test_headroom_pods_are_in_nobody_s_way(read) -> None:  # noqa: ANN001
     assert [one.name for one in cluster.lasting] == ["shop/web-1"]
     assert cluster.occupancy is not None
     assert cluster.occupancy.pods("n1") == 1
+
+
+def test_the_template_of_a_cron_job_is_that_of_its_jobs(read) -> None:  # noqa: ANN001
+    backup = WorkloadId("shop", "CronJob", "backup")
+    cluster = read(given.cron_job("shop", "backup", APP))
+    assert [one.name for one in cluster.templates[backup].containers] == ["app"]
+    assert cluster.rollouts[backup] == Rollout(), "a quota has to hold a run beside all that is charged now"

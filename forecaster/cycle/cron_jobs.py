@@ -1,0 +1,71 @@
+"""CronJobs as workloads without pods between their runs, sized by these runs; their count is not ours to decide."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from forecaster.cycle.sizes import spec_of
+from forecaster.domain.decision import Hold, Reason, Recommendation
+from forecaster.domain.workload import ContainerFacts, ContainerId, Workload
+from forecaster.errors import SourceError
+from forecaster.sources.cron_jobs import MAX_CRON_JOBS, runs_of
+from forecaster.vertical.sizing.pod import size, total
+from forecaster.vertical.sizing.runs import NO_RUNS, run_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from forecaster.cycle.run import Outcome
+    from forecaster.domain.policies import Policies
+    from forecaster.domain.vertical_policy import VerticalPolicy
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.sources.prometheus import PrometheusSource
+    from forecaster.vertical.sizing.containers import PodSizing
+    from forecaster.vertical.sizing.runs import Runs
+
+_SCHEDULED = Hold(Reason.NO_TARGET, "its schedule decides when there are pods")
+
+
+def with_cron_jobs(outcome: Outcome, source: PrometheusSource, policies: Policies) -> Outcome:
+    """Return the outcome with every CronJob that had a pod within a week; without an answer they are left out."""
+    at, facts = outcome.report.at, ContainerFacts()
+    try:
+        facts = source.containers(at)
+        found = sized_cron_jobs(facts, runs_of(source, at), policies, at)
+    except SourceError as error:
+        found, failures = {}, [f"CronJobs are left out: {error}"]
+    else:
+        counts = Counter(one.id.namespace for one in found)
+        full = [name for name, count in counts.items() if count >= MAX_CRON_JOBS]
+        failures = [f"CronJobs of {name}: no more than the {MAX_CRON_JOBS} oldest are read" for name in full]
+    report = replace(outcome.report, failures=(*outcome.report.failures, *facts.unread, *failures))
+    inventory = replace(outcome.inventory, workloads=(*outcome.inventory.workloads, *found))
+    return type(outcome)(inventory, [*outcome.recommendations, *found.values()], report)
+
+
+def sized_cron_jobs(
+    facts: ContainerFacts, runs: Mapping[ContainerId, Runs], policies: Policies, at: datetime
+) -> dict[Workload, Recommendation]:
+    """Every CronJob with containers that are known, and the size of its runs."""
+    alike: dict[VerticalPolicy, list[ContainerId]] = defaultdict(list)
+    for container in sorted(facts.images):
+        alike[policies.of(container.workload).vertical].append(container)
+    sizings: dict[WorkloadId, PodSizing] = defaultdict(tuple)
+    for policy, ids in alike.items():
+        sized = run_sizes([runs.get(one, NO_RUNS) for one in ids], [spec_of(one, facts) for one in ids], policy)
+        for id_, one in zip(ids, sized, strict=True):
+            sizings[id_.workload] += (one,)
+    return dict(_recommended(id_, sizings[id_], policies, at) for id_ in sorted(sizings))
+
+
+def _recommended(
+    id_: WorkloadId, sizing: PodSizing, policies: Policies, at: datetime
+) -> tuple[Workload, Recommendation]:
+    workload = Workload(id_, 0, 0, total(one.now for one in sizing))
+    decided = size(workload, sizing, policies.of(id_).vertical)
+    if isinstance(decided, Hold) and decided.reason is Reason.NO_DATA:
+        decided = replace(decided, reason=Reason.SHORT_HISTORY)
+    return workload, Recommendation(id_, at, 0, _SCHEDULED, workload.resources, decided)
