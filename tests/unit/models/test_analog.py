@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from models import Analog, Prior
+from models import Adaptive, Analog
+from models.analog import pooled
 from tests.support.panels import FIVE_MINUTES, panel
 
 ON, LEVELS, STEPS = 100.0, (0.1, 0.5, 0.9), 36
@@ -23,25 +24,37 @@ def test_forecasts_of_load_that_switches_lie_on_its_levels() -> None:
     assert between.mean() < 0.1
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_it_loses_less_there_than_the_prior_alone(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(2))
+def test_it_loses_less_there_than_the_default(seed: int) -> None:
     whole, lost = switching(16 * 288, seed), {}
-    for model in (Analog(), Prior()):
-        for end in range(14 * 288, 16 * 288 - STEPS, STEPS):
+    for model in (Analog(), Adaptive()):
+        for end in range(14 * 288, 16 * 288 - STEPS, 2 * STEPS):
             said = model.fit(panel(whole[:end], step=FIVE_MINUTES)).forecast(STEPS, LEVELS).values[0]
             off = whole[end : end + STEPS] - said
             ranks = np.array(LEVELS)[:, None]
             lost[model.name] = lost.get(model.name, 0.0) + np.maximum(ranks * off, (ranks - 1) * off).sum()
-    assert lost["analog"] < 0.95 * lost["prior"]
+    assert lost["analog"] < 0.95 * lost["adaptive"]
 
 
-def test_a_young_series_has_the_prior_alone() -> None:
+def test_a_young_series_has_the_default_alone() -> None:
     young = panel(switching(2 * 288), step=FIVE_MINUTES)
-    ours, prior = (model.fit(young).forecast(STEPS, LEVELS).values for model in (Analog(), Prior()))
-    np.testing.assert_array_equal(ours, prior)
+    ours, default = (model.fit(young).forecast(STEPS, LEVELS).values for model in (Analog(), Adaptive()))
+    np.testing.assert_array_equal(ours, default)
 
 
 def test_what_lies_before_a_gap_and_in_it_is_no_moment() -> None:
     values = switching(8 * 288)
     values[200:1200] = np.nan
     assert np.isfinite(Analog().fit(panel(values, step=FIVE_MINUTES)).forecast(STEPS, LEVELS).values).all()
+
+
+def test_load_that_grows_has_been_nowhere_before_and_keeps_the_default() -> None:
+    bins = np.arange(14 * 288)
+    growing = panel(10 + bins / 288 + np.sin(bins * 2 * np.pi / 288), step=FIVE_MINUTES)
+    assert Analog().fit(growing).learned.share.max() <= 0.15
+
+
+def test_a_pool_of_two_samples_weighs_each_by_its_share() -> None:
+    said, after = np.zeros((1, 40, 1)), np.ones((1, 80, 1))
+    share = np.array([[[0.25]]])
+    assert pooled(said, after, share, (0.7, 0.8)).ravel().tolist() == [0.0, 1.0]
