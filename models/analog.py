@@ -63,15 +63,19 @@ class Analog:
     Attributes:
         nearest: moments whose future is taken.
         replays: past origins at which shares are judged; most of the cost of a fit.
+        share: the share of all series, in place of what each earned: 0.7 for fleets that switch on and off.
     """
 
     nearest: int = 80
     replays: int = 12
+    share: float | None = None
     name: str = "analog"
 
     def fit(self, panel: Panel) -> FittedRule[AnalogState]:
         """Fit the default, and judge the shares by what the prior, most of the default, would have said in the past."""
-        return FittedRule(self, panel, AnalogState(DEFAULT.fit(panel).learned, self._earned(panel)))
+        stated = None if self.share is None else np.full((len(panel), REACHES), self.share)
+        share = self._earned(panel) if stated is None else stated
+        return FittedRule(self, panel, AnalogState(DEFAULT.fit(panel).learned, share))
 
     def stand_in(self, panel: Panel) -> FittedRule[tuple[()]]:
         """Return what stands in for the default."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models import Adaptive, Analog
+from models import Adaptive, Analog, create
 from models.analog import pooled
 from tests.support.panels import FIVE_MINUTES, panel
 
@@ -46,6 +46,11 @@ def test_what_lies_before_a_gap_and_in_it_is_no_moment() -> None:
     values = switching(8 * 288)
     values[200:1200] = np.nan
     assert np.isfinite(Analog().fit(panel(values, step=FIVE_MINUTES)).forecast(STEPS, LEVELS).values).all()
+
+
+def test_a_share_that_is_stated_holds_for_all() -> None:
+    fitted = create("analog(share=0.7)").fit(panel(switching(4 * 288), step=FIVE_MINUTES))
+    assert set(fitted.learned.share.flat) == {0.7}
 
 
 def test_load_that_grows_has_been_nowhere_before_and_keeps_the_default() -> None:
