@@ -120,10 +120,10 @@ def _spare_spans(
     decisions: Sequence[DecidedCount], begin: datetime, until: datetime
 ) -> Iterator[tuple[int, timedelta]]:
     """Yield recorded spare pods and for how long they were in force; a hold leaves those before it."""
-    counts = sorted(one for one in decisions if one.replicas is not None)
-    ends = [*(one.at for one in counts[1:]), until]
-    for one, end in zip(counts, ends, strict=True):
-        span = min(end, until) - max(one.at, begin)
+    counts = sorted(one for one in decisions if one.replicas is not None and one.at < until)
+    for place, one in enumerate(counts, start=1):
+        end = counts[place].at if place < len(counts) else until
+        span = end - max(one.at, begin)
         if one.spare is not None and span > timedelta():
             yield one.spare, span
 

@@ -62,6 +62,10 @@ def _unquoted(text: str) -> str:
     return text.replace("\\\\", "\\")
 
 
+_OF_JOBS = "kube_job_owner{"
+"""Metric in every query about runs of CronJobs."""
+
+
 class BadQuestion(ValueError):
     """A parameter or query that is not understood; the text is the API's `error`."""
 
@@ -124,9 +128,11 @@ class Answers:
         return _success("matrix", _matrix_rows(times.tolist(), labels, values))
 
     def _inventory(self, query: str) -> Iterable[Fact] | None:
-        """Facts about the present fleet; None when `query` does not ask for any."""
+        """Facts about the present fleet, which has no Jobs; None when `query` does not ask for any."""
         if query == self._detection:
             return [({"preset": _SERVED_PRESET}, 1.0)]
+        if _OF_JOBS in query:
+            return []
         fact = self._facts.get(query)
         return fact(one for one in self._fleet.workloads() if self._shows(one)) if fact else None
 

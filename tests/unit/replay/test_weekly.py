@@ -177,6 +177,7 @@ def test_spare_pods_of_decisions_from_before_they_were_recorded_are_not_taken_fo
     old = DecidedCount(NOON, 9)
     assert cells(spared(old), "Spare pods")[0] == ("shop/web", "not recorded", "not recorded", "0")
     assert week_view(spared(old)).spare[0].pod_hours is None
+    assert cells(spared(), "Spare pods") == cells(spared(old), "Spare pods"), "nothing decided is not recorded, too"
     partly = spared(old, DecidedCount(NOON + minutes(60), 9, 3))
     assert cells(partly, "Spare pods")[0] == ("shop/web", "3.0", "3.00", "1")
 
