@@ -2,7 +2,7 @@
 
 Load that switches on and off goes on at one of its two levels. Networks, and a mean of quantiles, put theirs between
 the two; similar moments of the past know both levels and how long each lasts. They are pooled with the default as
-samples of what comes, in the share that each series earned: the one of `SHARES` that would have lost least in the past.
+samples of what comes, in the share that each series earned: the one that would have lost least in the past.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from .adaptive import Adaptive, AdaptiveState
 from .backtest import NEAR_WINDOWS, ahead_of, far_windows, origins_of
 from .clean import bins_seen, filled
+from .evaluate import pinball
 from .experts import REACHES, reach_of
 from .fitted import FittedRule
 from .forecast import StepWindow
@@ -35,9 +36,9 @@ ANALOG_DAYS = 3
 # Lengths of the latest past that are compared, as shares of a day: five minutes to half a day.
 LOOKS = (1 / 288, 1 / 96, 1 / 24, 1 / 8, 1 / 2)
 # Series looked at together; five looks back on four weeks of 64 of them take 20 MB.
-SERIES_AT_ONCE = 64
+ANALOG_SERIES = 64
 # Shares of the pool that analogs may have.
-SHARES = np.array([0.0, 0.15, 0.3, 0.5, 0.75])
+POOL_SHARES = np.array([0.0, 0.15, 0.3, 0.5, 0.75])
 # Quantiles by which shares are judged.
 JUDGED_LEVELS = (0.1, 0.5, 0.9, 0.95)
 # The default's part of the pool: as many quantiles, evenly spaced.
@@ -73,8 +74,7 @@ class Analog:
 
     def fit(self, panel: Panel) -> FittedRule[AnalogState]:
         """Fit the default, and judge the shares by what the prior, most of the default, would have said in the past."""
-        stated = None if self.share is None else np.full((len(panel), REACHES), self.share)
-        share = self._earned(panel) if stated is None else stated
+        share = self._earned(panel) if self.share is None else np.full((len(panel), REACHES), self.share)
         return FittedRule(self, panel, AnalogState(DEFAULT.fit(panel).learned, share))
 
     def stand_in(self, panel: Panel) -> FittedRule[tuple[()]]:
@@ -138,22 +138,22 @@ class Analog:
                 lost = sum(self._lost(panel.take(rows), origin, windows) for origin in origins.tolist())
                 for reach in {reach_of(one) for one in windows}:
                     alike_far = [reach_of(one) == reach for one in windows]
-                    found[rows, reach] = SHARES[np.asarray(lost)[:, :, alike_far].sum(axis=2).argmin(axis=1)]
+                    found[rows, reach] = POOL_SHARES[np.asarray(lost)[:, :, alike_far].sum(axis=2).argmin(axis=1)]
         return found
 
     def _lost(self, panel: Panel, origin: int, windows: Sequence[StepWindow]) -> Floats:
         """[series, share, window] pinball loss of each share at a past origin; 0 of series that were too young then."""
         past = panel.until(panel.start + (origin + 1) * panel.step)
-        out = np.zeros((len(panel), len(SHARES), len(windows)))
+        out = np.zeros((len(panel), len(POOL_SHARES), len(windows)))
         came = ahead_of(panel.values, np.array([origin]), windows)[:, 0]
         said = answers(past, windows, TRAINING_LEVELS)
         known = np.isfinite(came).all(axis=1) & np.isfinite(said).all(axis=(1, 2)) & self._grown(past, windows)
         if rows := np.flatnonzero(known).tolist():
             samples = read_table(said[rows], RANKS, TRAINING_LEVELS)
             after = self._after_similar(past.take(rows), windows)
-            for place, share in enumerate(SHARES.tolist()):
+            for place, share in enumerate(POOL_SHARES.tolist()):
                 at = pooled(samples, after, np.full((len(rows), 1, len(windows)), share), JUDGED_LEVELS)
-                out[rows, place] = _pinball(came[rows], at)
+                out[rows, place] = pinball(came[rows], at, JUDGED_LEVELS).sum(axis=1)
         return out
 
     def _after_similar(self, history: Panel, windows: Sequence[StepWindow]) -> Floats:
@@ -198,12 +198,6 @@ def _share(share: Floats, windows: Sequence[StepWindow]) -> Floats:
     return share[:, None, [reach_of(one) for one in windows]]
 
 
-def _pinball(came: Floats, quantiles: Floats) -> Floats:
-    """[series, window] the loss of quantiles [series, level, window], summed over JUDGED_LEVELS."""
-    missing, levels = came[:, None] - quantiles, np.array(JUDGED_LEVELS)[:, None]
-    return np.asarray(np.maximum(levels * missing, (levels - 1) * missing).sum(axis=1))
-
-
 def _blocks(rows: Bins) -> Iterator[Bins]:
-    for first in range(0, len(rows), SERIES_AT_ONCE):
-        yield rows[first : first + SERIES_AT_ONCE]
+    for first in range(0, len(rows), ANALOG_SERIES):
+        yield rows[first : first + ANALOG_SERIES]

@@ -29,7 +29,7 @@ class LearnedBoost(msgspec.Struct, frozen=True):
     """When the factor came into force; None for the 1 of the beginning."""
     starts: int = 0
     throttled: int = 0
-    """Those of the starts that the CPU limit held back."""
+    """How many of these starts the CPU limit held back."""
 
 
 class NewPodSize(msgspec.Struct, frozen=True):

@@ -32,7 +32,7 @@ MAX_CRON_JOBS = 500
 MAX_RUNS, MAX_NAMESPACE_RUNS = 100, 5000
 """Runs read of a CronJob, and of all of a namespace, in a week: the last ones."""
 WEEK, WEEKS = timedelta(weeks=1), 5
-"""Of a weekly run, five weeks have as many runs as a size needs."""
+"""Weeks that are read: a weekly run has as many runs in five as a size needs."""
 
 
 def _of_runs(query: str) -> str:

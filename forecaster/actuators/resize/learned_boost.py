@@ -20,24 +20,24 @@ StartShares = Mapping[WorkloadId, Mapping[str, Sequence[float]]]
 MeasuredStarts = Callable[[datetime, timedelta], StartShares]
 """Reads the starts up to an instant that came into view within so long before. Raises SourceError."""
 BOOST_STEP = 1.5
-THROTTLED = 0.1
+HELD_BACK = 0.1
 """Share of throttled CPU periods from which on a start counts as held back."""
-LEAST_STARTS = 5
+MIN_MEASURED_STARTS = 5
 CALM_STARTS = 20
 """Starts without any that is held back, after which a smaller factor is tried."""
-SETTLED_AFTER = timedelta(minutes=5)
+BOOST_SETTLED_AFTER = timedelta(minutes=5)
 """Time after a change of the factor: pods that start within it may have been made before."""
 LONGEST_LOOK = timedelta(minutes=5)
 
 
 def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, most: float) -> LearnedBoost:
     """Return what is known after more starts, with a factor between 1 and `most`."""
-    if before.since is not None and now - before.since < SETTLED_AFTER:
+    if before.since is not None and now - before.since < BOOST_SETTLED_AFTER:
         return before
     starts = before.starts + len(shares)
-    throttled = before.throttled + sum(share >= THROTTLED for share in shares)
+    throttled = before.throttled + sum(share >= HELD_BACK for share in shares)
     factor = min(before.factor, most)
-    if starts >= LEAST_STARTS and 2 * throttled >= starts:
+    if starts >= MIN_MEASURED_STARTS and 2 * throttled >= starts:
         factor = min(most, factor * BOOST_STEP)
     elif starts >= CALM_STARTS and not throttled:
         factor = max(1.0, factor / BOOST_STEP)
@@ -50,8 +50,8 @@ def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, most: 
 
 def words(container: str, one: LearnedBoost) -> str:
     """Say which factor a container has, and which starts say so."""
-    if one.factor == 1.0 and one.starts < LEAST_STARTS:
-        return f"{container} 1 ({one.starts} of at least {LEAST_STARTS} starts of more than 30 s measured)"
+    if one.factor == 1.0 and one.starts < MIN_MEASURED_STARTS:
+        return f"{container} 1 ({one.starts} of at least {MIN_MEASURED_STARTS} starts of more than 30 s measured)"
     held_back = f"the CPU limit held back {one.throttled} of {one.starts} starts with it"
     return f"{container} {one.factor:.3g} ({held_back if one.starts else 'learned; no start with it measured yet'})"
 
