@@ -10,7 +10,6 @@ import numpy as np
 
 from forecaster import __version__
 from forecaster.app.serve import database_address
-from forecaster.app.tape_replay import PORTABLE
 from forecaster.errors import StoreError
 from forecaster.publish.views import recommendation_view, verdict_of
 from forecaster.sources.bundle import FORMAT, Bundle, Manifest
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.traces import Traces
+
+PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "scale", "resize", "policy", "overrides")
+"""The sections of the settings that decisions depend on, or other sections; the rest holds addresses and secrets."""
 
 
 def bundle_of(

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.lease import Election
-    from forecaster.ports import Ledger, Publisher, Source
+    from forecaster.ports import Publisher, Source
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
     from forecaster.store.settings import StateSettings
@@ -239,12 +239,9 @@ def build_service(
     )
     parts.callback(close_ledger, ledger, log)
     watch(metrics, settings, None if kept.shards else kept.history, live, writers)
-    recorder: Ledger = CountedLedger(ledger, metrics)
-    if settings.state.tape:
-        source, recorder = taped(settings, settings.state.tape, source, recorder, kept, now, parts)
     nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
     table.vpas = vpas_beside(settings, clock, parts)
-    effects = Effects(fenced(publisher, election), recorder, writers.actuators)
+    effects = Effects(fenced(publisher, election), CountedLedger(ledger, metrics), writers.actuators)
     given = settings, source, effects
     cycle = divided_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
     if isinstance(cycle, Cycle):
@@ -269,15 +266,6 @@ def writers_of(
     from forecaster.app.effects import cluster_writers  # noqa: PLC0415  only where something is enabled
 
     return cluster_writers(settings, log, parts, live, election, *beside)
-
-
-def taped(
-    settings: Settings, tape: Path, source: Source, ledger: Ledger, kept: KeptState, now: datetime, parts: ExitStack
-) -> tuple[Source, Ledger]:
-    """Source and ledger with a tape beside them, which begins with what is known now."""
-    from forecaster.app.tape_replay import beginning, on_tape  # noqa: PLC0415  only where the settings name a tape
-
-    return on_tape(tape, source, ledger, beginning(settings, kept.history, now, observed=kept.observed), parts)
 
 
 def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:

@@ -127,12 +127,6 @@ Models = Annotated[
     list[str] | None, typer.Option("--model", metavar="NAME", help="Also with this model; may be repeated.")
 ]
 Learned = Annotated[bool, typer.Option("--learned", help="Also with the learned policies.")]
-TapeFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--tape", metavar="FILE", exists=True, dir_okay=False, help="A tape of the service (setting state.tape)."
-    ),
-]
 Json = Annotated[
     Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="Write all of it there, for machines.")
 ]
@@ -146,7 +140,6 @@ def replay(
     given: PricedOptions,
     model: Models = None,
     learned: Learned = False,
-    tape: TapeFile = None,
     output: OutputForm = Output.TABLE,
     json: Json = None,
     html: Html = None,
@@ -154,12 +147,8 @@ def replay(
     """Replay demand under today's HPA, seasonal naive, our policy and perfect foresight: shortage, pod-hours, frontier.
 
     Without --export, --prometheus and --from-prometheus the load that comes with the package is replayed. Policies are
-    those of --config. With --tape the service's own cycles are played again, and every decision is compared with the
-    one that was made.
+    those of --config.
     """
-    if tape is not None:
-        play_tape(tape)
-        return
     import time
 
     from forecaster.app.compose import prepare_process
@@ -202,23 +191,4 @@ def replay(
         typer.echo(
             "State what scales it by --hpa FILE, and its pods by --request cpu=500m; see docs/replay.md.", err=True
         )
-        raise typer.Exit(1)
-
-
-def play_tape(path: Path) -> None:
-    """Play the service's own cycles again and say whether every decision is the same to the last digit."""
-    from forecaster.app.tape_replay import retell
-    from forecaster.report.progress import shown_progress
-
-    cycles = decisions = 0
-    other: list[str] = []
-    with shown_progress("tape") as shown:
-        for told in retell(path):
-            shown.began(f"{told.at:%Y-%m-%d %H:%M} UTC", 0.0)
-            cycles, decisions = cycles + 1, decisions + len(told.outcome.recommendations)
-            other += [f"{told.at:%Y-%m-%d %H:%M} UTC: {name}" for name in told.differences()]
-    typer.echo(f"{cycles} cycles with {decisions} decisions played again; {len(other)} of them are not the same.")
-    for line in other[:20]:
-        typer.echo(f"  {line}")
-    if other:
         raise typer.Exit(1)

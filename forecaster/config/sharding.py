@@ -84,8 +84,6 @@ def fitting(value: ShardingSettings, others: Mapping[str, Any]) -> ShardingSetti
         return value
     if source and source.kind != "prometheus":
         raise ValueError(f"enabled needs source.kind prometheus, which every shard asks for itself, not {source.kind}")
-    if state and state.tape:
-        raise ValueError("enabled: what shards read is on no tape; leave state.tape away")
     shared = state and (state.database_file or state.database.startswith("postgres"))
     if replicas and replicas.enabled and not shared:
         raise ValueError("enabled with replicas needs state.database of PostgreSQL: there they find what was learned")

@@ -35,11 +35,6 @@ class StateSettings(Section):
         "stated. Without both the key lies in `directory`.",
     )
     keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long decisions and scores are kept.")
-    tape: Path | None = Field(
-        None,
-        description="File on which all that is read and decided goes, begun anew at each start, for `forecaster replay "
-        "--tape`. It is not bounded: name one to find something out.",
-    )
 
     @field_validator("database_file")
     @classmethod

@@ -36,7 +36,7 @@ OWN_TESTS = {
 ALL = list(snippets())
 OURS = [one for one in ALL if one.page.name not in OWN_TESTS and one.marker is None]
 COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:kubectl )?forecaster (.+?)(?:\s+#.*|\s+[>|].*)?$")
-FILES = ("cluster.json", "demand.csv", "hpa.yaml", "settings.yaml", "tuned.yaml", "week.zip", "tape")
+FILES = ("cluster.json", "demand.csv", "hpa.yaml", "settings.yaml", "tuned.yaml", "week.zip")
 """Files that commands of the documents name; the command line asks whether they are there."""
 
 

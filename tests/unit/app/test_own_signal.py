@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from forecaster.app.compose import Nowhere, build_cycle, single_cycle
-from forecaster.app.tape_replay import beginning, retell
 from forecaster.app.traces import of_recording
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Scale
@@ -23,7 +22,6 @@ from forecaster.publish.table_file import TableFile
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import source_of
 from forecaster.sources.recorded import Recording
-from forecaster.sources.tape import Tape, TapedLedger, taped
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
 from tests.support.told import record_publisher
@@ -121,21 +119,6 @@ def test_the_external_metric_is_its_demand(settings: Settings, tmp_path: Path) -
     (number,) = offer.demands
     assert number.signal == "queue"
     assert number.value >= (found.signals[0].measured or 0.0)
-
-
-def test_a_tape_plays_it_again(settings: Settings, tmp_path: Path) -> None:
-    history = HistoryStore(settings.signal_table.measured, settings.history, now=NOW)
-    tape = Tape(tmp_path / "tape", beginning(settings, history, NOW), source := source_of(settings))
-    cycle = build_cycle(
-        settings, taped(source, tape), history, publisher=Nowhere(), ledger=TapedLedger(Nowhere(), tape)
-    )
-    for minute in range(3):
-        cycle.run(NOW + minute * MINUTE)
-    tape.close()
-    told = list(retell(tmp_path / "tape"))
-    assert len(told) == 3
-    assert all(one.same for one in told)
-    assert told[-1].outcome.recommendations[0].signals[0].signal == "queue"
 
 
 def test_traces_of_it_can_be_replayed(settings: Settings) -> None:

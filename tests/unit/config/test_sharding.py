@@ -56,7 +56,6 @@ def test_scheduler_and_workers_of_loopback_listen_there_alone(scheduler: str, li
             "needs ca_file, certificate_file and key",
         ),
         ({"shards": 0}, {}, "1"),
-        ({}, {"state": {"tape": "/tmp/tape"}}, "is on no tape"),
         ({}, REPLICAS, "needs state.database of PostgreSQL"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Plots of replays, and a tape played again under other settings."""
+"""Plots of replays."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.app import traces
-from forecaster.app.past_tape import recorded_tape
-from forecaster.app.tape_replay import retell
-from forecaster.domain.decision import Scale
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
 from forecaster.replay.strategies import HPA, PERFECT
 from forecaster.report import plots
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from forecaster.replay.comparison import Comparison
 
 NOON = datetime(2021, 10, 19, 12, tzinfo=UTC)
@@ -54,13 +49,8 @@ def test_a_trajectory_has_demand_and_pods_of_both(outcome: Comparison) -> None:
     assert above.get_shared_x_axes().joined(above, below)
 
 
-def test_a_tape_of_the_demo_is_the_same_again_and_other_under_other_settings(tmp_path: Path) -> None:
-    tape = recorded_tape(tmp_path / "tape", NOON, timedelta(minutes=6))
-    then, otherwise = list(retell(tape)), list(retell(tape, {"policy": {"horizontal": {"min_replicas": 9}}}))
-    assert [one.same for one in then] == [True] * 6
-    assert not otherwise[-1].same
-    counts = [one.replicas.replicas for one in otherwise[-1].outcome.recommendations if isinstance(one.replicas, Scale)]
-    assert min(counts) >= 9
-    figure = plots.counts([one.at for one in then], {"pods": [1, 2, None, 3, 3, 3]}, title="x", marks=[NOON])
+def test_counts_mark_a_moment_and_name_spans() -> None:
+    minutes = [NOON + timedelta(minutes=minute) for minute in range(6)]
+    figure = plots.counts(minutes, {"pods": [1, 2, None, 3, 3, 3]}, title="x", marks=[NOON])
     figure = plots.with_spans(figure, {"sale": (NOON, NOON + timedelta(minutes=2))})
     assert [text.get_text() for text in figure.axes[0].texts] == ["sale"]
