@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from forecaster.domain.window import MINUTE
 from forecaster.replay.strategies import HPA, PERFECT
 from models.display import CAPACITY, DEMAND, FORECAST, SHORTAGE
@@ -22,7 +20,7 @@ from models.pictures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
 
     from matplotlib.figure import Figure
@@ -90,28 +88,6 @@ def trajectory(outcome: Comparison, workload: str, traces: Traces, strategy: str
         axes.set_ylim(bottom=0)
         by_time(axes)
     key_of_lines(panels[0])
-    return figure
-
-
-def counts(
-    times: Sequence[datetime],
-    lines: Mapping[str, Sequence[float | None]],
-    *,
-    title: str,
-    marks: Sequence[datetime] = (),
-) -> Figure:
-    """Counts over time as steps, and instants that are marked."""
-    figure, (axes,) = figure_of(height=3.0)
-    days = [day_of(one) for one in times]
-    for i, (name, values) in enumerate(lines.items()):
-        shown = np.array([np.nan if value is None else value for value in values], dtype=float)
-        axes.step(days, shown, where="post", label=name, **{**_look(name, i), "marker": "", "linewidth": 1.3})
-    for one in marks:
-        axes.axvline(day_of(one), color=SHORTAGE, linewidth=1, linestyle=(0, (3, 3)))
-    dress(axes, title)
-    axes.set_ylim(bottom=0)
-    by_time(axes)
-    key_of_lines(axes)
     return figure
 
 

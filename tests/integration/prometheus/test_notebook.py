@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support.prometheus import Binaries
 
 
-MINUTES_LONG = {"8_write_your_own_model"}
+MINUTES_LONG = {"7_write_your_own_model"}
 LAST = re.compile(r"^(forecast|overrides|policy):\n(?!.*^(forecast|overrides|policy):\n).*", re.MULTILINE | re.DOTALL)
 
 
