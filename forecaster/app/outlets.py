@@ -10,7 +10,7 @@ from forecaster.app.answering import table_path
 from forecaster.errors import StoreError
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.pictures import PictureFile
-from forecaster.publish.table import PriceList, pictures_path
+from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import Paths
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferedCycle, OfferReceiver
-    from forecaster.publish.settings import PriceSettings
     from forecaster.store.history import HistoryStore
 
 
@@ -86,16 +85,9 @@ def offer_table(
         last_report=last_report,
         signals=settings.signal_table,
         live=lambda at: live.source.live_kinds(at) if live else (),
-        prices=price_list(settings.prices),
+        prices=settings.prices.stated,
         health=health or HealthBook(settings_in_force(settings.model_dump(mode="json"), {})),
     )
-
-
-def price_list(given: PriceSettings) -> PriceList | None:
-    """The prices as the table has them; None where none are stated."""
-    if given.core_hour is None or given.gib_hour is None:
-        return None
-    return PriceList(given.core_hour, given.gib_hour, given.currency)
 
 
 def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:

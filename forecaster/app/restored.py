@@ -20,7 +20,6 @@ from forecaster.publish.decision_history import (
     HALF_LIFE,
     DecisionChange,
     DecisionHistory,
-    PastScores,
     ScoreSums,
 )
 from forecaster.store.history import HistoryStore
@@ -67,8 +66,8 @@ def _change(one: PastDecision) -> tuple[WorkloadId, DecisionChange]:
     return one.id, DecisionChange(one.at, one.replicas, one.verdict, one.reason, one.message)
 
 
-def _past(one: FadedScores) -> PastScores:
-    return PastScores(one.id, one.signal, ScoreSums(*one[2:]))
+def _past(one: FadedScores) -> tuple[WorkloadId, str, ScoreSums]:
+    return one.id, one.signal, ScoreSums(*one[2:])
 
 
 class KeptState(NamedTuple):

@@ -29,7 +29,7 @@ from forecaster.app.compose import (
 )
 from forecaster.app.facts import tell_facts
 from forecaster.app.node_pools import NodesText, node_pools
-from forecaster.app.outlets import AnnouncedTable, TableNews, offer_table, pictures, price_list, remote_writers, unheard
+from forecaster.app.outlets import AnnouncedTable, TableNews, offer_table, pictures, remote_writers, unheard
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
 from forecaster.app.service import Service
@@ -228,7 +228,7 @@ def build_service(
     receivers["table"] = AnnouncedTable(table, log, written)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
     receivers |= {} if kept.shards else pictures(settings, table.path, kept.history, paths)
-    benefit = None if kept.shards else LiveBenefit(price_list(settings.prices))
+    benefit = None if kept.shards else LiveBenefit(settings.prices.stated)
     if benefit:
         receivers["benefit"] = benefit
         kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.settings import PriceSettings
     from forecaster.report.helm_values import HelmFiles
-    from forecaster.vertical.admission.advice import Advice, ResourcePrices
+    from forecaster.vertical.admission.advice import Advice
+    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.recommenders.krr import Severity
     from forecaster.vertical.sizing.joint import ResourceCosts
 
@@ -181,15 +182,15 @@ def recommend(
 # What the options mean: prices, an earlier run, filters.
 
 
-def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> ResourcePrices | None:
+def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> Prices | None:
     """Return the prices of CPU and memory from both options, else from the settings; one option alone is refused."""
-    from forecaster.vertical.admission.advice import ResourcePrices
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
-    if core_hour is None and gib_hour is None:
-        core_hour, gib_hour = stated.core_hour, stated.gib_hour
-    if (core_hour is None) != (gib_hour is None):
+    if core_hour is not None and gib_hour is not None:
+        return Prices(core_hour, gib_hour, stated.currency)
+    if core_hour is not None or gib_hour is not None:
         raise typer.BadParameter("give both --price-core-hour and --price-gib-hour", param_hint="--price-core-hour")
-    return None if core_hour is None or gib_hour is None else ResourcePrices(core_hour, gib_hour, stated.currency)
+    return stated.stated
 
 
 def share_of(text: str | None) -> float | None:
@@ -216,7 +217,7 @@ def check_written(output: AdviceOutput, to: Path | None, paths: Path | None, *, 
 
 
 def write_values(
-    advices: Sequence[Advice], chosen: Sequence[Advice], files: HelmFiles, share: float, prices: ResourcePrices | None
+    advices: Sequence[Advice], chosen: Sequence[Advice], files: HelmFiles, share: float, prices: Prices | None
 ) -> None:
     """Write the overlay of values, and print what it changes as Markdown."""
     from forecaster.cli.streams import write_file
@@ -242,7 +243,7 @@ def writable_folder(folder: Path) -> None:
         raise typer.BadParameter(f"{folder} may not be written to", param_hint="--to")
 
 
-def costs_of(prices: ResourcePrices | None, pod_start: float) -> ResourceCosts:
+def costs_of(prices: Prices | None, pod_start: float) -> ResourceCosts:
     """What joint choices are weighed by; without prices a GiB costs 0.13 of a core, about what clouds ask."""
     from forecaster.vertical.sizing.joint import ResourceCosts
 

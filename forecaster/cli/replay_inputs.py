@@ -24,23 +24,24 @@ from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Resources, Workload, WorkloadId
 from forecaster.errors import MOST_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
-from forecaster.replay.assumptions import START_UP, Assumptions, Prices, Timing
+from forecaster.replay.assumptions import START_UP, Assumptions, Timing
 from forecaster.replay.feedback import Feedback
 from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
 from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
+from forecaster.vertical.cluster_rules.resource_list import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from forecaster.publish.settings import PriceSettings
     from forecaster.replay.compare import Forecasting
     from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
     from forecaster.replay.traces import Measurements, Traces
 
 REQUESTS_POLICY: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
 """What the bundled recording's HPAs need, unless a file of settings says otherwise."""
-NO_PRICES = (None, None)
 UNTIL = "--until"
 OUTSIDE = ("Pods", "Object", "External")
 
@@ -171,9 +172,6 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
 def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec], settings: Settings) -> Assumptions:
     capacity = _capacity(options.pod_capacity, settings.signal_table)
     behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
-    prices = (options.core_hour, options.gib_hour) if isinstance(options, PricedOptions) else NO_PRICES
-    if prices == NO_PRICES:
-        prices = settings.prices.core_hour, settings.prices.gib_hour
     return Assumptions(
         start_ups=tuple(duration_of("--start-up", one) for one in options.start_up or ()) or (START_UP,),
         timing=_timing(options),
@@ -181,8 +179,15 @@ def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec]
         capacities={one.id: capacity for one in found.workloads} if capacity else {},
         behaviors={id_: behavior for id_, behavior in behaviors.items() if behavior},
         feedback=_feedback(options),
-        prices=None if prices == NO_PRICES else Prices(prices[0] or 0.0, prices[1] or 0.0, settings.prices.currency),
+        prices=_prices(options, settings.prices),
     )
+
+
+def _prices(options: ReplayOptions, stated: PriceSettings) -> Prices | None:
+    """Return the prices of the options, where one that is not given is 0; without both those of the settings."""
+    if not isinstance(options, PricedOptions) or (options.core_hour is None and options.gib_hour is None):
+        return stated.stated
+    return Prices(options.core_hour or 0.0, options.gib_hour or 0.0, stated.currency)
 
 
 def _timing(options: ReplayOptions) -> Timing:

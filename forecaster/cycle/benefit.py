@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
     from forecaster.ports import Histories
     from forecaster.publish.publisher import OfferedCycle
-    from forecaster.publish.table import PriceList
     from forecaster.replay.account import Account
     from forecaster.replay.assumptions import Assumptions
     from forecaster.replay.comparison import Comparison
     from forecaster.replay.live import LivePast
     from forecaster.replay.traces import Traces
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 Count = tuple[datetime, int]
 """A count that was decided, and when."""
@@ -66,7 +66,7 @@ class KeptPast(msgspec.Struct, frozen=True, array_like=True):
 class LiveBenefit:
     """What is known of each workload, and the newest view of it."""
 
-    prices: PriceList | None = None
+    prices: Prices | None = None
     start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
     seen: SeenBenefit = NO_BENEFIT
     pasts: dict[WorkloadId, LivePast] = field(default_factory=dict)
@@ -144,11 +144,11 @@ class LiveBenefit:
                 self.pasts[id_].until, self._decided[id_] = now, _in_force(counts, now)
 
     def _assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
-        from forecaster.replay.assumptions import Assumptions, Prices  # noqa: PLC0415  as above
+        from forecaster.replay.assumptions import Assumptions  # noqa: PLC0415  as above
 
         known = ((id_, self.start_ups(id_)) for id_ in ids)
         return Assumptions(
-            prices=Prices(self.prices.core_hour, self.prices.gib_hour, self.prices.currency) if self.prices else None,
+            prices=self.prices,
             measured_start_ups={id_: (_rounded(some),) for id_, some in known if some},
         )
 

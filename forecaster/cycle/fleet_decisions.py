@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -66,7 +66,7 @@ class FleetDecisions(DecidedRows):
             replicas[positions], reason[positions] = decided.replicas, decided.reason
         numbers = with_texts(numbers_of(current, replicas, reason, groups), groups, context)
         super().__init__(at, workloads, numbers)
-        self.groups, self._context = groups, context
+        self._context = context
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
 
     @cached_property
@@ -84,11 +84,6 @@ class FleetDecisions(DecidedRows):
             return self._context.sizes.size(workload, self._sizings[index], row.policy.vertical)
         except Exception as error:  # noqa: BLE001  the boundary of a size: nothing in one workload stops the others
             return Hold(Reason.FAILED, unexpected(error))
-
-    def at_maximum(self) -> int:
-        """Count the workloads with a count that only their maximum limits."""
-        held_below = (one.scales & (one.counts[-2] > one.inputs.policy.max_replicas) for _, one in self.groups)
-        return sum(int(np.count_nonzero(some)) for some in held_below)
 
     def failures(self) -> list[str]:
         """One sentence for each workload about which nothing could be computed."""
@@ -167,43 +162,13 @@ class GroupTexts(NamedTuple):
         return unmeasured_words(self.group, row, target, measured)
 
 
-OTHERS = 2**62
-"""First free number of a size: the numbers of held workloads come from the reasons for holding."""
-
-
-class ToldSize(NamedTuple):
-    """What was decided about the resources of one workload."""
-
-    resources: Resize | Hold
-    sized: int
-    """Another number for other resources."""
-
-
-class ToldDecisions(DecidedRows):
-    """What was decided elsewhere, or about all at once."""
-
-    def __init__(
-        self, at: datetime, workloads: Sequence[Workload], numbers: DecidedColumns, sizes: Sequence[ToldSize]
-    ) -> None:
-        super().__init__(at, workloads, numbers)
-        self._sizes = sizes
-
-    @cached_property
-    def sized(self) -> NDArray[np.int64]:
-        """Return the versions of the resources as received."""
-        return np.fromiter((size.sized for size in self._sizes), np.int64, len(self._sizes))
-
-    def resources(self, index: int) -> Resize | Hold:
-        """Return what was decided about the resources of one workload."""
-        return self._sizes[index].resources
-
-
-def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> ToldDecisions:
+def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> DecidedRows:
     """Every workload left as it is: nothing is known of the present."""
     numbers = held_numbers(workloads, reason, lambda _: message)
-    return ToldDecisions(now, workloads, numbers, [held_size(reason, message)] * len(workloads))
+    return DecidedRows(now, workloads, numbers, [held_size(reason, message)] * len(workloads))
 
 
-def held_size(reason: Reason, message: str) -> ToldSize:
-    """Return the size of a workload that is left as it is."""
-    return ToldSize(Hold(reason, message), hash((reason, message)) % OTHERS)
+@lru_cache
+def held_size(reason: Reason, message: str) -> Hold:
+    """Return the size of workloads that are left as they are: one object, so that it is no change."""
+    return Hold(reason, message)

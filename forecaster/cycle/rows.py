@@ -15,10 +15,10 @@ from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.lead_time import lead_time, peak_window
-from forecaster.horizontal.record import stated_words
+from forecaster.horizontal.record import stated_row
 from forecaster.horizontal.targets import signals_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, policy_columns, target_columns, terms_of
-from forecaster.publish.record import encoded_words
+from forecaster.publish.record import encoded_stated
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     failure: str = ""
     """Why it cannot be read; empty when it can."""
     stated: bytes = b""
-    """Encoded `RowWords` of what policy and HPA state."""
+    """What policy and HPA state of the row, encoded."""
     readers: bytes = b""
     """Encoded targets of the HPA that read our metrics."""
     lost: str = ""
@@ -205,9 +205,9 @@ def resolved(workload: Workload, policy: Policy) -> Row:
     try:
         terms = terms_of(workload, policy.horizontal, LEVELS, policy.max_sample_age)
         signals = frozenset(signals_of(workload, policy.horizontal))
-        failure, stated = "", encoded_words(stated_words(workload, policy.horizontal, terms))
+        failure, stated = "", encoded_stated(stated_row(workload, policy.horizontal, terms))
         readers = encoded_readers(workload.autoscaler.targets if workload.autoscaler else ())
     except Exception as error:  # noqa: BLE001  the boundary of a row: what is wrong with one workload holds it alone
         terms, signals, failure, readers = UNREADABLE_TERMS, frozenset(), unexpected(error), b""
-        stated = encoded_words(stated_words(workload, policy.horizontal, terms))
+        stated = encoded_stated(stated_row(workload, policy.horizontal, terms))
     return Row(policy, span, terms, signals, *objects, failure=failure, stated=stated, readers=readers)

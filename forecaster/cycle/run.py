@@ -121,7 +121,7 @@ class Cycle:
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
-        failed, at_maximum = _trouble(decided)
+        failed = decided.failures() if isinstance(decided, FleetDecisions) else []
         ages = known.ages()
         missing = (*targets.inventory.faults, *(missing or _silent(targets, ages)))
         early = (*missing, *learned.unread, *known.failures, *learned.gates.failures)
@@ -134,7 +134,7 @@ class Cycle:
             newest_sample_age=ages,
             incomplete=Counter(self.completeness.counts),
             verdicts=decided.verdicts(),
-            at_maximum=at_maximum,
+            at_maximum=decided.at_maximum(),
             failures=early + late,
             scores=scored.scores,
             masked=tuple(self.forecaster.masked()),
@@ -271,11 +271,6 @@ class Cycle:
     def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:
         scores = self.scoring.matured(self.history, sight, policies, now)
         return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
-
-
-def _trouble(decided: DecidedRows) -> tuple[list[str], int]:
-    """A sentence for each workload that failed, and how many ask for more than their maximum."""
-    return (decided.failures(), decided.at_maximum()) if isinstance(decided, FleetDecisions) else ([], 0)
 
 
 def _silent(targets: Targets, ages: Mapping[Signal, float]) -> tuple[str, ...]:

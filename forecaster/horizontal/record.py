@@ -1,4 +1,4 @@
-"""What is said of a row beside its numbers, of policies, targets and decisions; and whole records of workloads."""
+"""What policies, targets and decisions say of a row beside its numbers; and whole records of workloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from forecaster.horizontal.codes import (
     REPLICAS,
 )
 from forecaster.horizontal.inputs import USUAL
-from forecaster.horizontal.row import NO_RULES, RowWords, RuleNumbers, TargetWords
+from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, RuleNumbers
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms
 
@@ -46,12 +46,12 @@ def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Rec
     )
 
 
-def unread_words(workload: Workload) -> RowWords:
-    """Return the words of a workload of which no rule and no target is known."""
-    return RowWords(NO_RULES, autoscaler=workload.autoscaler.name if workload.autoscaler else "")
+def unread_row(workload: Workload) -> DecidedRow:
+    """Return the row of a workload of which no rule and no target is known."""
+    return DecidedRow(NO_RULES, autoscaler=workload.autoscaler.name if workload.autoscaler else "")
 
 
-def stated_words(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> RowWords:
+def stated_row(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> DecidedRow:
     """Return what policy and HPA state of a row: its rules, targets and autoscaler."""
     numbers = dict(zip((*stated_numbers(), *USUAL), terms.policy, strict=True))
     rules = RuleNumbers(
@@ -64,16 +64,16 @@ def stated_words(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> 
         survive=policy.survive,
         numbers=tuple((name, float(numbers[name])) for name in sorted(stated_numbers()) if numbers[name] > 0.0),
     )
-    targets = () if terms is UNREADABLE_TERMS else tuple(map(_target_words, targets_of(workload, policy)))
-    return RowWords(rules, targets, autoscaler=workload.autoscaler.name if workload.autoscaler else "")
+    targets = () if terms is UNREADABLE_TERMS else tuple(map(_stated_target, targets_of(workload, policy)))
+    return DecidedRow(rules, targets, autoscaler=workload.autoscaler.name if workload.autoscaler else "")
 
 
-def _target_words(target: PodTarget | Unusable) -> TargetWords:
+def _stated_target(target: PodTarget | Unusable) -> DecidedTarget:
     """Return what is said of one target whatever is measured."""
     if isinstance(target, Unusable):
-        return TargetWords(target.metric, note=target.note)
+        return DecidedTarget(target.metric, note=target.note)
     signal = target.signal
-    return TargetWords(str(signal), target=target.words, unit=signal.unit, pod=stated_pod(target))
+    return DecidedTarget(str(signal), target=target.words, unit=signal.unit, pod=stated_pod(target))
 
 
 def failure_words(decisions: Decisions, row: int) -> str:

@@ -1,19 +1,17 @@
 """One row of a decision as plain numbers and small texts: all that its sentences are made of. No numpy.
 
-Numbers change with every minute; texts stand for days. `record` takes both from arrays and objects, the serving process
-from a published table.
+`publish.record` reads it from the columns of a cycle or of a published table.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from math import nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from forecaster.domain.decision import Reason
-    from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.decision import LeadTime, Reason
+from forecaster.domain.outlook import PeakForecast  # noqa: TC001  msgspec resolves the annotations
+from forecaster.horizontal.codes import KNOWN, UNKNOWN
 
 
 class RuleNumbers(NamedTuple):
@@ -42,22 +40,12 @@ class RuleNumbers(NamedTuple):
 
 NO_RULES = RuleNumbers(0, 0, nan)
 """Rules of a row about which nothing was decided."""
+EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-class TargetWords(NamedTuple):
-    """What is said of one target beside its numbers."""
+class Outlook(NamedTuple):
+    """What is said of the forecast of one target beside its numbers."""
 
-    signal: str
-    target: str = ""
-    """Target in words; empty for one that cannot be computed."""
-    note: str = ""
-    """Why it cannot be computed."""
-    unit: str = ""
-    """Unit of the signal."""
-    pod: float = 0.0
-    """The demand of a pod at its target, in that unit."""
-    unmeasured: str = ""
-    """Why there is no measurement, or a part of one, empty where its code says it."""
     unforeseen: str = ""
     """Why there is no forecast."""
     model: str = ""
@@ -69,30 +57,71 @@ class TargetWords(NamedTuple):
     remark: str = ""
     """What the forecast says of itself."""
 
+
+class DecidedTarget(NamedTuple):
+    """One target of a row. Amounts are totals over all pods, in the signal's unit."""
+
+    signal: str
+    target: str = ""
+    """Target in words; empty for one that cannot be computed."""
+    note: str = ""
+    """Why it cannot be computed."""
+    unit: str = ""
+    """Unit of the signal."""
+    pod: float = 0.0
+    """The demand of a pod at its target."""
+    unseen: int = KNOWN
+    """Why there is no measurement, a code."""
+    unmeasured: str = ""
+    """Why there is no measurement, or a part of one, empty where its code says it."""
+    measured: float = nan
+    """NaN where it is not known."""
+    age: float = nan
+    """Seconds since the latest sample; NaN where there is none."""
+    reactive: int = UNKNOWN
+    """Replicas by the measured demand; `codes.UNKNOWN` without an answer."""
+    forecast: int = UNKNOWN
+    """Replicas by the forecast; `codes.UNKNOWN` without an answer."""
+    ahead: PeakForecast | None = None
+    """The forecast."""
+    unforeseen: str = ""
+    """Why there is no forecast."""
+
     @property
     def usable(self) -> bool:
         """Whether the count is decided by it."""
         return bool(self.target)
 
 
-class Outlook(NamedTuple):
-    """What is said of the forecast of one target: the fields of the same names in `TargetWords`."""
+class DecidedRow(NamedTuple):
+    """What was decided about one workload. Counts are replicas.
 
-    unforeseen: str = ""
-    model: str = ""
-    begin: float = 0.0
-    until: float = 0.0
-    remark: str = ""
-
-
-class RowWords(NamedTuple):
-    """What is said of one row beside its numbers."""
+    Policy and HPA state the first three fields; without a decision all others are as by default.
+    """
 
     rules: RuleNumbers
-    targets: tuple[TargetWords, ...] = ()
+    targets: tuple[DecidedTarget, ...] = ()
     """Targets in the order of the HPA, those that cannot be computed among them."""
     autoscaler: str = ""
     """Name of the HPA that owns the count; empty if none does."""
+    at: datetime = EPOCH
+    """Evaluation time."""
+    current: int = 0
+    replicas: int = 0
+    """Recommended."""
+    reason: Reason = Reason.NO_DATA
+    withheld: bool = False
+    """Whether it is held with what `hold` says, whatever its numbers are."""
+    reactive: int = UNKNOWN
+    """Replicas by measured demand, before any clamp."""
+    forecast: int = UNKNOWN
+    """Replicas by the forecast, before any clamp; `codes.UNKNOWN` where it did not act."""
+    counts: tuple[int, ...] = ()
+    """After each of `clamps.CLAMPS`."""
+    outage_until: float = 0.0
+    """Epoch seconds until when the floor of an outage holds."""
+    lead_time: LeadTime | None = None
+    """The lead time in force."""
     shut: str = ""
     """Why the gate keeps the forecast from having its say."""
     hold: str = ""
@@ -103,46 +132,8 @@ class RowWords(NamedTuple):
     """Which event allows how many replicas, and until when."""
     outage: str = ""
     """What was missing in the outage whose floor holds."""
-    lead_seconds: float | None = None
-    """The lead time in force."""
-    lead_origin: str = ""
-    """Origin of the lead time."""
-    nothing_decided: str = ""
-    """A `Reason` for which the row is held whatever its numbers are, as `hold` says; empty where it was decided."""
 
-
-class TargetNumbers(NamedTuple):
-    """The numbers of one target that is usable. Amounts are totals over all pods, in the signal's unit."""
-
-    unseen: int
-    """Why there is no measurement, a code."""
-    measured: float
-    """NaN where it is not known."""
-    age: float
-    """Seconds since the latest sample; NaN where there is none."""
-    reactive: int
-    """Replicas by the measured demand; `codes.UNKNOWN` without an answer."""
-    forecast: int
-    """Replicas by the forecast; `codes.UNKNOWN` without an answer."""
-    ahead: PeakForecast | None
-    """The forecast."""
-
-
-class RowNumbers(NamedTuple):
-    """The numbers of one row. Counts are replicas."""
-
-    at: datetime
-    current: int
-    replicas: int
-    """Recommended."""
-    reason: Reason
-    reactive: int
-    """Replicas by measured demand, before any clamp."""
-    forecast: int
-    """Replicas by the forecast, before any clamp; `codes.UNKNOWN` where it did not act."""
-    counts: tuple[int, ...]
-    """After each of `clamps.CLAMPS`."""
-    outage_until: float
-    """Epoch seconds until when the floor of an outage holds."""
-    targets: tuple[TargetNumbers, ...]
-    """Usable targets, in their order."""
+    @property
+    def usable(self) -> list[DecidedTarget]:
+        """Targets by which the count is decided, in their order."""
+        return [target for target in self.targets if target.usable]

@@ -5,12 +5,12 @@ The computing process and the serving process make records by it, from the same 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale, SignalView
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.clamps.clamp import Step
 from forecaster.horizontal.clamps.outage_hold import unseen_sentence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Resize
     from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.horizontal.row import RowNumbers, RowWords, TargetNumbers, TargetWords
+    from forecaster.horizontal.row import DecidedRow, DecidedTarget
 
 SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
 """Position of the count after the spare pods among the one by measured demand and those after each clamp."""
@@ -29,42 +29,41 @@ NO_TARGET = "no HPA and no CPU request: nothing says what one pod should carry"
 
 
 def recommendation(
-    id_: WorkloadId, numbers: RowNumbers, words: RowWords, resources_now: Resources, resources: Resize | Hold
+    id_: WorkloadId, row: DecidedRow, resources_now: Resources, resources: Resize | Hold
 ) -> Recommendation:
     """Return the record of one workload: its count with every step on the way, and what was decided about its size."""
-    decided = verdict(numbers, words)
-    seconds = words.lead_seconds
+    decided = verdict(row)
     return Recommendation(
         id=id_,
-        at=numbers.at,
-        replicas_now=numbers.current,
+        at=row.at,
+        replicas_now=row.current,
         replicas=decided,
         resources_now=resources_now,
         resources=resources,
-        signals=tuple(_views(numbers, words)),
-        clamps=tuple(_clamps(numbers, words)) if isinstance(decided, Scale) else (),
-        autoscaler=words.autoscaler,
-        lead_time=None if seconds is None else LeadTime(timedelta(seconds=seconds), words.lead_origin),
-        shut=words.shut,
+        signals=tuple(_views(row)),
+        clamps=tuple(_clamps(row)) if isinstance(decided, Scale) else (),
+        autoscaler=row.autoscaler,
+        lead_time=row.lead_time,
+        shut=row.shut,
     )
 
 
-def verdict(numbers: RowNumbers, words: RowWords) -> Scale | Hold:
+def verdict(row: DecidedRow) -> Scale | Hold:
     """The count and why it is what it is, or why nothing can be said about it."""
-    if words.nothing_decided:
-        return Hold(Reason(words.nothing_decided), words.hold)
-    reason = numbers.reason
+    reason = row.reason
+    if row.withheld:
+        return Hold(reason, row.hold)
     if reason not in SCALED:
-        return Hold(reason, _hold(numbers, words))
-    notes = (view.note for view in _views(numbers, words) if view.note)
-    said = scale_sentence(reason, numbers.forecast, numbers.reactive, words.shut, notes)
-    woken = "; it wakes the workload, which is at zero" if numbers.current == 0 and reason is Reason.FORECAST else ""
-    return Scale(numbers.replicas, reason, said + woken + _unspared(numbers, words.rules.survive))
+        return Hold(reason, _hold(row))
+    notes = (view.note for view in _views(row) if view.note)
+    said = scale_sentence(reason, row.forecast, row.reactive, row.shut, notes)
+    woken = "; it wakes the workload, which is at zero" if row.current == 0 and reason is Reason.FORECAST else ""
+    return Scale(row.replicas, reason, said + woken + _unspared(row, row.rules.survive))
 
 
-def _unspared(numbers: RowNumbers, survive: str) -> str:
+def _unspared(row: DecidedRow, survive: str) -> str:
     """That no pod is added for the loss that the policy wants to survive: where places are known, one always is."""
-    before, after = (numbers.reactive, *numbers.counts)[SPARE - 1 : SPARE + 1]
+    before, after = (row.reactive, *row.counts)[SPARE - 1 : SPARE + 1]
     if survive == "none" or not before or before != after:
         return ""
     return f"; survive {survive} adds nothing: it is not known in which {survive} its pods are, live facts tell it"
@@ -83,84 +82,75 @@ def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, note
             return f"the forecast asks for {forecast}, the measured demand for {reactive}"
 
 
-def _clamps(numbers: RowNumbers, words: RowWords) -> Iterator[Clamp]:
+def _clamps(row: DecidedRow) -> Iterator[Clamp]:
     """The steps that changed the count."""
-    for clamp, (before, after) in zip(CLAMPS, pairwise((numbers.reactive, *numbers.counts)), strict=True):
+    for clamp, (before, after) in zip(CLAMPS, pairwise((row.reactive, *row.counts)), strict=True):
         if before != after:
-            yield Clamp(clamp.name, before, after, clamp.sentence(Step(before, after, numbers, words)))
+            yield Clamp(clamp.name, before, after, clamp.sentence(Step(before, after, row)))
 
 
-def _hold(numbers: RowNumbers, words: RowWords) -> str:
+def _hold(row: DecidedRow) -> str:
     """Why nothing can be said about the count."""
-    match numbers.reason:
+    match row.reason:
         case Reason.NO_REPLICAS:
-            return _asleep(words)
+            return _asleep(row)
         case Reason.FROZEN:
-            return words.hold or "a maintenance window is on"
+            return row.hold or "a maintenance window is on"
         case Reason.NO_TARGET:
-            return "; ".join(f"{one.signal}: {one.note}" for one in words.targets if not one.usable) or NO_TARGET
+            return "; ".join(f"{one.signal}: {one.note}" for one in row.targets if not one.usable) or NO_TARGET
         case Reason.NO_PODS:
-            return f"none of {numbers.current} pods is ready"
+            return f"none of {row.current} pods is ready"
         case Reason.FAILED:
-            return words.hold
+            return row.hold
         case _:
-            return _missing(numbers, words)
+            return _missing(row)
 
 
-def _asleep(words: RowWords) -> str:
+def _asleep(row: DecidedRow) -> str:
     """Why a workload without replicas is left there."""
-    signals = [one.signal for one in words.targets if one.usable]
-    if not words.rules.may_sleep or not signals or words.rules.comes_back:
+    signals = [target.signal for target in row.usable]
+    if not row.rules.may_sleep or not signals or row.rules.comes_back:
         return "scaled to zero; what scaled it down scales it up again"
     names = ", ".join(dict.fromkeys(signals))
     return f"scaled to zero, and not by a recommendation: without pods {names} is not measured, so no load can wake it"
 
 
-def _missing(numbers: RowNumbers, words: RowWords) -> str:
+def _missing(row: DecidedRow) -> str:
     """Which signals have no answer or a part of one, and why."""
-    targets = [one for one in words.targets if one.usable]
-    missing = [place for place, one in enumerate(numbers.targets) if one.reactive == UNKNOWN]
-    parts = [place for place, one in enumerate(numbers.targets) if one.unseen == INCOMPLETE]
-    reasons = (
-        f"{targets[place].signal}: {_unmeasured(numbers, words, targets[place], numbers.targets[place])}"
-        for place in dict.fromkeys((*missing, *parts))
-    )
-    said = "; ".join(reasons)
-    if len(missing) == len(numbers.targets):
+    missing = [target for target in row.usable if target.reactive == UNKNOWN]
+    parts = [target for target in row.usable if target.unseen == INCOMPLETE and target.reactive != UNKNOWN]
+    said = "; ".join(f"{target.signal}: {_unmeasured(row, target)}" for target in (*missing, *parts))
+    if len(missing) == len(row.usable):
         return said
     return f"not going down while a signal is {'missing' if missing else 'incomplete'}: {said}"
 
 
-def _unmeasured(numbers: RowNumbers, words: RowWords, target: TargetWords, one: TargetNumbers) -> str:
+def _unmeasured(row: DecidedRow, target: DecidedTarget) -> str:
     """Why a target has no answer now."""
-    if one.unseen == KNOWN:
-        return "no pod is ready" if numbers.current else "no pod is asked for"
-    return target.unmeasured or unseen_sentence(one.unseen, target.signal, one.age, words.rules.max_sample_age)
+    if target.unseen == KNOWN:
+        return "no pod is ready" if row.current else "no pod is asked for"
+    return target.unmeasured or unseen_sentence(target.unseen, target.signal, target.age, row.rules.max_sample_age)
 
 
-def _views(numbers: RowNumbers, words: RowWords) -> Iterator[SignalView]:
+def _views(row: DecidedRow) -> Iterator[SignalView]:
     """Every target in the order of the HPA, those that cannot be computed among them."""
-    usable = iter(numbers.targets)
-    for target in words.targets:
-        if target.usable:
-            yield _view(numbers, words, target, next(usable))
-        else:
-            yield SignalView(signal=target.signal, note=target.note)
+    for target in row.targets:
+        yield _view(row, target) if target.usable else SignalView(signal=target.signal, note=target.note)
 
 
-def _view(numbers: RowNumbers, words: RowWords, target: TargetWords, one: TargetNumbers) -> SignalView:
+def _view(row: DecidedRow, target: DecidedTarget) -> SignalView:
     """The record of one target: every input and both answers."""
-    sampled = one.unseen in SAMPLED and isfinite(one.age)
+    sampled = target.unseen in SAMPLED and isfinite(target.age)
     return SignalView(
         signal=target.signal,
         unit=target.unit,
         target=target.target,
-        measured=one.measured if sampled else None,
-        measured_at=datetime.fromtimestamp(numbers.at.timestamp() - one.age, UTC) if sampled else None,
-        reactive_replicas=_known(one.reactive),
-        forecast=one.ahead,
-        forecast_replicas=_known(one.forecast),
-        note=_note(numbers, words, target, one),
+        measured=target.measured if sampled else None,
+        measured_at=datetime.fromtimestamp(row.at.timestamp() - target.age, UTC) if sampled else None,
+        reactive_replicas=_known(target.reactive),
+        forecast=target.ahead,
+        forecast_replicas=_known(target.forecast),
+        note=_note(row, target),
         pod=target.pod,
     )
 
@@ -169,15 +159,15 @@ def _known(count: int) -> int | None:
     return None if count == UNKNOWN else count
 
 
-def _note(numbers: RowNumbers, words: RowWords, target: TargetWords, one: TargetNumbers) -> str:
+def _note(row: DecidedRow, target: DecidedTarget) -> str:
     """What is missing of one target, and what the forecast itself says, each once."""
-    said = [one.ahead.note] if one.ahead is not None and one.ahead.note else []
-    part = [target.unmeasured] if one.unseen == KNOWN and target.unmeasured else []
-    if one.reactive == UNKNOWN:
-        return "; ".join(dict.fromkeys([_unmeasured(numbers, words, target, one), *said]))
-    if one.unseen == INCOMPLETE:
-        part = [f"a lower bound, not going down by it: {_unmeasured(numbers, words, target, one)}"]
-    if one.forecast == UNKNOWN:
-        unforeseen = target.unforeseen if one.ahead is None else "the forecast is no amount of demand"
+    said = [target.ahead.note] if target.ahead is not None and target.ahead.note else []
+    part = [target.unmeasured] if target.unseen == KNOWN and target.unmeasured else []
+    if target.reactive == UNKNOWN:
+        return "; ".join(dict.fromkeys([_unmeasured(row, target), *said]))
+    if target.unseen == INCOMPLETE:
+        part = [f"a lower bound, not going down by it: {_unmeasured(row, target)}"]
+    if target.forecast == UNKNOWN:
+        unforeseen = target.unforeseen if target.ahead is None else "the forecast is no amount of demand"
         return "; ".join(dict.fromkeys([*part, unforeseen, *said]))
     return "; ".join([*part, *said])

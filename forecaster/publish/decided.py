@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +17,7 @@ from forecaster.horizontal.record import held
 from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.offer import NO_COUNT, DecidedColumns
-from forecaster.publish.record import (
-    ABSTAIN,
-    MODE_CODES,
-    row_numbers,
-    words_of,
-)
+from forecaster.publish.record import ABSTAIN, MODE_CODES, OBSERVE, decided_row
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,11 +37,17 @@ class DecidedRows(Sequence["Recommendation"]):
     """What was decided about every workload of a cycle, in the order of the inventory.
 
     Numbers are columns; the record of a workload is made of them and of its texts when it is asked for, within the
-    cycle.
+    cycle. `sizes` are what was decided about the resources of each workload.
     """
 
-    def __init__(self, at: datetime, workloads: Sequence[Workload], numbers: DecidedColumns) -> None:
-        self.at, self.workloads, self.numbers = at, workloads, numbers
+    def __init__(
+        self,
+        at: datetime,
+        workloads: Sequence[Workload],
+        numbers: DecidedColumns,
+        sizes: Sequence[Resize | Hold] = (),
+    ) -> None:
+        self.at, self.workloads, self.numbers, self._sizes = at, workloads, numbers, sizes
         self.ids = tuple(workload.id for workload in workloads)
         self.current = numbers.current
         self.replicas = np.where(numbers.recommended == NO_COUNT, numbers.current, numbers.recommended)
@@ -58,14 +58,14 @@ class DecidedRows(Sequence["Recommendation"]):
         """[row] replicas that are added for the loss of a node or a zone, before the bounds."""
         self._verdicts: dict[int, Scale | Hold] = {}
 
-    @property
-    @abstractmethod
+    @cached_property
     def sized(self) -> NDArray[np.int64]:
-        """[row] a number that changes when what was decided about its resources does."""
+        """[row] a number that changes when what was decided about its resources does, which is kept alive here."""
+        return np.fromiter(map(id, self._sizes), np.int64, len(self._sizes))
 
-    @abstractmethod
     def resources(self, index: int) -> Resize | Hold:
-        """Return what was decided about the resources of one workload; held with the reason where it cannot be made."""
+        """Return what was decided about the resources of one workload."""
+        return self._sizes[index]
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -107,13 +107,12 @@ class DecidedRows(Sequence["Recommendation"]):
             return held(workload, Reason.FAILED, unexpected(error), self.at)
 
     def _made(self, workload: Workload, index: int) -> Recommendation:
-        words, columns, hpa = words_of(self, index), self.numbers, workload.autoscaler
-        numbers = row_numbers(self, index, words, self.at)
-        one = recommendation(workload.id, numbers, words, workload.resources, self.resources(index))
+        row, columns, hpa = decided_row(self, index, self.at), self.numbers, workload.autoscaler
+        one = recommendation(workload.id, row, workload.resources, self.resources(index))
         return replace(
             one,
             targets=hpa.targets if hpa else (),
-            watched=not (words.nothing_decided or columns.acting[index]),
+            watched=not (row.withheld or columns.acting[index]),
             offered=int(columns.count[index]) if isinstance(one.replicas, Scale) else None,
         )
 
@@ -150,6 +149,11 @@ class DecidedRows(Sequence["Recommendation"]):
         same &= self.current == before.current
         return np.flatnonzero(~(same & (self.sized == before.sized)) if sizes else ~same).tolist()
 
+    def at_maximum(self) -> int:
+        """Count the workloads with a count that only their maximum limits; bounds are the last clamp."""
+        numbers = self.numbers
+        return int(np.count_nonzero((numbers.recommended != NO_COUNT) & (numbers.counts[-1] < numbers.counts[-2])))
+
     def verdicts(self) -> Counter[tuple[str, str]]:
         """Count workloads by verdict and reason."""
         counts = zip(REASONS, np.bincount(self.reason, minlength=len(REASONS)).tolist(), strict=True)
@@ -161,7 +165,7 @@ def decided_columns(
 ) -> DecidedColumns:
     """The columns of what was decided, and of what policies say: one that observes keeps the forecast from a say."""
     numbers, stated = decided.numbers.with_signals(signals), _stated(policies)
-    found = {"acting": numbers.acting & stated["published"], "state": _states(numbers)}
+    found = {"acting": numbers.acting & (stated["mode"] > OBSERVE), "state": _states(numbers)}
     return replace(numbers, at=at.timestamp(), **stated | found)
 
 
@@ -189,7 +193,6 @@ def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
     each = different.values()
     return {
         "mode": stated((MODE_CODES.index(policy.mode) for policy in each), np.int8),
-        "published": stated((policy.mode != "observe" for policy in each), np.bool_),
         "abstain": stated((ABSTAIN.index(policy.publish.abstain) for policy in each), np.int8),
         "lowers": stated((policy.horizontal.scale_in_by_forecast for policy in each), np.bool_),
         "maximum": stated((policy.horizontal.max_replicas or MAX_INT32 for policy in each), np.int64),

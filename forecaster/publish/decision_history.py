@@ -87,13 +87,13 @@ class DecisionHistory:
         self._reported: datetime | None = None
 
     def recall(
-        self, now: datetime, changes: Iterable[tuple[WorkloadId, DecisionChange]], past: Iterable[PastScores]
+        self,
+        now: datetime,
+        changes: Iterable[tuple[WorkloadId, DecisionChange]],
+        past: Iterable[tuple[WorkloadId, str, ScoreSums]],
     ) -> None:
-        """Begin with what the process before this one saw: changes of each workload, oldest first, and scores."""
-        for id_, change in changes:
-            kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
-            if _differs(kept, change.replicas, change.reason):
-                kept.append(change)
+        """Begin with what was seen before: changes of each workload, oldest first, and faded scores by signal."""
+        self._take(changes)
         for id_, signal, amounts in past:
             self._sums.setdefault(id_, {}).setdefault(signal, FadingSums()).gather(now, amounts)
         self._present, self._present_at = tuple(dict.fromkeys((*self._changes, *self._sums))), now
@@ -111,15 +111,19 @@ class DecisionHistory:
         Workloads that are gone for long are forgotten. A report counts once.
         """
         self._see(at, tuple(ids))
-        for id_, change in changes:
-            kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
-            if _differs(kept, change.replicas, change.reason):
-                kept.append(change)
-                self._changed.add(id_)
+        self._take(changes)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
         self._forget()
+
+    def _take(self, changes: Iterable[tuple[WorkloadId, DecisionChange]]) -> None:
+        """Keep the changes that differ from the last ones kept."""
+        for id_, change in changes:
+            kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
+            if not kept or (kept[-1].replicas, kept[-1].reason) != (change.replicas, change.reason):
+                kept.append(change)
+                self._changed.add(id_)
 
     def _see(self, at: datetime, ids: tuple[WorkloadId, ...]) -> None:
         """Note which workloads are there; a cycle that sees none says nothing of how long the others are gone."""
@@ -177,14 +181,6 @@ class ScoreSums(NamedTuple):
     actual: float
 
 
-class PastScores(NamedTuple):
-    """How the forecasts of one signal turned out before now, already faded."""
-
-    id: WorkloadId
-    signal: str
-    amounts: ScoreSums
-
-
 class FadingSums:
     """`ScoreSums` in which the past fades."""
 
@@ -221,7 +217,3 @@ class FadingSums:
             quantile=sums.quantiles / sums.forecasts,
             error_ratio=sums.absolute_error / sums.actual if sums.actual > 0 else None,
         )
-
-
-def _differs(changes: deque[DecisionChange], replicas: int | None, reason: str) -> bool:
-    return not changes or (changes[-1].replicas, changes[-1].reason) != (replicas, reason)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.domain.decision import Reason
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, REASONS, SCALED
 from forecaster.horizontal.columns import Names
-from forecaster.horizontal.record import unread_words
-from forecaster.publish.offer import BLOCKED, DECIDED, FROZEN, HELD, NO_COUNT, Counts, DecidedColumns, Floats
-from forecaster.publish.record import encoded_words
+from forecaster.horizontal.record import unread_row
+from forecaster.publish.offer import NO_COUNT, DecidedColumns
+from forecaster.publish.record import encoded_stated
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
@@ -21,17 +20,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.domain.decision import Reason
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
+    from forecaster.horizontal.numbers import Counts, Floats
 
     Column = NDArray[Any]
     Group = tuple[NDArray[np.intp], Decisions]
 
-STANDING = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
-"""How a count stands that is held for a reason; for all others it is `HELD`."""
 MEDIAN, HIGH = 0.5, 0.95
 _SCALES = np.array([reason in SCALED for reason in REASONS])
-_STANDING = np.array([DECIDED if reason in SCALED else STANDING.get(reason, HELD) for reason in REASONS], np.int8)
 
 
 def nothing_decided(rows: int, signals: Iterable[str] = (), targets: int = 0) -> DecidedColumns:
@@ -44,8 +42,8 @@ def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequen
     signals = tuple(dict.fromkeys(str(signal) for _, group in groups for signal in group.inputs.rules.signals))
     targets = max((len(group.inputs.rules.kinds) for _, group in groups), default=0)
     found = nothing_decided(len(current), signals, targets)
-    found.standing[:], found.reason[:] = _STANDING[reason], reason
-    found.current[:], found.recommended[:] = current, np.where(_SCALES[reason], replicas, NO_COUNT)
+    found.reason[:], found.current[:] = reason, current
+    found.recommended[:] = np.where(_SCALES[reason], replicas, NO_COUNT)
     for positions, group in groups:
         _put_group(found, positions, group)
         for target in range(len(group.inputs.rules.kinds)):
@@ -59,7 +57,7 @@ def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[W
     code, names = np.full(len(current), REASONS.index(reason), np.int8), Names()
     found = numbers_of(current, current, code, ())
     found.nothing_decided[:] = code
-    found.stated[:] = names.codes(encoded_words(unread_words(workload)) for workload in workloads)
+    found.stated[:] = names.codes(encoded_stated(unread_row(workload)) for workload in workloads)
     found.hold[:] = names.codes(why(workload).encode() for workload in workloads)
     found.readers[:] = names.codes(
         encoded_readers(workload.autoscaler.targets if workload.autoscaler else ()) for workload in workloads
@@ -70,8 +68,6 @@ def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[W
 def _put_group(found: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:
     """Put the rows of a group into the columns [row] and [clamp, row]."""
     found.acting[positions] = group.inputs.acting
-    found.reactive[positions] = group.reactive
-    found.joined[positions] = group.counts[0]
     found.count[positions] = group.offered
     found.lead[positions] = group.inputs.policy.lead_time
     found.by_forecast[positions] = group.forecast

@@ -22,18 +22,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from forecaster.horizontal.codes import KNOWN, UNKNOWN
+from forecaster.domain.decision import Reason
+from forecaster.horizontal.codes import KNOWN, REASONS, SCALED, UNKNOWN
 from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Array, Names, Table, column, schema
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
-Counts: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
-Codes: TypeAlias = NDArray[np.int8]
+
 Positions: TypeAlias = NDArray[np.int32]
 
 NO_COUNT = -1
@@ -42,6 +41,8 @@ NOTHING, MEASURED, FORECAST = range(3)
 """Codes of `Numbers.source`: positions in `record.SOURCES`."""
 DECIDED, BLOCKED, FROZEN, HELD = range(4)
 """How a count stands: decided; held for want of a signal; held by a maintenance window; held for another reason."""
+_HELD_AS = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
+_STANDING = np.array([DECIDED if reason in SCALED else _HELD_AS.get(reason, HELD) for reason in REASONS], np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +53,7 @@ class DecidedColumns(Table):
     of the signal, NaN where unknown.
     """
 
-    standing: Codes = column("b", HELD)
-    """`DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
-    reason: Codes = column("b", 0, published=True)
+    reason: Codes = column("b", REASONS.index(Reason.FAILED), published=True)
     """A position in `horizontal.codes.REASONS`."""
     current: Counts = column("q", 0, published=True)
     """`spec.replicas`."""
@@ -62,10 +61,6 @@ class DecidedColumns(Table):
     """Count with stabilization and bounds; `NO_COUNT` where the count is held."""
     acting: Flags = column("?", empty=False)
     """Whether the forecast has its say."""
-    reactive: Counts = column("q", 0)
-    """Replicas by measured demand, before any clamp."""
-    joined: Counts = column("q", 0)
-    """Replicas by both sides, before any clamp."""
     count: Counts = column("q", 0)
     """Replicas after every clamp but those that an HPA applies itself."""
     lead: Floats = column("d", 0.0, published=True)
@@ -75,7 +70,7 @@ class DecidedColumns(Table):
     outage_until: Floats = column("d", 0.0, published=True)
     """Epoch seconds until when the floor of an outage holds."""
     counts: Counts = column("i", UNKNOWN, CLAMP, published=True)
-    """[1 + clamp, row] the reactive count and those after each clamp."""
+    """[1 + clamp, row] the reactive count and those after each clamp; the first clamp joins the forecast."""
     pod: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] demand of a pod at its target; NaN where the count is not decided by the signal."""
     measured: Floats = column("d", np.nan, SIGNAL, published=True)
@@ -110,8 +105,6 @@ class DecidedColumns(Table):
     """State of the forecast, a position in `domain.decision.FORECAST_STATES`; -1 where nothing was decided."""
     mode: Codes = column("b", 0, published=True)
     """Mode of the policy, a position in `record.MODE_CODES`."""
-    published: Flags = column("?", empty=False, published=True)
-    """Whether the policy offers anything."""
     abstain: Codes = column("b", 0, published=True)
     """What the policy says of not knowing, a position in `record.ABSTAIN`."""
     lowers: Flags = column("?", empty=False)
@@ -123,7 +116,7 @@ class DecidedColumns(Table):
     nothing_decided: Codes = column("b", -1, published=True)
     """A position in `horizontal.codes.REASONS` for which the row is held whatever its numbers are; -1 for none."""
     stated: Positions = column("i", 0, of_name=True, published=True)
-    """What policy and HPA state of the row: encoded `RowWords`."""
+    """What policy and HPA state of the row, encoded."""
     shut: Positions = column("i", 0, of_name=True, published=True)
     """Why the gate keeps the forecast from having its say."""
     hold: Positions = column("i", 0, of_name=True, published=True)
@@ -146,6 +139,21 @@ class DecidedColumns(Table):
     """Texts to which the columns of names refer."""
     at: float = 0.0
     """Evaluation time in epoch seconds."""
+
+    @property
+    def standing(self) -> Codes:
+        """[row] `DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
+        return _STANDING[self.reason]
+
+    @property
+    def reactive(self) -> Counts:
+        """[row] replicas by measured demand, before any clamp."""
+        return np.asarray(self.counts[0])
+
+    @property
+    def joined(self) -> Counts:
+        """[row] replicas by both sides, before any other clamp."""
+        return np.asarray(self.counts[1])
 
     @classmethod
     def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, DecidedColumns]]) -> DecidedColumns:

@@ -15,6 +15,7 @@ from forecaster.domain.signal import PODS, Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, HOUR, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
+from forecaster.horizontal.columns import rows_before
 from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.reader import PublishedTable
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
@@ -160,9 +161,8 @@ def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floa
     steps = (end - before.meta.published_at) // FIVE_MINUTES
     if kept.size != before.rows * len(DECIDED_LINES) * PICTURE_POINTS or not 0 <= steps < PICTURE_POINTS:
         return found
-    identity = zip(*(before.texts(name) for name in ("namespace", "kind", "name")), strict=True)
-    at = {WorkloadId(*names): row for row, names in enumerate(identity)}
-    rows = np.array([at.get(id_, -1) for id_ in ids], np.intp)
+    identity = zip(*(before.texts(name) for name in WorkloadId._fields), strict=True)
+    rows = rows_before([WorkloadId(*names) for names in identity], ids)
     there = rows >= 0
     found[there, :, : PICTURE_POINTS - steps] = kept.reshape(before.rows, len(DECIDED_LINES), PICTURE_POINTS)[
         rows[there], :, steps:

@@ -19,7 +19,7 @@ from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.sentences import recommendation
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.overlay import OverlayReader, overlay_path
-from forecaster.publish.record import MODE_CODES, StoredSizes, row_numbers, words_of, workload_offer
+from forecaster.publish.record import MODE_CODES, StoredSizes, decided_row, workload_offer
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
 from forecaster.publish.views import RecommendationView, recommendation_view, verdict_of
@@ -139,10 +139,9 @@ class PublishedTable:
 
     def recommendation(self, entry: TableEntry) -> Recommendation:
         """What was decided about a workload, made of its numbers and words; all but the targets of its HPA."""
-        words = words_of(self, entry.row)
+        row = decided_row(self, entry.row, self.meta.published_at)
         sizes = _sizes.decode(self.text("sizes", entry.row))
-        numbers = row_numbers(self, entry.row, words, self.meta.published_at)
-        return recommendation(WorkloadId(*entry.identity), numbers, words, sizes.now, sizes.decided)
+        return recommendation(WorkloadId(*entry.identity), row, sizes.now, sizes.decided)
 
     def view(self, entry: TableEntry) -> RecommendationView:
         """The public form of what was decided about a workload."""

@@ -16,11 +16,11 @@ from forecaster.domain.decision import Hold, LeadTime, Resize
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.workload import Resources  # noqa: TC001  msgspec resolves the annotation
 from forecaster.horizontal.codes import REASONS
-from forecaster.horizontal.row import NO_RULES, Outlook, RowNumbers, RowWords, TargetNumbers, TargetWords
+from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, Outlook, RuleNumbers
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 SOURCE_CODES = ("", "measured", "forecast")
 """What a code of the source of a number means."""
@@ -28,17 +28,20 @@ ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
 """What a code of abstaining means."""
 MODE_CODES = ("observe", "publish", "floor", "scale")
 """What a code of the mode of a policy means."""
+OBSERVE = MODE_CODES.index("observe")
+"""Mode of a policy that offers nothing."""
 
 
 _encoder, _sizes_encoder = msgspec.msgpack.Encoder(), msgspec.json.Encoder()
-_stated = msgspec.msgpack.Decoder(RowWords)
+_stated = msgspec.msgpack.Decoder(tuple[RuleNumbers, tuple[DecidedTarget, ...], str])
 _outlook = msgspec.msgpack.Decoder(Outlook)
 _lead_time = msgspec.msgpack.Decoder(tuple[float, str])
 
 
-def encoded_words(words: RowWords) -> bytes:
-    """Encode the words of a row."""
-    return _encoder.encode(words)
+def encoded_stated(row: DecidedRow) -> bytes:
+    """Encode what policy and HPA state of a row."""
+    targets = [(one.signal, one.target, one.note, one.unit, one.pod) for one in row.targets]
+    return _encoder.encode((row.rules, targets, row.autoscaler))
 
 
 def encoded_lead_time(lead: LeadTime) -> bytes:
@@ -47,7 +50,7 @@ def encoded_lead_time(lead: LeadTime) -> bytes:
 
 
 ROW_TEXTS = ("shut", "hold", "event", "event_most", "outage")
-"""Columns of names with the texts of a row, which its words have under the same names."""
+"""Columns of names with the texts of a row, which `DecidedRow` has under the same names."""
 
 
 class RowColumns(Protocol):
@@ -65,27 +68,68 @@ class RowColumns(Protocol):
         """Return the text to which columns of names refer by this position."""
 
 
-def words_of(table: RowColumns, row: int) -> RowWords:
-    """Return what is said of one row beside its numbers."""
+def decided_row(table: RowColumns, row: int, at: datetime) -> DecidedRow:
+    """Return one row of what was decided at `at`."""
 
-    def text(name: str, plane: int = 0) -> bytes:
-        return table.name(table.columns[name][plane][row])
+    def number(name: str) -> Any:
+        return table.columns[name][0][row]
 
-    stated, reason = _stated.decode(text("stated")), table.columns["nothing_decided"][0][row]
-    if reason >= 0:
-        hold, word = text("hold").decode(), REASONS[reason]
-        return RowWords(NO_RULES, autoscaler=stated.autoscaler, hold=hold, nothing_decided=word)
-    seconds, origin = _lead_time.decode(text("lead_time"))
+    def text(name: str) -> str:
+        return table.name(number(name)).decode()
+
+    rules, targets, autoscaler = _stated.decode(table.name(number("stated")))
+    current, withheld = int(number("current")), number("nothing_decided")
+    if withheld >= 0:
+        held = DecidedRow(NO_RULES, autoscaler=autoscaler, at=at, current=current)
+        return held._replace(reason=REASONS[withheld], withheld=True, hold=text("hold"))
+    seconds, origin = _lead_time.decode(table.name(number("lead_time")))
+    texts: dict[str, Any] = {name: text(name) for name in ROW_TEXTS}
     places = count()
-    targets = tuple(_said_of(target, text, next(places)) if target.usable else target for target in stated.targets)
-    texts: dict[str, Any] = {name: text(name).decode() for name in ROW_TEXTS}
-    return stated._replace(targets=targets, lead_seconds=seconds, lead_origin=origin, **texts)
+    return DecidedRow(
+        rules,
+        tuple(_target(table, row, next(places), one, at) if one.usable else one for one in targets),
+        autoscaler,
+        at=at,
+        current=current,
+        replicas=int(number("recommended")),
+        reason=REASONS[number("reason")],
+        reactive=int(number("counts")),
+        forecast=int(number("by_forecast")),
+        counts=tuple(int(plane[row]) for plane in table.columns["counts"][1:]),
+        outage_until=float(number("outage_until")),
+        lead_time=LeadTime(timedelta(seconds=seconds), origin),
+        **texts,
+    )
 
 
-def _said_of(target: TargetWords, text: Callable[[str, int], bytes], place: int) -> TargetWords:
-    """Return a target with what is said of its measurement and forecast; `place` is its place among usable targets."""
-    outlook = _outlook.decode(text("outlook", place))
-    return target._replace(unmeasured=text("unmeasured", place).decode(), **outlook._asdict())
+def _target(table: RowColumns, row: int, place: int, stated: DecidedTarget, at: datetime) -> DecidedTarget:
+    """Return one target, which is at this place among the usable ones; what is measured is that of its signal."""
+
+    def number(name: str, plane: int = place) -> Any:
+        return table.columns[name][plane][row]
+
+    signal, outlook = table.signals.index(stated.signal), _outlook.decode(table.name(number("outlook")))
+    return stated._replace(
+        unseen=int(number("unseen")),
+        unmeasured=table.name(number("unmeasured")).decode(),
+        measured=float(number("measured", signal)),
+        age=float(number("age")),
+        reactive=int(number("asked")),
+        forecast=int(number("foreseen")),
+        ahead=_ahead(table, signal, row, outlook, at) if outlook.model else None,
+        unforeseen=outlook.unforeseen,
+    )
+
+
+def _ahead(table: RowColumns, signal: int, row: int, outlook: Outlook, at: datetime) -> PeakForecast | None:
+    """Return the forecast; quantiles of its peak are the peak itself where only that is known."""
+    peak = _cell(table.columns, "peak", signal, row)
+    if peak is None:
+        return None
+    found = (_cell(table.columns, name, signal, row) for name in ("forecast_quantile", "low", "median", "high"))
+    quantile, low, median, high = (peak if one is None else one for one in found)
+    begin, until = (at + timedelta(seconds=after) for after in (outlook.begin, outlook.until))
+    return PeakForecast(outlook.model, quantile, peak, low, median, high, begin, until, outlook.remark)
 
 
 class StoredSizes(msgspec.Struct, frozen=True):
@@ -107,59 +151,11 @@ def encoded_sizes(now: Resources, decided: Resize | Hold) -> bytes:
     return _sizes_encoder.encode(StoredSizes(now, resize, hold))
 
 
-def row_numbers(table: RowColumns, row: int, words: RowWords, at: datetime) -> RowNumbers:
-    """Return the numbers of one row."""
-
-    def number(name: str) -> Any:
-        return table.columns[name][0][row]
-
-    usable = [one for one in words.targets if one.usable]
-    return RowNumbers(
-        at=at,
-        current=int(number("current")),
-        replicas=int(number("recommended")),
-        reason=REASONS[number("reason")],
-        reactive=int(number("counts")),
-        forecast=int(number("by_forecast")),
-        counts=tuple(int(plane[row]) for plane in table.columns["counts"][1:]),
-        outage_until=float(number("outage_until")),
-        targets=tuple(_target_numbers(table, row, target, one, at) for target, one in enumerate(usable)),
-    )
-
-
-def _target_numbers(table: RowColumns, row: int, target: int, words: TargetWords, at: datetime) -> TargetNumbers:
-    """The numbers of one target; what is measured and forecast is that of its signal."""
-    signal = table.signals.index(words.signal)
-    return TargetNumbers(
-        unseen=int(table.columns["unseen"][target][row]),
-        measured=float(table.columns["measured"][signal][row]),
-        age=float(table.columns["age"][target][row]),
-        reactive=int(table.columns["asked"][target][row]),
-        forecast=int(table.columns["foreseen"][target][row]),
-        ahead=_ahead(table, signal, row, words, at) if words.model else None,
-    )
-
-
-def _ahead(table: RowColumns, signal: int, row: int, words: TargetWords, at: datetime) -> PeakForecast | None:
-    peak = _cell(table.columns, "peak", signal, row)
-    if peak is None:
-        return None
-    names = ("forecast_quantile", "low", "median", "high")
-    quantile, low, median, high = (peak_or(_cell(table.columns, name, signal, row), peak) for name in names)
-    begin, until = (at + timedelta(seconds=after) for after in (words.begin, words.until))
-    return PeakForecast(words.model, quantile, peak, low, median, high, begin, until, words.remark)
-
-
-def peak_or(number: float | None, peak: float) -> float:
-    """A quantile of a peak; the peak itself where only that is known."""
-    return peak if number is None else number
-
-
 def workload_offer(
     columns: Mapping[str, Sequence[Sequence[Any]]], signals: tuple[str, ...], row: int, readers: bytes
 ) -> WorkloadOffer | None:
     """What is offered of one row; None where its policy only observes. `readers` are its encoded metric targets."""
-    if not columns["published"][0][row]:
+    if columns["mode"][0][row] == OBSERVE:
         return None
     known = bool(columns["replicas_known"][0][row])
     demands = (_number(columns, "demand", plane, row, signal) for plane, signal in enumerate(signals))

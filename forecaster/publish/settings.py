@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from forecaster.domain.settings import Section
+from forecaster.vertical.cluster_rules.resource_list import Prices
 
 
 class PriceSettings(Section):
@@ -22,6 +23,13 @@ class PriceSettings(Section):
         if (self.core_hour is None) != (self.gib_hour is None):
             raise ValueError("state both core_hour and gib_hour: half a price is a wrong sum")
         return self
+
+    @property
+    def stated(self) -> Prices | None:
+        """The prices; None where none are stated."""
+        if self.core_hour is None or self.gib_hour is None:
+            return None
+        return Prices(self.core_hour, self.gib_hour, self.currency)
 
 
 class RemoteWriteSettings(Section):

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.errors import StoreError
+from forecaster.vertical.cluster_rules.resource_list import Prices  # noqa: TC001  msgspec resolves the annotation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-TABLE_MAGIC = b"fcTable3"
+TABLE_MAGIC = b"fcTable4"
 TABLE_PREFIX = struct.Struct("<8sIIQ")
 ALIGNMENT = 8
 COPY_BYTES = 1 << 20
@@ -41,14 +42,6 @@ class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     seconds: float
     failures: tuple[str, ...] = ()
-
-
-class PriceList(msgspec.Struct, frozen=True):
-    """Money for an hour of a requested core and of a requested GiB."""
-
-    core_hour: float
-    gib_hour: float
-    currency: str
 
 
 class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +65,7 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds whose counts and targets come from the API server: the overlay says whether they still do."""
     note: str = ""
     """What the dashboard says on every page, e.g. that all this was recorded."""
-    prices: PriceList | None = None
+    prices: Prices | None = None
     """None: nothing is said of money."""
 
 

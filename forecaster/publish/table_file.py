@@ -23,7 +23,6 @@ from forecaster.publish.table import (
     SIZES,
     TEXTS,
     CycleSummary,
-    PriceList,
     TableMeta,
     WrittenColumn,
     write_table,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 Gauges = Literal["none", "counts", "all"]
 FAILURES_PUBLISHED = 20
@@ -74,7 +74,7 @@ class TableFile:
         live: Callable[[datetime], Collection[str]] = lambda _at: (),
         health: HealthBook | None = None,
         note: str = "",
-        prices: PriceList | None = None,
+        prices: Prices | None = None,
     ) -> None:
         self.path = path
         self._interval = interval

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.domain.decision import Clamp, Hold, LeadTime, Recommendation, Resize, Scale, SignalView, forecast_state
+from forecaster.domain.decision import Hold, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,6 +159,7 @@ class RecommendationView(msgspec.Struct, frozen=True):
 
 def recommendation_view(recommendation: Recommendation, mode: str | None = None) -> RecommendationView:
     """The public form of a decision about a workload whose policy has that mode."""
+    lead = recommendation.lead_time
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,
@@ -166,8 +167,8 @@ def recommendation_view(recommendation: Recommendation, mode: str | None = None)
         replicas=replicas_view(recommendation.replicas_now, recommendation.replicas),
         resources=resources_view(recommendation.resources_now, recommendation.resources),
         signals=tuple(map(signal_item, recommendation.signals)),
-        clamps=tuple(map(clamp_view, recommendation.clamps)),
-        lead_time=None if recommendation.lead_time is None else _lead_time(recommendation.lead_time),
+        clamps=tuple(ClampView(**_fields(ClampView, clamp)) for clamp in recommendation.clamps),
+        lead_time=None if lead is None else LeadTimeView(lead.value.total_seconds(), lead.origin),
         mode=mode,
         forecast=forecast_state_view(recommendation.shut, recommendation.signals, recommendation.replicas),
     )
@@ -237,12 +238,3 @@ def signal_item(view: SignalView) -> SignalItem:
 def _fields(kind: type[msgspec.Struct], told: object) -> dict[str, Any]:
     """What a domain value has under the names of a public form."""
     return {name: getattr(told, name) for name in kind.__struct_fields__}
-
-
-def _lead_time(lead: LeadTime) -> LeadTimeView:
-    return LeadTimeView(lead.value.total_seconds(), lead.origin)
-
-
-def clamp_view(clamp: Clamp) -> ClampView:
-    """The public form of one clamp."""
-    return ClampView(clamp.rule, clamp.before, clamp.after, clamp.why)

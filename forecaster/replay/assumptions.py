@@ -14,9 +14,10 @@ from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.domain.workload import Resources, Workload, WorkloadId
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.setup import Capacity
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 START_UP = timedelta(minutes=2)
 
@@ -93,20 +94,6 @@ USUAL_TIMING = Timing()
 SWEEP = (1.6, 1.4, 1.25, 1.15, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 """Targets as shares of what the owner set: from lean to safe, the knob that every policy has."""
 GIB = 2.0**30
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Money for an hour of a core and of a GiB."""
-
-    core_hour: float = 0.0
-    gib_hour: float = 0.0
-    currency: str = ""
-    """Currency beside amounts; empty where none is stated."""
-
-    def of_pod(self, resources: Resources) -> float:
-        """An hour of one pod, by its requests."""
-        return self.core_hour * (resources.cpu_request or 0.0) + self.gib_hour * (resources.memory_request or 0.0) / GIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from forecaster.domain.window import DAY, MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.targets import targets_of, usable
 from forecaster.replay.account import Run, RunResult, with_targets_at
-from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, Prices
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
     from forecaster.replay.strategies import Strategy
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
     Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 

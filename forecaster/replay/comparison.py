@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.amounts import counted, listed
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.replay.account import Account, Track, at_missing, at_pod_hours, total
-from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, Prices
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.strategies import HPA, Strategy, ours_of
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.gated import GateSince
     from forecaster.replay.setup import Setup
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.assumptions import Prices
     from forecaster.replay.traces import Traces
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 
 class DecidedCount(NamedTuple):

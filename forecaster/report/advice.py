@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
-    from forecaster.vertical.admission.advice import Advice, ResourcePrices
+    from forecaster.vertical.admission.advice import Advice
+    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.sizing.joint import SizePlan
 
 
@@ -55,7 +56,7 @@ NEVER_DAYS = 100_000
 def print_advice(
     advices: Sequence[Advice],
     output: AdviceOutput,
-    prices: ResourcePrices | None,
+    prices: Prices | None,
     *,
     findings: bool = False,
     joint: Mapping[WorkloadId, JointAdvice] | None = None,
@@ -85,7 +86,7 @@ def print_advice(
     print_as(Output(output.value), result)
 
 
-def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, findings: bool, wide: bool) -> None:
+def _print_table(advices: Sequence[Advice], prices: Prices | None, *, findings: bool, wide: bool) -> None:
     if not advices:
         print_text("No workload matches.")
         return
@@ -98,7 +99,7 @@ def _print_table(advices: Sequence[Advice], prices: ResourcePrices | None, *, fi
         print_text("", *proof_lines(advices))
 
 
-def columns_of(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[PrintedColumn]:
+def columns_of(advices: Sequence[Advice], prices: Prices | None) -> list[PrintedColumn]:
     """One row per workload, by importance; columns without any value are left out."""
     risks = any(one.sizes for one in advices)
     before = any(one.previous is not None for one in advices)
@@ -164,7 +165,7 @@ ADVICE_LEGEND = (
 )
 
 
-def totals_lines(advices: Sequence[Advice], prices: ResourcePrices | None) -> list[str]:
+def totals_lines(advices: Sequence[Advice], prices: Prices | None) -> list[str]:
     """Requests of all pods, now and as recommended; what is freed apart from what is missing; money with prices."""
     found = totals(advices, prices)
     if not found.with_a_recommendation:
@@ -221,16 +222,16 @@ def spoken(name: str, value: float | None) -> str:
     return text_of(milli_of(name, whole_mebibytes(value) if name == MEMORY_RESOURCE else value), name)
 
 
-def _in(prices: ResourcePrices | None) -> str:
+def _in(prices: Prices | None) -> str:
     return f", {prices.currency}" if prices and prices.currency else ""
 
 
-def in_currency(prices: ResourcePrices | None) -> str:
+def in_currency(prices: Prices | None) -> str:
     """Return the currency, to stand behind a word."""
     return _in(prices) or ", in the currency of the prices"
 
 
-def _cost(one: Advice, prices: ResourcePrices) -> str:
+def _cost(one: Advice, prices: Prices) -> str:
     now, wanted = (one.cost_a_month(of, prices) for of in (one.now, one.recommended or one.now))
     return told_cost(now, wanted)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.cycle.joint_sizes import JointAdvice
-    from forecaster.vertical.admission.advice import Advice, ResourcePrices
+    from forecaster.vertical.admission.advice import Advice
+    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.sizing.joint import SizePlan
 
 
@@ -177,7 +178,7 @@ class AdvicesView(msgspec.Struct, frozen=True):
 
 
 def document(
-    advices: Sequence[Advice], prices: ResourcePrices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
+    advices: Sequence[Advice], prices: Prices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
 ) -> AdvicesView:
     """All of it; `read_previous` understands it."""
     together = joint or {}
@@ -185,7 +186,7 @@ def document(
     return AdvicesView(1, ours, totals(advices, prices))
 
 
-def _advice(one: Advice, prices: ResourcePrices | None, joint: JointAdvice | None) -> AdviceView:
+def _advice(one: Advice, prices: Prices | None, joint: JointAdvice | None) -> AdviceView:
     values = one.values
     return AdviceView(
         *one.id,
@@ -239,7 +240,7 @@ def _admission(one: Advice) -> Admission:
     )
 
 
-def _cost(one: Advice, prices: ResourcePrices | None) -> MonthlyCost | None:
+def _cost(one: Advice, prices: Prices | None) -> MonthlyCost | None:
     """Money in cents."""
     if prices is None:
         return None
@@ -264,7 +265,7 @@ def _plan(one: SizePlan | None) -> SizePlanView | None:
     return None if one is None else SizePlanView(one.replicas, one.least, one.cpu, math.ceil(one.memory), one.cost)
 
 
-def totals(advices: Sequence[Advice], prices: ResourcePrices | None) -> Totals:
+def totals(advices: Sequence[Advice], prices: Prices | None) -> Totals:
     """Requests of all pods, where both what is and what should be are known; what is added is no negative saving."""
     known = [one for one in advices if one.recommended is not None]
     costs = [cost for one in known if (cost := _cost(one, prices))]
@@ -293,7 +294,7 @@ def _sum(each: Iterable[tuple[float | None, float | None, int]]) -> Sum:
     )
 
 
-def flat(one: Advice, prices: ResourcePrices | None) -> dict[str, Any]:
+def flat(one: Advice, prices: Prices | None) -> dict[str, Any]:
     """One row of a CSV file."""
     cost = _cost(one, prices) or MonthlyCost(None, None)
     others = {

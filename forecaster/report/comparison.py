@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.account import Account
-    from forecaster.replay.assumptions import Prices
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 ALL = "all"
 """Name of the row that sums up the workloads."""

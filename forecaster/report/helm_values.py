@@ -18,7 +18,7 @@ from forecaster.domain.quantity import QuantityError
 from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.report.advice import in_currency, risk_columns, spoken, target_lines, told_cost, why_unpatched
 from forecaster.report.printed import PrintedColumn, change, markdown_table
-from forecaster.vertical.admission.advice import AMOUNTS, Advice, ResourcePrices, moved, sum_of
+from forecaster.vertical.admission.advice import AMOUNTS, Advice, moved, sum_of
 from forecaster.vertical.admission.cluster import POD
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, parsed, texts
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 Tree = dict[str, Any]
 HEADER = "# Written by `forecaster recommend -o helm-values`, which overwrites edits. Helm reads it last.\n"
@@ -188,7 +189,7 @@ def _block(after: Requirements, below: Tree) -> Tree:
 # The text of a pull request.
 
 
-def changes_text(found: HelmValues, share: float, prices: ResourcePrices | None) -> str:
+def changes_text(found: HelmValues, share: float, prices: Prices | None) -> str:
     """Return sizes, risk and money of what changes as Markdown."""
     changes, whole = found.changes, counted(len(found.places), "container")
     lines = [f"{len(changes)} of {whole} moved by more than {share * 100:g} % of what Git has."]
@@ -207,7 +208,7 @@ def changes_text(found: HelmValues, share: float, prices: ResourcePrices | None)
 RISK = "CPU RISK is the share of time in which CPU wants more than the recommended request."
 
 
-def _columns(changes: Sequence[Place], prices: ResourcePrices | None) -> Iterator[PrintedColumn]:
+def _columns(changes: Sequence[Place], prices: Prices | None) -> Iterator[PrintedColumn]:
     sizes = [_sizes(one) for one in changes]
     yield PrintedColumn("CONTAINER", [one.key for one in changes])
     for resource, name in AMOUNTS:
@@ -228,7 +229,7 @@ def _sizes(one: Place) -> list[ContainerSize]:
     return own or list(one.advice.sizes)
 
 
-def _costs(one: Place, prices: ResourcePrices) -> tuple[float | None, float | None]:
+def _costs(one: Place, prices: Prices) -> tuple[float | None, float | None]:
     return one.advice.cost_a_month(one.before, prices), one.advice.cost_a_month(one.after, prices)
 
 

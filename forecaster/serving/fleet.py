@@ -18,8 +18,9 @@ from forecaster.domain.signal import BUILT_IN
 from forecaster.horizontal.codes import REASONS
 from forecaster.publish.benefit import BenefitView, benefit_of_fleet
 from forecaster.publish.record import MODE_CODES
-from forecaster.publish.table import SIZES, TEXTS, PriceList
+from forecaster.publish.table import SIZES, TEXTS
 from forecaster.publish.views import whole_bytes
+from forecaster.vertical.cluster_rules.resource_list import Prices  # noqa: TC001  msgspec resolves the annotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ class FleetView(msgspec.Struct, frozen=True):
     """Requests as recommended; as now where no change is recommended."""
     spark: str
     spark_size: int
-    prices: PriceList | None
+    prices: Prices | None
     """Prices; without them no money is shown."""
     benefit: BenefitView
     """What the decisions were worth beside the HPA alone."""

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from forecaster.app.sharding.sizes import KeptSizes, SizeTimes
 from forecaster.cycle.decide import Decider
-from forecaster.cycle.fleet_decisions import ToldDecisions
 from forecaster.cycle.forecasts import Forecasts
 from forecaster.cycle.rows import RowBook
 from forecaster.demand.latest import Latest, Parts
@@ -27,6 +26,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from forecaster.horizontal.lead_time import ScaleUpWatch, lead_time
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
@@ -214,7 +214,7 @@ def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(see
         kept.follow(decided.ids)
         kept.take(range(len(decided)), texts)
         before = decided.at
-        told = ToldDecisions(decided.at, decided.workloads, numbers, [one for one in kept.told if one])
+        told = DecidedRows(decided.at, decided.workloads, numbers, [one for one in kept.told if one])
         assert list(map(without_levels, told)) == list(map(without_levels, decided))
         assert told.verdicts() == decided.verdicts()
         for row in range(len(decided)):

@@ -20,26 +20,24 @@ from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.record import failure_words, outage_words, stated_words, unmeasured_words
-from forecaster.horizontal.row import Outlook, RowNumbers, TargetNumbers
+from forecaster.horizontal.record import failure_words, outage_words, stated_row, unmeasured_words
+from forecaster.horizontal.row import DecidedRow, DecidedTarget, Outlook
 from forecaster.horizontal.sentences import recommendation
 from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import UNREADABLE_TERMS, policy_columns, target_columns, terms_of
-from forecaster.publish.record import encoded_words
+from forecaster.publish.record import ROW_TEXTS, encoded_lead_time, encoded_stated
 from forecaster.publish.values import encoded_readers
 from tests.support.outlook import SignalForecast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.domain.decision import LeadTime, Recommendation
+    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
-    from forecaster.horizontal.events import EventColumns
     from forecaster.horizontal.numbers import Floats
-    from forecaster.horizontal.row import RowWords, TargetWords
     from forecaster.horizontal.standing import Gate
     from forecaster.publish.offer import DecidedColumns
 
@@ -158,98 +156,82 @@ def _quantiles(outlook: SignalForecast, levels: tuple[float, ...]) -> Floats:
     return _column([np.nan] * len(levels))
 
 
-def with_texts(
-    numbers: DecidedColumns, decisions: Decisions, subject: Subject, lead: LeadTime | None
-) -> DecidedColumns:
+def with_texts(numbers: DecidedColumns, decisions: Decisions, subject: Subject) -> DecidedColumns:
     """Put what is said of a single row into its columns, as a cycle does for its rows."""
-    names, words = Names(), row_words(decisions, 0, subject, lead)
-    for name in ("shut", "hold", "event", "event_most", "outage"):
-        getattr(numbers, name)[0] = names.code(getattr(words, name).encode())
-    numbers.stated[0] = names.code(encoded_words(words._replace(shut="", hold="", event="", event_most="", outage="")))
-    numbers.lead_time[0] = names.code(msgspec.msgpack.encode((words.lead_seconds, words.lead_origin)))
-    for target, of in enumerate(one for one in words.targets if one.usable):
-        outlook = Outlook(*(getattr(of, name) for name in Outlook._fields))
-        numbers.outlook[target, 0] = names.code(msgspec.msgpack.encode(outlook))
-        numbers.unmeasured[target, 0] = names.code(of.unmeasured.encode())
+    names, row = Names(), row_of_one(decisions, 0, subject)
+    for name in ROW_TEXTS:
+        getattr(numbers, name)[0] = names.code(getattr(row, name).encode())
+    numbers.stated[0] = names.code(encoded_stated(row))
+    numbers.lead_time[0] = names.code(encoded_lead_time(lead_time(subject.policy)))
+    for place, target in enumerate(row.usable):
+        numbers.outlook[place, 0] = names.code(msgspec.msgpack.encode(_outlook(target, row.at)))
+        numbers.unmeasured[place, 0] = names.code(target.unmeasured.encode())
     targets = subject.workload.autoscaler.targets if subject.workload.autoscaler else ()
     numbers.readers[0] = names.code(encoded_readers(targets))
     return replace(numbers, names=names.texts)
 
 
-def row_words(decisions: Decisions, row: int, subject: Subject, lead: LeadTime | None = None) -> RowWords:
-    """What is said of one row beside its numbers, by its objects."""
+def _outlook(target: DecidedTarget, at: datetime) -> Outlook:
+    if target.ahead is None:
+        return Outlook(target.unforeseen)
+    ahead = target.ahead
+    begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
+    return Outlook("", ahead.model, begin, until, ahead.note)
+
+
+def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
+    """What was decided about one row, by its objects."""
     workload, policy, inputs = subject.workload, subject.policy, decisions.inputs
     terms = UNREADABLE_TERMS if subject.failure else terms_of(workload, policy, ())
-    stated, calendar = stated_words(workload, policy, terms), _calendar(policy, inputs, decisions.now)
+    stated = stated_row(workload, policy, terms)
+    calendar = calendar_of([policy.events], inputs.policy.lead_time[:1], decisions.now)
     usable = count()
     failed = subject.failure or failure_words(decisions, row) if decisions.failed[row] else ""
     return stated._replace(
         rules=stated.rules._replace(max_sample_age=float(inputs.policy.max_sample_age[row])),
         targets=tuple(
-            _said(decisions, row, next(usable), target, subject) if target.usable else target
+            _target(decisions, row, next(usable), target, subject) if target.usable else target
             for target in stated.targets
         ),
-        shut=subject.shut,
-        hold=failed or (calendar.freeze_words[0] if inputs.frozen[row] else ""),
-        event=calendar.floor_words[0] if inputs.event_floor[row] > 0 else "",
-        event_most=calendar.most_words[0],
-        outage=outage_words(decisions, row),
-        lead_seconds=None if lead is None else lead.value.total_seconds(),
-        lead_origin="" if lead is None else lead.origin,
-    )
-
-
-def _calendar(policy: HorizontalPolicy, inputs: Inputs, now: float) -> EventColumns:
-    return calendar_of([policy.events], inputs.policy.lead_time[:1], now)
-
-
-def _said(decisions: Decisions, row: int, target: int, words: TargetWords, subject: Subject) -> TargetWords:
-    outlook = outlook_of(subject, words.signal)
-    words = words._replace(unmeasured=unmeasured_words(decisions, row, target, outlook.measured))
-    if isinstance(outlook.ahead, Unknown):
-        return words._replace(unforeseen=outlook.ahead.note)
-    ahead, at = outlook.ahead, datetime.fromtimestamp(decisions.now, UTC)
-    begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
-    return words._replace(model=ahead.model, begin=begin, until=until, remark=ahead.note)
-
-
-def record(decisions: Decisions, row: int, subject: Subject) -> Recommendation:
-    """What was decided about one row, with every step on the way."""
-    of, hpa = subject.workload, subject.workload.autoscaler
-    numbers, words = row_numbers(decisions, row, subject), row_words(decisions, row, subject, lead_time(subject.policy))
-    one = recommendation(of.id, numbers, words, of.resources, NO_SIZE)
-    return replace(
-        one,
-        targets=hpa.targets if hpa else (),
-        watched=not decisions.inputs.acting[row],
-        offered=int(decisions.offered[row]) if isinstance(one.replicas, Scale) else None,
-    )
-
-
-def row_numbers(decisions: Decisions, row: int, subject: Subject) -> RowNumbers:
-    """The numbers of one row, with its forecasts."""
-    return RowNumbers(
         at=datetime.fromtimestamp(decisions.now, UTC),
-        current=int(decisions.inputs.current[row]),
+        current=int(inputs.current[row]),
         replicas=int(decisions.replicas[row]),
         reason=REASONS[int(decisions.reason[row])],
         reactive=int(decisions.reactive[row]),
         forecast=int(decisions.forecast[row]),
         counts=tuple(int(count[row]) for count in decisions.counts),
         outage_until=float(decisions.state.until[row]),
-        targets=tuple(_target_numbers(decisions, row, subject)),
+        lead_time=lead_time(policy),
+        shut=subject.shut,
+        hold=failed or (calendar.freeze_words[0] if inputs.frozen[row] else ""),
+        event=calendar.floor_words[0] if inputs.event_floor[row] > 0 else "",
+        event_most=calendar.most_words[0],
+        outage=outage_words(decisions, row),
     )
 
 
-def _target_numbers(decisions: Decisions, row: int, subject: Subject) -> Iterator[TargetNumbers]:
-    """Yield the numbers of each usable target."""
-    for target, kind in enumerate(decisions.inputs.rules.kinds):
-        ahead = outlook_of(subject, kind.signal).ahead
-        yield TargetNumbers(
-            unseen=int(decisions.unseen[target, row]),
-            measured=float(decisions.inputs.measured[target, row]),
-            age=float(decisions.inputs.age[target, row]),
-            reactive=int(decisions.proposals.reactive[target][row]),
-            forecast=int(decisions.proposals.forecast[target][row]),
-            ahead=ahead if isinstance(ahead, PeakForecast) else None,
-        )
+def _target(decisions: Decisions, row: int, place: int, stated: DecidedTarget, subject: Subject) -> DecidedTarget:
+    outlook = outlook_of(subject, stated.signal)
+    ahead = outlook.ahead
+    return stated._replace(
+        unseen=int(decisions.unseen[place, row]),
+        unmeasured=unmeasured_words(decisions, row, place, outlook.measured),
+        measured=float(decisions.inputs.measured[place, row]),
+        age=float(decisions.inputs.age[place, row]),
+        reactive=int(decisions.proposals.reactive[place][row]),
+        forecast=int(decisions.proposals.forecast[place][row]),
+        ahead=ahead if isinstance(ahead, PeakForecast) else None,
+        unforeseen=ahead.note if isinstance(ahead, Unknown) else "",
+    )
+
+
+def record(decisions: Decisions, row: int, subject: Subject) -> Recommendation:
+    """What was decided about one row, with every step on the way."""
+    of, hpa = subject.workload, subject.workload.autoscaler
+    one = recommendation(of.id, row_of_one(decisions, row, subject), of.resources, NO_SIZE)
+    return replace(
+        one,
+        targets=hpa.targets if hpa else (),
+        watched=not decisions.inputs.acting[row],
+        offered=int(decisions.offered[row]) if isinstance(one.replicas, Scale) else None,
+    )

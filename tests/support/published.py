@@ -68,7 +68,7 @@ class FleetOfOne(DecidedRows):
     def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject) -> None:
         groups = [(np.zeros(1, np.intp), decisions)]
         numbers = numbers_of(decisions.inputs.current, decisions.replicas, decisions.reason, groups)
-        super().__init__(one.at, [subject.workload], with_texts(numbers, decisions, subject, one.lead_time))
+        super().__init__(one.at, [subject.workload], with_texts(numbers, decisions, subject))
         self._one = one
         self.asked: list[str] = []
 

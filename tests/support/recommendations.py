@@ -25,11 +25,14 @@ def recommendation(
     at: datetime = NOON,
     now: int = 3,
     replicas: int | None = 5,
-    reason: Reason = Reason.FORECAST,
+    reason: Reason | None = None,
     cpu_request: float = 0.5,
 ) -> Recommendation:
     """Three signals, raised by the forecast; holds when `replicas` is None."""
-    decided = Hold(reason, "no samples for 20 min") if replicas is None else Scale(replicas, reason, SAID)
+    if replicas is None:
+        decided: Scale | Hold = Hold(reason or Reason.NO_DATA, "no samples for 20 min")
+    else:
+        decided = Scale(replicas, reason or Reason.FORECAST, SAID)
     return Recommendation(
         id=id or workload_id(),
         at=at,

@@ -17,12 +17,12 @@ from forecaster.domain.workload import Autoscaler, Workload
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, REASONS, UNKNOWN
 from forecaster.horizontal.columns import Names
-from forecaster.horizontal.row import Outlook, RowWords, RuleNumbers, TargetWords
+from forecaster.horizontal.row import DecidedRow, DecidedTarget, Outlook, RuleNumbers
 from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import STANDING, nothing_decided
-from forecaster.publish.offer import DECIDED, HELD, NO_COUNT
+from forecaster.publish.numbers import nothing_decided
+from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.publisher import OfferPublisher, last_offers
-from forecaster.publish.record import encoded_lead_time, encoded_words
+from forecaster.publish.record import encoded_lead_time, encoded_stated
 from forecaster.publish.values import encoded_readers
 from tests.support.recommendations import NOON
 
@@ -107,30 +107,28 @@ def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
     numbers.acting[row] = not one.watched
     numbers.by_forecast[row] = max((view.forecast_replicas or UNKNOWN for view in one.signals), default=UNKNOWN)
     if not isinstance(one.replicas, Scale):
-        numbers.standing[row] = STANDING.get(one.replicas.reason, HELD)
         return
     replicas = numbers.recommended[row] = one.replicas.replicas
-    numbers.standing[row] = DECIDED
-    by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
     first = one.clamps[0] if one.clamps else None
-    numbers.reactive[row] = first.before if first else max(by_measured, default=NO_COUNT)
-    numbers.joined[row] = replicas if first is None else first.after if first.rule == "forecast" else first.before
     numbers.count[row] = replicas if one.offered is None else one.offered
-    counts = [first.before if first else replicas]
-    for clamp in CLAMPS:
-        counts.append(next((each.after for each in one.clamps if each.rule == clamp.name), counts[-1]))
-    numbers.counts[:, row] = counts
+    by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
+    numbers.counts[:, row] = replicas
+    numbers.counts[0, row] = first.before if first else max(by_measured, default=NO_COUNT)
+    if first:
+        for place, clamp in enumerate(CLAMPS):
+            after = next((each.after for each in one.clamps if each.rule == clamp.name), numbers.counts[place, row])
+            numbers.counts[place + 1, row] = after
 
 
 def _put_texts(numbers: DecidedColumns, names: Names, row: int, one: Recommendation) -> None:
     targets = tuple(
-        TargetWords(view.signal, view.target, "" if view.target else view.note, view.unit, view.pod or 0.0)
+        DecidedTarget(view.signal, view.target, "" if view.target else view.note, view.unit, view.pod or 0.0)
         for view in one.signals
     )
     if not isinstance(one.replicas, Scale):
         numbers.nothing_decided[row] = REASONS.index(one.replicas.reason)
         numbers.hold[row] = names.code(one.replicas.message.encode())
-    numbers.stated[row] = names.code(encoded_words(RowWords(RULES, targets, autoscaler=one.autoscaler)))
+    numbers.stated[row] = names.code(encoded_stated(DecidedRow(RULES, targets, one.autoscaler)))
     numbers.shut[row] = names.code(one.shut.encode())
     lead = one.lead_time
     numbers.lead_time[row] = names.code(encoded_lead_time(lead) if isinstance(lead, LeadTime) else NO_LEAD_TIME)

@@ -18,12 +18,13 @@ from forecaster.app.sharding.learned import LearnedShards, shard_of
 from forecaster.app.sharding.shard import ShardResult, ShardTask
 from forecaster.app.sharding.sizes import KeptSizes
 from forecaster.config.settings import Settings
-from forecaster.cycle.fleet_decisions import ToldDecisions, ToldSize, held_all, held_size
+from forecaster.cycle.fleet_decisions import held_all, held_size
 from forecaster.cycle.run import Effects, Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport, Effected
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import held_numbers
 from forecaster.publish.offer import DecidedColumns
 
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.config.sharding import ShardingSettings
+    from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Inventory, StartedPod
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
-    from forecaster.publish.decided import DecidedRows
 
 
 class ShardAnswers(NamedTuple):
@@ -276,9 +277,9 @@ def merged_decisions(
     at: datetime,
     workloads: Sequence[Workload],
     parts: Sequence[tuple[NDArray[np.intp], DecidedColumns]],
-    sizes: Sequence[ToldSize | None],
+    sizes: Sequence[Resize | Hold | None],
     unsaid: Callable[[Workload], str],
-) -> ToldDecisions:
+) -> DecidedRows:
     """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
     said = np.zeros(len(workloads), np.bool_)
     for rows, _ in parts:
@@ -291,7 +292,7 @@ def merged_decisions(
     held = held_numbers([workloads[row] for row in others], Reason.FAILED, unsaid)
     rest = (np.array(others, np.intp), held)
     numbers = DecidedColumns.side_by_side(len(workloads), [*parts, rest])
-    return ToldDecisions(at, workloads, numbers, told)
+    return DecidedRows(at, workloads, numbers, told)
 
 
 def _summed(counts: Sequence[Mapping[Any, int]]) -> Counter[Any]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.fleet_decisions import OTHERS, ToldSize
 from forecaster.horizontal.columns import rows_before, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -59,9 +57,8 @@ class KeptSizes:
     """The last size of every workload, in the service."""
 
     ids: tuple[WorkloadId, ...] = ()
-    told: list[ToldSize | None] = field(default_factory=list)
+    told: list[Resize | Hold | None] = field(default_factory=list)
     """Sizes of these workloads as last sent; None where none was sent."""
-    numbers: Iterator[int] = field(default_factory=lambda: count(OTHERS))
 
     def follow(self, ids: tuple[WorkloadId, ...]) -> None:
         """Take other workloads, or another order of them; sizes of those that stay are kept."""
@@ -73,5 +70,5 @@ class KeptSizes:
         """Take over the sizes of a shard; its workloads are in these rows."""
         for place, resources in zip(*sizes, strict=True):
             before = self.told[rows[place]]
-            sized = before.sized if before and before.resources == resources else next(self.numbers)
-            self.told[rows[place]] = ToldSize(resources, sized)
+            if before != resources:  # equal sizes stay one object, which is no change
+                self.told[rows[place]] = resources

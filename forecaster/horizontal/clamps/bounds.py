@@ -30,7 +30,7 @@ def bounded(count: Counts, lowest: Counts, highest: Counts) -> Counts:
 
 def sentence(step: Step) -> str:
     """Say which bound applies, and which maximum the load would need."""
-    rules = step.words.rules
+    rules = step.row.rules
     lowest, highest = rules.lowest, rules.highest
     rule = "TooFewReplicas" if step.before < lowest else "TooManyReplicas"
     if lowest == 1 and rules.may_sleep and step.before < 1:

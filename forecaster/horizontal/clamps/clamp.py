@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.decide import Desired
     from forecaster.horizontal.numbers import Counts
-    from forecaster.horizontal.row import RowNumbers, RowWords
+    from forecaster.horizontal.row import DecidedRow
     from forecaster.horizontal.state import State
 
 
@@ -29,12 +29,11 @@ class Step(NamedTuple):
 
     before: int
     after: int
-    numbers: RowNumbers
-    words: RowWords
+    row: DecidedRow
 
     def policy(self, name: str) -> float:
         """Return a number of the row's policy, by the name of its setting; 0 where it is not stated."""
-        return self.words.rules.number(name)
+        return self.row.rules.number(name)
 
 
 class ClampRule(NamedTuple):

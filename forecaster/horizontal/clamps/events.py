@@ -28,5 +28,5 @@ def lowered(count: Counts, at: ClampContext) -> Counts:
 def sentence(step: Step) -> str:
     """Which event, until when, and what measured demand asks for where it lowers."""
     if step.after > step.before:
-        return step.words.event
-    return f"{step.words.event_most}; measured demand asks for {step.numbers.reactive}"
+        return step.row.event
+    return f"{step.row.event_most}; measured demand asks for {step.row.reactive}"

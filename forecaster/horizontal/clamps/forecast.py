@@ -19,7 +19,7 @@ def sentence(step: Step) -> str:
     """Say by which rule of sizing the count was raised or lowered."""
     side = "raises" if step.after > step.before else "lowers"
     quantile = step.policy("quantile")
-    if step.words.rules.newsvendor:
+    if step.row.rules.newsvendor:
         price = 1 - quantile
         return f"{side} what the measured demand asks for: each pod is expected to be used for {price:.0%} or more"
     return f"the p{quantile * 100:g} of the coming peak {side} what the measured demand asks for"

@@ -128,8 +128,8 @@ def _silenced(state: State, seen: Checked, inputs: Inputs, silent: Flags) -> Sta
 
 def sentence(step: Step) -> str:
     """Why there was an outage, and until when its floor holds."""
-    until = datetime.fromtimestamp(step.numbers.outage_until, UTC)
-    return f"{step.words.outage}; floor until {until:%H:%M} UTC"
+    until = datetime.fromtimestamp(step.row.outage_until, UTC)
+    return f"{step.row.outage}; floor until {until:%H:%M} UTC"
 
 
 def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:

@@ -36,5 +36,5 @@ def with_spare(count: Counts, shares: Floats) -> Counts:
 
 def sentence(step: Step) -> str:
     """How many are added, and for what."""
-    domain, more = step.words.rules.survive, step.after - step.before
+    domain, more = step.row.rules.survive, step.after - step.before
     return f"{more} more, so that {step.before} stay when the {domain} with the most of its pods is lost"

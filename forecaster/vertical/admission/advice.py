@@ -22,31 +22,14 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
+    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 
-_GIB = 2**30
-HOURS_A_MONTH = 730
 MIB = 2**20
 _DIGITS = 6
 """What doubles leave beyond these digits is not a reason for one more."""
 AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
-
-
-@dataclass(frozen=True, slots=True)
-class ResourcePrices:
-    """Price of a requested core and of a requested GiB, each for an hour."""
-
-    core_hour: float
-    gib_hour: float
-    currency: str = ""
-
-    def a_month(self, resources: Resources, replicas: int) -> float | None:
-        """What so many pods cost in 730 hours by their requests; None where a request is not known."""
-        if resources.cpu_request is None or resources.memory_request is None:
-            return None
-        hour = resources.cpu_request * self.core_hour + resources.memory_request / _GIB * self.gib_hour
-        return hour * replicas * HOURS_A_MONTH
 
 
 def rounded(resources: Resources) -> Resources:
@@ -112,7 +95,7 @@ class Advice:
         """The sums of `values`: what one pod would really have. None where nothing would be written."""
         return None if self.values is None else sum_of(self.values)
 
-    def cost_a_month(self, resources: Resources, prices: ResourcePrices) -> float | None:
+    def cost_a_month(self, resources: Resources, prices: Prices) -> float | None:
         """Monthly cost of its pods; None where a request is not known, and of a CronJob, which runs now and then."""
         return None if self.id.kind == CRON_JOB else prices.a_month(resources, self.replicas)
 

@@ -21,8 +21,8 @@ from forecaster.report.advice import joint_line, print_advice, write_overlay
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
 from forecaster.sources.cluster_objects import cluster_of
-from forecaster.vertical.admission.advice import ResourcePrices
 from forecaster.vertical.admission.context import ApplyTerms
+from forecaster.vertical.cluster_rules.resource_list import Prices
 from forecaster.vertical.sizing.joint import ResourceCosts
 from tests.support import objects as given
 
@@ -225,7 +225,7 @@ class TestItsVpa:
 
 class TestAdvice:
     def test_json_has_base_units_and_totals(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
-        print_advice(advices, AdviceOutput.JSON, ResourcePrices(0.03, 0.004))
+        print_advice(advices, AdviceOutput.JSON, Prices(0.03, 0.004))
         said = json.loads(capsys.readouterr().out)
         reports = next(one for one in said["recommendations"] if one["name"] == "reports")
         assert reports["now"]["memory_request_bytes"] == 2**31

@@ -22,7 +22,7 @@ from forecaster.domain.window import MINUTE, Window
 from forecaster.publish.health import HealthBook, SettingView, shown_settings
 from forecaster.publish.pictures import PICTURE_POINTS, PictureFile
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
-from forecaster.publish.table import PriceList, pictures_path
+from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.access_control import AccessControl
 from forecaster.serving.app import FrontApplication, create_app
@@ -31,6 +31,7 @@ from forecaster.serving.external_metrics import MetricsApi
 from forecaster.serving.metrics import ServingMetrics
 from forecaster.serving.options import FOLLOWS
 from forecaster.serving.what_if import WhatIfProcess
+from forecaster.vertical.cluster_rules.resource_list import Prices
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.told import RecordPublisher
@@ -352,7 +353,7 @@ def test_prices_of_the_table_are_those_of_the_fleet_and_none_are_made_up(tmp_pat
         tmp_path / "priced",
         interval=MINUTE,
         version="1",
-        prices=PriceList(core_hour=0.03, gib_hour=0.004, currency="EUR"),
+        prices=Prices(core_hour=0.03, gib_hour=0.004, currency="EUR"),
     )
     RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
     found = client_of(tmp_path / "priced").get("/dashboard/fleet").json()

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.decision_history import DecisionHistory, PastScores, ScoreSums
+from forecaster.publish.decision_history import DecisionHistory, ScoreSums
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import Gauges, TableFile
 from forecaster.serving.metrics import FAMILIES, TableGauges
@@ -34,7 +34,7 @@ def row(**changed: Any) -> Recommendation:
 
 def table(folder: Path, level: Gauges, *rows: Recommendation, mode: str = "publish") -> PublishedTable:
     history = DecisionHistory()
-    history.recall(NOON, (), [PastScores(workload_id(), "cpu", ScoreSums(10.0, 8.0, 8.5, 1.2, 10.0))])
+    history.recall(NOON, (), [(workload_id(), "cpu", ScoreSums(10.0, 8.0, 8.5, 1.2, 10.0))])
     file = TableFile(folder / "table", interval=timedelta(minutes=1), version="1", gauges=level, history=history)
     record_publisher(file, Policies(Policy.model_validate({"mode": mode}))).publish(NOON, rows or [row()])
     reader = TableReader(file.path)

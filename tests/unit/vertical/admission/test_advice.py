@@ -9,7 +9,6 @@ from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Sca
 from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
 from forecaster.vertical.admission.advice import (
     Advice,
-    ResourcePrices,
     advise,
     kustomization,
     patch,
@@ -19,6 +18,7 @@ from forecaster.vertical.admission.advice import (
 )
 from forecaster.vertical.admission.cluster import Cluster, split
 from forecaster.vertical.cluster_rules.pod import Container, Pod
+from forecaster.vertical.cluster_rules.resource_list import Prices
 from forecaster.vertical.recommenders.baselines import krr, vpa
 from forecaster.vertical.recommenders.krr import Severity
 from tests.support.cluster_rules import block, limits
@@ -105,13 +105,13 @@ def test_the_sum_has_a_limit_only_if_every_container_has_one() -> None:
 
 
 def test_prices_are_for_requests_of_all_pods() -> None:
-    assert ResourcePrices(0.03, 0.004).a_month(Resources(1.0, None, 2 * GIB, None), 3) == pytest.approx(
+    assert Prices(0.03, 0.004).a_month(Resources(1.0, None, 2 * GIB, None), 3) == pytest.approx(
         (0.03 + 0.008) * 3 * 730
     )
 
 
 def test_no_request_no_price() -> None:
-    assert ResourcePrices(0.03, 0.004).a_month(Resources(1.0, None, None, None), 3) is None
+    assert Prices(0.03, 0.004).a_month(Resources(1.0, None, None, None), 3) is None
 
 
 class TestPatches:
