@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from models.prior import LEAK, TRAINING_LEVELS, Network, leaky, standard
-from models.situation import past_windows, situation, squash
+from models.prior import LEAK, TRAINING_LEVELS, Network, inputs, leaky, standard
+from models.situation import situation, squash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,13 +39,19 @@ class Recipe:
     seed: int = 0
 
 
-def examples(values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int) -> Examples:
-    """Examples of one gapless series [time]; every window must be over before the series ends."""
+def examples(
+    values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int, *, ahead: int, similar: bool = False
+) -> Examples:
+    """Examples of one gapless series [time]; every window is over `ahead` bins later, before the series ends.
+
+    With `similar` they have what followed on similar moments.
+    """
     values = (values / (values.mean() or 1.0)).astype(np.float32)
     seen = situation(values[None], origins, day)
     target = np.stack([_maximum(values, origins, window) for window in windows], axis=-1)
     change = (target - seen.level[0][:, None]) / seen.scale[0][:, None]
-    return Examples(seen.context[0], past_windows(seen, windows)[0], squash(change).astype(np.float32))
+    context, features = inputs(seen, windows, ahead, similar=similar)
+    return Examples(context[0], features[0], squash(change).astype(np.float32))
 
 
 def joined(parts: Sequence[Examples]) -> Examples:

@@ -1,4 +1,4 @@
-"""Makes models/prior.npz: `python -m benchmarks.train_prior --more FOLDER`.
+"""Makes models/prior.npz: `python -m benchmarks.train_prior --more FOLDER`, and models/similar.npz with `--similar`.
 
 Of benchmarks/traces, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
 for training only and are read whole (what ships has seen the four that `prior.json` names; they are too large for this
@@ -21,8 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.bench.loads import TRACES
 from benchmarks.prior_training import Examples, Recipe, examples, joined, train
+from benchmarks.switching import switching
 from models.forecast import StepWindow
-from models.prior import Network
+from models.prior import NEAR_BINS, Network
 
 TRAIN_SHARE = 0.6
 DAY_SECONDS = 86_400
@@ -34,6 +35,8 @@ STEPS = {60: (60, 300, 600), 300: (300, 600), 600: (600,)}
 ORIGINS = {60: 1600, 300: 1600, 600: 500}
 MORE_ORIGINS = 60_000
 YOUNG, MORE_YOUNG = 12, 1
+# Series that switch, made up beside the recorded ones, and origins of each.
+MADE_UP, MADE_UP_ORIGINS = 600, 400
 # Windows that each series is asked for.
 WINDOWS = 12
 
@@ -66,19 +69,21 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path("models/prior.npz"))
     arguments.add_argument("--without", nargs="*", default=[], help="families left out, to see what they would get")
     arguments.add_argument("--epochs", type=int, default=Recipe().epochs)
+    arguments.add_argument("--similar", action="store_true", help="networks that are told of similar moments")
+    arguments.add_argument("--share", type=float, default=1.0, help="of the origins of each series")
     asked = arguments.parse_args()
     sources = [Source(asked.traces, share=TRAIN_SHARE), *(Source(folder, share=1.0) for folder in asked.more)]
     read = [(source, entry) for source in sources for entry in source.entries(asked.without)]
-    series = recorded(read)
+    series = with_share([*recorded(read), *made_up()] if asked.similar else recorded(read), asked.share)
     with threadpool_limits(1):
         weights = {
             f"{reach}/{seed}/{name}": getattr(network, name)
             for reach in ("near", "far")
-            for seed, network in enumerate(members(series, reach, asked.epochs))
+            for seed, network in enumerate(members(series, reach, asked.epochs, similar=asked.similar))
             for name in Network._fields
         }
     np.savez_compressed(asked.out, **{name: value.astype(np.float32) for name, value in weights.items()})
-    asked.out.with_suffix(".json").write_text(json.dumps(provenance(read, asked.epochs), indent=1) + "\n")
+    asked.out.with_suffix(".json").write_text(json.dumps(provenance(read, asked), indent=1) + "\n")
     print(f"{asked.out}: {asked.out.stat().st_size / 1e6:.2f} MB from {len(series)} series")
 
 
@@ -107,35 +112,47 @@ def _at_steps(frame: pd.DataFrame, native: int, share: float, alike: int) -> lis
     return found
 
 
-def members(series: list[Recorded], reach: str, epochs: int) -> list[Network]:
+def made_up() -> list[Recorded]:
+    """Load that switches, of which recorded load has little: networks learn from it to trust similar moments."""
+    day = DAY_SECONDS // 300
+    return [Recorded(values, day, MADE_UP_ORIGINS, births=0) for values in switching(MADE_UP, day)]
+
+
+def with_share(series: list[Recorded], share: float) -> list[Recorded]:
+    """The same series with a share of their origins."""
+    return [one._replace(origins=max(2, round(one.origins * share))) for one in series]
+
+
+def members(series: list[Recorded], reach: str, epochs: int, *, similar: bool) -> list[Network]:
     networks = []
     for seed in range(MEMBERS[reach]):
         rng = np.random.default_rng(seed)
-        data = joined([part for one in series for part in shown(one, reach, rng)])
+        data = joined([part for one in series for part in shown(one, reach, rng, similar=similar)])
         networks.append(train(data, Recipe(epochs=epochs, seed=seed)))
         print(f"{reach} member {seed}: {len(data.context)} origins", flush=True)
     return networks
 
 
-def shown(one: Recorded, reach: str, rng: np.random.Generator) -> list[Examples]:
+def shown(one: Recorded, reach: str, rng: np.random.Generator, *, similar: bool = False) -> list[Examples]:
     """Examples of one series: spread over its record, and as if it had been seen for hours only."""
     values, day = one.values, one.day
     windows = near_windows(rng) if reach == "near" else far_windows(day, rng)
     windows = [windows[i] for i in rng.choice(len(windows), WINDOWS, replace=False)]
     ahead = max(window.last for window in windows)
+    told = NEAR_BINS if reach == "near" else day
     last = len(values) - ahead - 1
     count = one.origins if reach == "near" else one.origins // 2
     parts = []
     if last > day // 2:
         origins = np.sort(rng.choice(np.arange(day // 2, last), min(count, last - day // 2), replace=False))
-        parts.append(examples(values, origins, windows, day))
+        parts.append(examples(values, origins, windows, day, ahead=told, similar=similar))
     for _ in range(one.births):
         birth = int(rng.integers(0, max(1, last - 2 * day)))
         known = values[birth : birth + 2 * day + ahead + 1]
         ages = np.unique(np.exp(rng.uniform(np.log(2), np.log(2 * day), 12)).astype(np.intp))
         ages = ages[ages + ahead < len(known)]
         if len(ages):
-            parts.append(examples(known, ages, windows, day))
+            parts.append(examples(known, ages, windows, day, ahead=told, similar=similar))
     return parts
 
 
@@ -156,7 +173,7 @@ def far_windows(day: int, rng: np.random.Generator) -> list[StepWindow]:
     ]
 
 
-def provenance(read: list[tuple[Source, dict[str, object]]], epochs: int) -> dict[str, object]:
+def provenance(read: list[tuple[Source, dict[str, object]]], asked: argparse.Namespace) -> dict[str, object]:
     """What the weights were made of: by origin and licence the series that were seen, and the recipe."""
     keys = ("family", "source_repository", "source_commit", "licence")
     counted = Counter((source.share, *(str(entry[key]) for key in keys)) for source, entry in read)
@@ -166,8 +183,11 @@ def provenance(read: list[tuple[Source, dict[str, object]]], epochs: int) -> dic
     ]
     return {
         "script": "benchmarks/train_prior.py",
-        "recipe": asdict(Recipe(epochs=epochs)),
+        "recipe": asdict(Recipe(epochs=asked.epochs)),
         "members": MEMBERS,
+        "similar": asked.similar,
+        "share_of_origins": asked.share,
+        "made_up_series": MADE_UP if asked.similar else 0,
         "sources": sources,
     }
 

@@ -43,7 +43,6 @@ from .ridge import Ridge
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .analog import Analog
     from .eventful import Eventful
     from .hour_of_week import HourOfWeek
     from .nearest_day import NearestDay
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from .theta import Theta
 
 IMPORTED_LATE = {
-    "Analog": "analog",
     "Boosting": "regressions",
     "Eventful": "eventful",
     "HourOfWeek": "hour_of_week",
@@ -80,7 +78,7 @@ def _made(name: str, *given: Any, **settings: Any) -> Model:
 
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
-    "analog": partial(_made, "Analog"),
+    "analog": partial(Adaptive, similar=True, name="analog"),
     "boosting": partial(_made, "Boosting"),
     "hour-of-week": partial(_made, "HourOfWeek"),
     "last-value": partial(_made, "LastValue"),
@@ -116,7 +114,6 @@ __all__ = [
     "CATALOGUE",
     "DAY",
     "Adaptive",
-    "Analog",
     "Boosting",
     "Calendar",
     "ContractError",

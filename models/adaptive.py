@@ -69,10 +69,12 @@ class Adaptive:
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
+        similar: the prior is told what followed on similar moments of the series' own past.
     """
 
     replays: int = 64
     ridge: Ridge = field(default_factory=Ridge)
+    similar: bool = False
     name: str = "adaptive"
 
     def fit(self, panel: Panel) -> FittedRule[AdaptiveState]:
@@ -83,12 +85,12 @@ class Adaptive:
         experts = LearnedExperts(self.ridge.fit(level).learned, shifted, spread)
         standing = ExpertStanding.none(len(panel), REACHES, len(TRAINING_LEVELS), len(FIRST))
         for rows, past in _pasts(panel, level, experts):
-            _replay(standing, experts, rows, past, self.replays)
+            self._replay(standing, experts, rows, past)
         return FittedRule(self, panel, AdaptiveState(standing, experts, Turns.of_keys(panel.keys, panel.end)))
 
     def stand_in(self, panel: Panel) -> FittedRule[tuple[()]]:
         """Return the prior, which lost 1.3 % more than this model an hour ahead on recorded load."""
-        return Prior().fit(panel)
+        return Prior(self.similar).fit(panel)
 
     def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
         """What is learned from bins that were not known before: hours that came true."""
@@ -100,7 +102,7 @@ class Adaptive:
             for part, past in _pasts(seen, levelled(seen, experts.shifted), experts):
                 if past.values.shape[1] >= BACKTEST_DAYS * past.day + TURN:
                     origin = np.array([past.values.shape[1] - 1 - TURN])
-                    _learn(standing, experts.of(part), rows[part], past, origin, NEAR_WINDOWS)
+                    self._learn(standing, experts.of(part), rows[part], past, origin, NEAR_WINDOWS)
         return learned._replace(standing=standing) if moved else learned
 
     def stacked(self, learned: Sequence[AdaptiveState], step: timedelta) -> AdaptiveState | None:
@@ -126,7 +128,7 @@ class Adaptive:
         both = min(steps, self.ridge.horizon)
         level, equations = levelled(history, learned.experts.shifted), learned.experts.equations
         ridge[:, :, :both] = self.ridge.paths(level, equations, both, TRAINING_LEVELS)
-        return _mixture(history, learned, windows, ridge, levels)
+        return self._mixture(history, learned, windows, ridge, levels)
 
     def peaks(self, history: Panel, learned: AdaptiveState, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value of the window."""
@@ -142,7 +144,8 @@ class Adaptive:
             by_reach[window.last <= NEAR_BINS, window.last <= self.reach(history)].append(window)
         found: dict[StepWindow, Floats] = {}
         for far_alike in by_reach.values():
-            said = _mixture(history, learned, far_alike, np.stack([ridge[one] for one in far_alike], axis=2), levels)
+            own = np.stack([ridge[one] for one in far_alike], axis=2)
+            said = self._mixture(history, learned, far_alike, own, levels)
             found |= {window: said[:, :, i] for i, window in enumerate(far_alike)}
         return [found[window] for window in windows]
 
@@ -158,6 +161,58 @@ class Adaptive:
                 one[rows] = part
         return said
 
+    def _replay(
+        self, standing: ExpertStanding, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past
+    ) -> None:
+        """Fill in what is learned of series from origins of the latest week, near ones and half as many far ones."""
+        for windows, count in ((NEAR_WINDOWS, self.replays), (far_windows(past.day), self.replays // 2)):
+            origins = origins_of(past.values.shape[1], windows, past.day, count)
+            if len(origins):
+                for reach, alike_far in _by_reach(windows).items():
+                    experts.spread[rows, reach] = change_of_periods(past, origins, alike_far)
+                self._learn(standing, experts.of(rows), rows, past, origins, windows)
+
+    def _learn(
+        self,
+        standing: ExpertStanding,
+        experts: LearnedExperts,
+        rows: npt.NDArray[np.intp],
+        past: Past,
+        origins: npt.NDArray[np.intp],
+        windows: Sequence[StepWindow],
+    ) -> None:
+        """Move what is known of the experts of some series, in place, by one origin after the other."""
+        found = replayed(past, experts, origins, windows, similar=self.similar)
+        kinds = np.array([reach_of(one) for one in windows])
+        for reach in np.unique(kinds).tolist():
+            alike_far = kinds == reach
+            known = standing.of((rows, reach))
+            known = known.after(found.actual[:, :, alike_far], found.said[:, :, alike_far], FIRST, TRAINING_LEVELS)
+            standing.regret[rows, reach], standing.energy[rows, reach] = known
+
+    def _mixture(
+        self,
+        history: Panel,
+        learned: AdaptiveState,
+        windows: Sequence[StepWindow],
+        ridge: Floats,
+        levels: Sequence[float],
+    ) -> Floats:
+        """[series, quantile, window] of all experts together; NaN where the prior is silent."""
+        prior = answers(history, windows, TRAINING_LEVELS, similar=self.similar)
+        reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
+        spread = learned.experts.spread[:, reaches].astype(np.float32)[:, kinds]
+        ago = [
+            _ago(history, windows, history.bins(period))[:, None] + spread[:, :, nth].swapaxes(1, 2)
+            for nth, period in enumerate(PERIODS)
+        ]
+        weights = learned.standing.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
+        unit = np.where(prior[:, MEDIAN, :1] > 0, prior[:, MEDIAN, :1], 1.0)[:, :, None]
+        said = [prior, within_reach(ridge, prior, axis=1), *ago]
+        table = mixed(np.stack([in_units(one, unit) for one in said], axis=-1, dtype=np.float32), weights) * unit
+        table = np.maximum.accumulate(np.where(np.isfinite(prior), table, np.nan), axis=1)
+        return read_table(table, levels, TRAINING_LEVELS)
+
 
 def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tuple[npt.NDArray[np.intp], Past]]:
     """Rows of series of about the same age, and what they are looked back at."""
@@ -168,60 +223,11 @@ def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tupl
         yield rows, Past(values, unit, at_level, since[rows] - (panel.length - known), panel.bins(DAY))
 
 
-def _replay(
-    standing: ExpertStanding, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past, replays: int
-) -> None:
-    """Fill in what is learned of some series from origins of the latest week, near ones and half as many far ones."""
-    for windows, count in ((NEAR_WINDOWS, replays), (far_windows(past.day), replays // 2)):
-        origins = origins_of(past.values.shape[1], windows, past.day, count)
-        if len(origins):
-            for reach, alike_far in _by_reach(windows).items():
-                experts.spread[rows, reach] = change_of_periods(past, origins, alike_far)
-            _learn(standing, experts.of(rows), rows, past, origins, windows)
-
-
-def _learn(
-    standing: ExpertStanding,
-    experts: LearnedExperts,
-    rows: npt.NDArray[np.intp],
-    past: Past,
-    origins: npt.NDArray[np.intp],
-    windows: Sequence[StepWindow],
-) -> None:
-    """Move what is known of the experts of some series, in place, by one origin after the other."""
-    found = replayed(past, experts, origins, windows)
-    kinds = np.array([reach_of(one) for one in windows])
-    for reach in np.unique(kinds).tolist():
-        alike_far = kinds == reach
-        known = standing.of((rows, reach))
-        known = known.after(found.actual[:, :, alike_far], found.said[:, :, alike_far], FIRST, TRAINING_LEVELS)
-        standing.regret[rows, reach], standing.energy[rows, reach] = known
-
-
 def _by_reach(windows: Sequence[StepWindow]) -> dict[int, list[StepWindow]]:
     found: dict[int, list[StepWindow]] = defaultdict(list)
     for window in windows:
         found[reach_of(window)].append(window)
     return found
-
-
-def _mixture(
-    history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], ridge: Floats, levels: Sequence[float]
-) -> Floats:
-    """[series, quantile, window] of all experts together; NaN where the prior is silent."""
-    prior = answers(history, windows, TRAINING_LEVELS)
-    reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
-    spread = learned.experts.spread[:, reaches].astype(np.float32)[:, kinds]
-    ago = [
-        _ago(history, windows, history.bins(period))[:, None] + spread[:, :, nth].swapaxes(1, 2)
-        for nth, period in enumerate(PERIODS)
-    ]
-    weights = learned.standing.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
-    unit = np.where(prior[:, MEDIAN, :1] > 0, prior[:, MEDIAN, :1], 1.0)[:, :, None]
-    said = [prior, within_reach(ridge, prior, axis=1), *ago]
-    table = mixed(np.stack([in_units(one, unit) for one in said], axis=-1, dtype=np.float32), weights) * unit
-    table = np.maximum.accumulate(np.where(np.isfinite(prior), table, np.nan), axis=1)
-    return read_table(table, levels, TRAINING_LEVELS)
 
 
 def _ago(history: Panel, windows: Sequence[StepWindow], bins: int) -> Floats:

@@ -27,22 +27,22 @@ MODEL = "adaptive"
 TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW_MINUTES), 20)
 
 
-def peak_table(series: int | None = None) -> Table:
+def peak_table(series: int | None = None, families: Sequence[str] = (), model: str = MODEL) -> Table:
     """A line a lead time: the share of windows whose largest minute lies at or below each quantile."""
-    fine = [item for item in load(TICK) if item.recorded_step == TICK]
+    fine = [item for item in load(TICK) if item.recorded_step == TICK and (not families or item.family in families)]
     chosen = sample(fine, series)
     title = f"Peaks of {WINDOW_MINUTES} minutes, forecast by the minute ({len(chosen)} series)"
     table = Table(title, ("lead time", *(f"p{level * 100:g}" for level in LEVELS)))
-    hits = np.concatenate([covered_peaks(questions) for questions in rounds(chosen, TASK)])
+    hits = np.concatenate([covered_peaks(questions, model) for questions in rounds(chosen, TASK)])
     for lead, shares in zip(LEAD_MINUTES, np.nanmean(hits, axis=0), strict=True):
         table.add(f"{lead} min", *(f"{share:.3f}" for share in shares))
     return table
 
 
-def covered_peaks(questions: Sequence[Question]) -> NDArray[np.float64]:
+def covered_peaks(questions: Sequence[Question], model: str = MODEL) -> NDArray[np.float64]:
     """Whether each peak lies at or below its quantile [question, lead time, level]; NaN where it was not measured."""
     panel = panel_of(questions)
-    fitted = create(MODEL).fit(panel)
+    fitted = create(model).fit(panel)
     actual = np.stack([asked.actual for asked in questions])
     out = np.full((len(questions), len(LEAD_MINUTES), len(LEVELS)), np.nan)
     for place, lead in enumerate(LEAD_MINUTES):
