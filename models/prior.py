@@ -24,7 +24,6 @@ from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
-from .similar import followed, similar_moments
 from .situation import SeenSituation, past_windows, situation
 from .spread import read_table
 from .trailing import equal_shares
@@ -217,6 +216,8 @@ def inputs(
     windowed = past_windows(seen, windows)
     if not similar:
         return seen.context, windowed
+    from .similar import followed, similar_moments  # noqa: PLC0415  only the model `analog` asks for them
+
     moments = similar_moments(seen, ahead)
     context = np.concatenate([seen.context, moments.context], axis=-1)
     return context, np.concatenate([windowed, followed(seen, moments, windows)], axis=-1)
