@@ -202,7 +202,7 @@ class WriteQueue:
         served = {namespace_of(write) for write in writes if write.subject.key in tried}
         held = {one.subject.key for one in found.refused if one.code != RefusalReason.RATE_LIMIT}
         waiting = {namespace_of(write) for write in writes if write.subject.key not in held} - served
-        if not served:  # nobody had a turn, so nobody is starved by others
+        if not served:  # none had a turn, so none is starved by others
             waiting &= self.starving.keys() if self.fence.valid() and not self.acting.paused else set()
         self.starving = {namespace: self.starving.get(namespace, found.now) for namespace in sorted(waiting)}
         long = [(namespace, at) for namespace, at in self.starving.items() if found.now - at >= LONG_WAIT]

@@ -176,7 +176,7 @@ class Policies:
         self.annotate({})
 
     def _crowded_in(self, changed: Collection[str]) -> frozenset[WorkloadId]:
-        """The workloads whose events are too many for their namespace, counted anew in those that have changed."""
+        """The workloads with too many events for their namespace, counted anew in those that have changed."""
         found, counts = {id_ for id_ in self._crowded if id_.namespace not in changed}, Counter[str]()
         for id_ in sorted(id_ for id_ in self.cluster.own if id_.namespace in changed):
             own = sum(layer.events for layer in self.cluster.own[id_])

@@ -158,7 +158,7 @@ class RecommendationView(msgspec.Struct, frozen=True):
 
 
 def recommendation_view(recommendation: Recommendation, mode: str | None = None) -> RecommendationView:
-    """The public form of a decision about a workload whose policy has that mode."""
+    """The public form of a decision about a workload with that mode."""
     lead = recommendation.lead_time
     return RecommendationView(
         *recommendation.id,

@@ -89,7 +89,7 @@ class WrittenPolicy(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class WrittenLayer(Layer):
-    """The layer of a PredictiveAutoscaler, whose events are counted without reading them."""
+    """The layer of a PredictiveAutoscaler; its events are counted without reading them."""
 
     counted: int = 0
 

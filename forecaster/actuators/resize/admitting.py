@@ -93,7 +93,7 @@ class InitialActuator:
         return Effected(self.fence.leading(), Counter(), states, (unread,) if unread else ())
 
     def _learning(self) -> dict[WorkloadId, float]:
-        """The largest boost of each workload whose boost is learned."""
+        """The largest boost of each workload that has a learned boost."""
         stated = {id_: self.policies.stated(id_).vertical for id_ in (self.offered.ids if self.offered else ())}
         return {id_: one.startup_boost for id_, one in stated.items() if one.startup_learned and one.startup_boost}
 

@@ -70,7 +70,7 @@ class StartBoosts:
     ) -> str:
         """Learn from the starts of the workloads that are boosted now; why starts could not be read.
 
-        `most` has the largest factor of each workload whose boost is learned; what is known of others is dropped.
+        `most` has the largest factor of each workload that has a learned boost; what is known of others is dropped.
         """
         if not any(id_ in boosted for id_ in most):
             return ""
