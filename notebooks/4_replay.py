@@ -26,11 +26,11 @@ import pandas as pd
 from forecaster.app.notebook import checked_yaml, load_traces
 from forecaster.app.traces import REQUESTS_METRIC
 from forecaster.config.settings import parse
+from forecaster.domain.workload import Prices
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
 from forecaster.replay.strategies import strategies_with
 from forecaster.report import plots
-from forecaster.vertical.cluster_rules.resource_list import Prices
 
 load = load_traces()  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
 # load = load_traces("http://localhost:9090")  # your own Prometheus: this line instead

@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.config.settings import Settings
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import Prices, Resources, WorkloadId
     from forecaster.publish.settings import PriceSettings
     from forecaster.report.helm_values import HelmFiles
     from forecaster.vertical.admission.advice import Advice
-    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.recommenders.krr import Severity
     from forecaster.vertical.sizing.joint import ResourceCosts
 
@@ -184,7 +183,7 @@ def recommend(
 
 def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> Prices | None:
     """Return the prices of CPU and memory from both options, else from the settings; one option alone is refused."""
-    from forecaster.vertical.cluster_rules.resource_list import Prices
+    from forecaster.domain.workload import Prices
 
     if core_hour is not None and gib_hour is not None:
         return Prices(core_hour, gib_hour, stated.currency)

@@ -21,7 +21,7 @@ from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import Resources, Workload, WorkloadId
+from forecaster.domain.workload import Prices, Resources, Workload, WorkloadId
 from forecaster.errors import MOST_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
 from forecaster.replay.assumptions import START_UP, Assumptions, Timing
@@ -30,7 +30,6 @@ from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forec
 from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
-from forecaster.vertical.cluster_rules.resource_list import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

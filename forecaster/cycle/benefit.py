@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.steps import TimeShare
     from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Workload
+    from forecaster.domain.workload import Prices, Workload
     from forecaster.ports import Histories
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.replay.account import Account
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from forecaster.replay.comparison import Comparison
     from forecaster.replay.live import LivePast
     from forecaster.replay.traces import Traces
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 Count = tuple[datetime, int]
 """A count that was decided, and when."""

@@ -98,6 +98,28 @@ class Resources:
 
 NO_RESOURCES = Resources()
 """Resources of which nothing is stated."""
+GIB = 2.0**30
+HOURS_A_MONTH = 730
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Money for an hour of a requested core and of a requested GiB."""
+
+    core_hour: float = 0.0
+    gib_hour: float = 0.0
+    currency: str = ""
+
+    def of_pod(self, resources: Resources) -> float:
+        """An hour of one pod, by its requests."""
+        cpu, memory = resources.cpu_request or 0.0, resources.memory_request or 0.0
+        return self.core_hour * cpu + self.gib_hour * memory / GIB
+
+    def a_month(self, resources: Resources, replicas: int) -> float | None:
+        """What so many pods cost in 730 hours by their requests; None where a request is not known."""
+        if resources.cpu_request is None or resources.memory_request is None:
+            return None
+        return self.of_pod(resources) * replicas * HOURS_A_MONTH
 
 
 @dataclass(frozen=True, slots=True)

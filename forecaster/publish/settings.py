@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from forecaster.domain.settings import Section
-from forecaster.vertical.cluster_rules.resource_list import Prices
+from forecaster.domain.workload import Prices
 
 
 class PriceSettings(Section):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from forecaster.domain.workload import Prices  # noqa: TC001  msgspec resolves the annotation
 from forecaster.errors import StoreError
-from forecaster.vertical.cluster_rules.resource_list import Prices  # noqa: TC001  msgspec resolves the annotation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

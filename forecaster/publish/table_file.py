@@ -38,10 +38,9 @@ if TYPE_CHECKING:
 
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Prices, WorkloadId
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 Gauges = Literal["none", "counts", "all"]
 FAILURES_PUBLISHED = 20

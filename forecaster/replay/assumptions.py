@@ -14,10 +14,9 @@ from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.setup import Capacity
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 START_UP = timedelta(minutes=2)
 
@@ -93,7 +92,6 @@ USUAL_TIMING = Timing()
 
 SWEEP = (1.6, 1.4, 1.25, 1.15, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 """Targets as shares of what the owner set: from lean to safe, the knob that every policy has."""
-GIB = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)

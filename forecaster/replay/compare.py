@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.ports import StageWatch
     from forecaster.replay.strategies import Strategy
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
     Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 

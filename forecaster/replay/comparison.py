@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.replay.gated import GateSince
     from forecaster.replay.setup import Setup
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Workload, WorkloadId
+    from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.replay.traces import Traces
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 
 class DecidedCount(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
-from forecaster.replay.assumptions import GIB
+from forecaster.domain.workload import GIB
 from forecaster.replay.size_replay import MOST_WARM, STEPS_A_DAY, Load, Resource, SizeAccount, replay_sizes
 from forecaster.replay.sizers import LoadForecasts, Ours, Stated
 

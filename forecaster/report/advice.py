@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.cycle.joint_sizes import JointAdvice
-    from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+    from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
     from forecaster.vertical.admission.advice import Advice
-    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.sizing.joint import SizePlan
 
 

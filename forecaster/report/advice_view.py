@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.cycle.joint_sizes import JointAdvice
+    from forecaster.domain.workload import Prices
     from forecaster.vertical.admission.advice import Advice
-    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.sizing.joint import SizePlan
 
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.domain.workload import WorkloadId
+    from forecaster.domain.workload import Prices, WorkloadId
     from forecaster.replay.account import Account
-    from forecaster.vertical.cluster_rules.resource_list import Prices
 
 ALL = "all"
 """Name of the row that sums up the workloads."""

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
-    from forecaster.vertical.cluster_rules.resource_list import Prices
+    from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
 
 Tree = dict[str, Any]
 HEADER = "# Written by `forecaster recommend -o helm-values`, which overwrites edits. Helm reads it last.\n"

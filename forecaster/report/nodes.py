@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from forecaster.cycle.node_document import document, flat_window
 from forecaster.domain.amounts import counted
-from forecaster.replay.assumptions import GIB
+from forecaster.domain.workload import GIB
 from forecaster.report.formats import NodesOutput, Output
 from forecaster.report.printed import Printable, PrintedColumn, print_as, print_table, print_text
 from forecaster.vertical.nodes.headroom import buffers, manifests

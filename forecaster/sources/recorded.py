@@ -20,7 +20,7 @@ import numpy as np
 
 from forecaster.domain.signal import BUILT_IN, CPU, DEMAND, PODS, Signal
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
+from forecaster.domain.workload import GIB, Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -120,7 +120,6 @@ START = datetime(2021, 10, 8, tzinfo=UTC)
 RECORDED_DAYS = 13
 LOAD = Path(__file__).with_name("recorded_load") / "load.npz"
 
-_GIB = float(2**30)
 _STABILIZATION_MINUTES = 5
 _FIXED_PODS = 5
 """Pods of a workload without HPA."""
@@ -167,7 +166,7 @@ def _average(metric: str, value: float) -> Target:
 
 
 def _pod(cores: float, gib: float, *, cpu_limit: float | None = None) -> Resources:
-    return Resources(cpu_request=cores, cpu_limit=cpu_limit, memory_request=gib * _GIB, memory_limit=gib * _GIB)
+    return Resources(cpu_request=cores, cpu_limit=cpu_limit, memory_request=gib * GIB, memory_limit=gib * GIB)
 
 
 _NASA = "nasa/july1995"

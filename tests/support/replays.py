@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.signal import CPU
+from forecaster.domain.workload import Prices
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
@@ -16,7 +17,6 @@ from forecaster.replay.comparison import Curve
 from forecaster.replay.gated import GateEvidence, GateSince
 from forecaster.replay.strategies import HPA, NAIVE, PERFECT, looking_back
 from forecaster.replay.traces import Traces
-from forecaster.vertical.cluster_rules.resource_list import Prices
 from tests.support.builders import NOON, minutes, workload
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from forecaster.domain.workload import Prices
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
-    from forecaster.vertical.cluster_rules.resource_list import Prices
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 

@@ -7,13 +7,8 @@ A name that is absent is not set, which is not the same as zero.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from forecaster.domain.quantity import Quantity, QuantityFormat, parse_quantity
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Resources
 
 Amounts = Mapping[str, int]
 
@@ -91,23 +86,3 @@ def is_overcommittable(resource: str) -> bool:
     """Whether a limit may exceed the request: resources of Kubernetes itself except huge pages."""
     native = "/" not in resource or "kubernetes.io/" in resource
     return native and not is_huge_pages(resource)
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Money for an hour of a requested core and of a requested GiB."""
-
-    core_hour: float = 0.0
-    gib_hour: float = 0.0
-    currency: str = ""
-
-    def of_pod(self, resources: Resources) -> float:
-        """An hour of one pod, by its requests."""
-        cpu, memory = resources.cpu_request or 0.0, resources.memory_request or 0.0
-        return self.core_hour * cpu + self.gib_hour * memory / 2.0**30
-
-    def a_month(self, resources: Resources, replicas: int) -> float | None:
-        """What so many pods cost in 730 hours by their requests; None where a request is not known."""
-        if resources.cpu_request is None or resources.memory_request is None:
-            return None
-        return self.of_pod(resources) * replicas * 730

@@ -13,12 +13,13 @@ from itertools import pairwise
 from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.workload import GIB
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _SLIVER = 1e-9
 """A sliver above a whole pod is the rounding of a quotient, not a reason for one more."""
-_GIB = 2.0**30
 
 
 class LoadStretch(NamedTuple):
@@ -153,7 +154,7 @@ def size_plan(
     """So many pods in each stretch as the HPA then has, and what they and their starts cost."""
     counts = [least_replicas(one.load, model, cpu, costs.utilization) for one in ahead]
     pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in counts]
-    hourly = cpu * costs.core_hour + memory / _GIB * costs.gib_hour
+    hourly = cpu * costs.core_hour + memory / GIB * costs.gib_hour
     moves = sum(abs(after - before) for before, after in pairwise([now, *pods]))
     cost = hourly * sum(count * one.hours for count, one in zip(pods, ahead, strict=True)) + moves * costs.pod_start
     return SizePlan(max(pods), cpu, memory, cost, min(pods))
@@ -162,9 +163,9 @@ def size_plan(
 def _refusal(plan: SizePlan, bounds: JointBounds) -> str:
     """Why a plan is not possible; empty if it is."""
     if plan.cpu > bounds.node_cpu or plan.memory > bounds.node_memory:
-        return f"a pod of {plan.cpu:.3g} cores and {plan.memory / _GIB:.3g} GiB is larger than a node"
+        return f"a pod of {plan.cpu:.3g} cores and {plan.memory / GIB:.3g} GiB is larger than a node"
     if plan.replicas * plan.cpu > bounds.quota_cpu or plan.replicas * plan.memory > bounds.quota_memory:
-        return f"{plan.replicas} pods of {plan.cpu:.3g} cores and {plan.memory / _GIB:.3g} GiB exceed the quota"
+        return f"{plan.replicas} pods of {plan.cpu:.3g} cores and {plan.memory / GIB:.3g} GiB exceed the quota"
     return ""
 
 

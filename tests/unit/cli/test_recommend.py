@@ -17,12 +17,12 @@ from forecaster.cli import app
 from forecaster.cli.catalogue import schema_of
 from forecaster.cli.look import Look, look_at_demo
 from forecaster.cli.recommend import filtered
+from forecaster.domain.workload import Prices
 from forecaster.report.advice import joint_line, print_advice, write_overlay
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
 from forecaster.sources.cluster_objects import cluster_of
 from forecaster.vertical.admission.context import ApplyTerms
-from forecaster.vertical.cluster_rules.resource_list import Prices
 from forecaster.vertical.sizing.joint import ResourceCosts
 from tests.support import objects as given
 

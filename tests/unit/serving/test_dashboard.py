@@ -19,6 +19,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import MINUTE, Window
+from forecaster.domain.workload import Prices
 from forecaster.publish.health import HealthBook, SettingView, shown_settings
 from forecaster.publish.pictures import PICTURE_POINTS, PictureFile
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
@@ -31,7 +32,6 @@ from forecaster.serving.external_metrics import MetricsApi
 from forecaster.serving.metrics import ServingMetrics
 from forecaster.serving.options import FOLLOWS
 from forecaster.serving.what_if import WhatIfProcess
-from forecaster.vertical.cluster_rules.resource_list import Prices
 from tests.support.asgi import Client
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.told import RecordPublisher

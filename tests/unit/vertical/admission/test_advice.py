@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale
-from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
+from forecaster.domain.workload import ContainerSize, Prices, Resources, Workload, WorkloadId
 from forecaster.vertical.admission.advice import (
     Advice,
     advise,
@@ -18,7 +18,6 @@ from forecaster.vertical.admission.advice import (
 )
 from forecaster.vertical.admission.cluster import Cluster, split
 from forecaster.vertical.cluster_rules.pod import Container, Pod
-from forecaster.vertical.cluster_rules.resource_list import Prices
 from forecaster.vertical.recommenders.baselines import krr, vpa
 from forecaster.vertical.recommenders.krr import Severity
 from tests.support.cluster_rules import block, limits
