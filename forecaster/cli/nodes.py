@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.serving.options import Address
 
+NO_IMAGE = (
+    "name what headroom pods run: `kubectl get nodes -o jsonpath='{..status.images}'` lists the pause image that your "
+    "nodes have already"
+)
+NO_NODES = "the recorded load has no nodes; give a cluster's with --objects: `kubectl get nodes,pods -A -o json`"
+
 
 def nodes(
     prometheus: PrometheusUrl = None,
@@ -67,16 +73,9 @@ def nodes(
 ) -> None:
     """Requests and usage of every node pool over the coming day, nodes needed and when, headroom, memory pressure."""
     if output is NodesOutput.HEADROOM and not image:
-        raise typer.BadParameter(
-            "name what headroom pods run: `kubectl get nodes -o jsonpath='{..status.images}'` lists the pause image "
-            "that your nodes have already",
-            param_hint="--image",
-        )
+        raise typer.BadParameter(NO_IMAGE, param_hint="--image")
     if demo and not objects:
-        raise typer.BadParameter(
-            "the recorded load has no nodes; give a cluster's with --objects: `kubectl get nodes,pods -A -o json`",
-            param_hint="--demo",
-        )
+        raise typer.BadParameter(NO_NODES, param_hint="--demo")
     if buffers and serve is None:
         raise typer.BadParameter("goes with --serve; `-o capacitybuffer` prints them once", param_hint="--buffers")
     from forecaster.cli.look import look, look_at_demo

@@ -140,7 +140,6 @@ def recommend(
     from forecaster.report.helm_values import HelmFiles
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import NONE_FOUND
-    from forecaster.vertical.admission.advice import moved
     from forecaster.vertical.admission.context import ApplyTerms
     from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
@@ -163,11 +162,7 @@ def recommend(
         if not seen.outcome.lost:
             tell(NONE_FOUND)
         raise typer.Exit(1)
-    ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)
-    chosen_ = chosen(ids, given.workload, None if given.demo else settings)
-    ours = filtered(advices, chosen_, given.kind, given.severity, refused=given.refused)
-    if share is not None and paths is None:
-        ours = [one for one in ours if one.recommended and moved(one.now, one.recommended, share)]
+    ours = asked_for(advices, given, settings, share if paths is None else None)
     if paths is not None and to is not None:
         known = [one for one in advices if given.kind in {None, one.id.kind}]
         write_values(known, ours, HelmFiles(paths, values or [], to), share or 0.0, prices)
@@ -179,6 +174,18 @@ def recommend(
 
 
 # What the options mean: prices, an earlier run, filters.
+
+
+def asked_for(advices: Sequence[Advice], given: AdviceOptions, settings: Settings, share: float | None) -> list[Advice]:
+    """Advice on the workloads that are named, of a kind and severity; with `share` only what moves by more."""
+    from forecaster.vertical.admission.advice import moved
+
+    ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)
+    named = chosen(ids, given.workload, None if given.demo else settings)
+    ours = filtered(advices, named, given.kind, given.severity, refused=given.refused)
+    if share is None:
+        return ours
+    return [one for one in ours if one.recommended and moved(one.now, one.recommended, share)]
 
 
 def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> Prices | None:
