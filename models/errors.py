@@ -3,8 +3,7 @@
 ModelError
 ├── ContractError   a model breaks the contract that all models keep (checks.py)
 ├── PanelError      the data is not a panel: mixed steps, infinite or negative demand, keys that do not match
-├── QuestionError   the question has no answer: no steps, levels that do not ascend, an unknown model
-└── WeightsError    a folder of weights that cannot be read, or that does not fit its network
+└── QuestionError   the question has no answer: no steps, levels that do not ascend, an unknown model
 """
 
 

@@ -10,12 +10,13 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .situation import squash
 from .trailing import running_maximum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -35,8 +36,8 @@ NEAREST = 24
 # Quantiles of what followed that are told, as positions among so many values.
 TOLD = tuple(int(level * NEAREST) for level in (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95))
 # Origins compared with their past at a time: what lies between stays near the processor.
-COMPARED_TOGETHER = 64
-# Every so manieth distance shows what is usual.
+COMPARED_TOGETHER = 32
+# Every so manieth distance shows what is usual, and how far the nearest ones are away at most.
 SHOWN = 8
 # Squares of distances start here before their logarithm is taken.
 LEAST_SQUARE = 1e-4
@@ -62,50 +63,31 @@ def similar_moments(seen: SeenSituation, ahead: int) -> Similar:
     origins, shape = seen.origins, seen.level.shape
     count = np.clip(origins - ahead + 1, 0, PAST_DAYS * seen.day)
     span = max(int(count.max()), 2 * NEAREST)
+    missing = max(0, span + ahead - 1 - int(origins.min()))
     bins, context = np.empty((*shape, NEAREST), np.intp), np.ones((*shape, 3), np.float32)
-    for series, at in _blocks(*shape):
-        first = origins[at] - ahead - span + 1
-        squares = _squares(seen.values[series], origins[at], first, span)
-        chosen = np.argpartition(squares, NEAREST, axis=-1)[:, :, :NEAREST]
-        bins[series, at] = np.maximum(chosen + first[:, None], 0)
-        near = np.take_along_axis(squares, chosen, axis=-1).mean(axis=-1)
-        shown = np.sort(squares[:, :, ::-SHOWN], axis=-1)
-        usual = np.take_along_axis(shown, count[None, at, None] // (2 * SHOWN), axis=-1)[:, :, 0]
-        far = np.stack([near, usual], axis=-1)
-        context[series, at, 1:] = np.log(far / np.square(seen.scale[series, at, None]) + LEAST_SQUARE) / 2
+    together = max(1, COMPARED_TOGETHER // len(origins))
+    for series in (slice(i, i + together) for i in range(0, len(seen.values), together)):
+        means = _means(seen.values[series], missing)
+        for at in (slice(i, i + COMPARED_TOGETHER) for i in range(0, len(origins), COMPARED_TOGETHER)):
+            first = origins[at] - ahead - span + 1
+            squares = _squares(means, origins[at] + missing, first + missing, span)
+            shown = np.sort(squares[:, :, ::-SHOWN], axis=-1)
+            chosen = _smallest(squares, shown)
+            bins[series, at] = np.maximum(chosen + first[:, None], 0)
+            near = np.take_along_axis(squares, chosen, axis=-1).mean(axis=-1)
+            usual = np.take_along_axis(shown, count[None, at, None] // (2 * SHOWN), axis=-1)[:, :, 0]
+            far = np.stack([near, usual], axis=-1)
+            context[series, at, 1:] = np.log(far / np.square(seen.scale[series, at, None]) + LEAST_SQUARE) / 2
     told = count >= 2 * NEAREST
     return Similar(bins, told, np.where(told[:, None], context, np.float32(0)))
 
 
-def _blocks(series: int, origins: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of series and of origins with few pairs each."""
-    together = max(1, COMPARED_TOGETHER // origins)
-    for first in range(0, series, together):
-        for at in range(0, origins, COMPARED_TOGETHER):
-            yield slice(first, first + together), slice(at, at + COMPARED_TOGETHER)
-
-
-def _squares(values: Floats, origins: Origins, first: Origins, span: int) -> Floats:
-    """[series, origin, moment] squared distances of the `span` moments from `first` on; infinite before the record."""
-    missing = max(0, -int(first.min()))
-    mean = values
-    total = np.square(_apart(mean, origins, first, span, missing))
+def _means(values: Floats, missing: int) -> list[Floats]:
+    """[series, time] trailing means of each width, infinitely far away for `missing` bins before the record."""
+    means = [values]
     for times, width in zip(WIDER, np.cumprod((1, *WIDER)).tolist(), strict=False):
-        mean = _wider(mean, width, times)
-        apart = _apart(mean, origins, first, span, missing)
-        total += np.square(apart, out=apart)
-    return total
-
-
-def _apart(mean: Floats, origins: Origins, first: Origins, span: int, missing: int) -> Floats:
-    """[series, origin, moment] how far trailing means are from that of the origin."""
-    now = mean[:, origins, None]
-    if missing:
-        mean = np.pad(mean, ((0, 0), (missing, 0)), constant_values=np.inf)
-    if len(first) == 1:
-        start = int(first[0]) + missing
-        return mean[:, None, start : start + span] - now
-    return np.lib.stride_tricks.sliding_window_view(mean, span, axis=1)[:, first + missing] - now
+        means.append(_wider(means[-1], width, times))
+    return [np.pad(mean, ((0, 0), (missing, 0)), constant_values=np.inf) for mean in means] if missing else means
 
 
 def _wider(mean: Floats, width: int, times: int) -> Floats:
@@ -116,6 +98,32 @@ def _wider(mean: Floats, width: int, times: int) -> Floats:
         wider[:, start:] += mean[:, start - back : mean.shape[1] - back]
     wider[:, start:] /= times
     return wider
+
+
+def _squares(means: list[Floats], origins: Origins, first: Origins, span: int) -> Floats:
+    """[series, origin, moment] squared distances of the `span` moments from `first` on."""
+    total, apart = np.zeros((2, len(means[0]), len(origins), span), means[0].dtype)
+    for mean in means:
+        moments = sliding_window_view(mean, span, axis=1)
+        at_first = moments[:, first] if len(first) > 1 else moments[:, first[0], None]
+        np.subtract(at_first, mean[:, origins, None], out=apart)
+        total += np.square(apart, out=apart)
+    return total
+
+
+def _smallest(squares: Floats, shown: Floats) -> Bins:
+    """[series, origin, nearest] positions of the smallest; those that are shown say how large these are at most."""
+    if shown.shape[-1] < NEAREST:
+        return np.argpartition(squares, NEAREST - 1, axis=-1)[:, :, :NEAREST]
+    at = np.flatnonzero(squares <= shown[:, :, NEAREST - 1, None])
+    row, position = np.divmod(at, squares.shape[-1])
+    counts = np.bincount(row)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    candidates = np.full((len(counts), counts.max()), np.inf, squares.dtype)
+    positions = np.zeros(candidates.shape, np.intp)
+    candidates[row, place], positions[row, place] = squares.ravel()[at], position
+    chosen = np.argpartition(candidates, NEAREST - 1, axis=1)[:, :NEAREST]
+    return np.take_along_axis(positions, chosen, axis=1).reshape(*squares.shape[:2], NEAREST)
 
 
 def followed(seen: SeenSituation, moments: Similar, windows: Sequence[StepWindow]) -> Floats:

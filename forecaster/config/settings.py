@@ -37,7 +37,6 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_m
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
-from forecaster.config import stated
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
 from forecaster.config.sharding import ShardingSettings, fitting
@@ -245,7 +244,7 @@ class Settings(Section):
     @classmethod
     def _sizes_are_enabled(cls, value: Any, info: ValidationInfo) -> Any:
         policies = _stated_in(value)
-        modes = [stated.vertical_mode(policy) for policy in policies]
+        modes = [_part(policy, "vertical", "mode") for policy in policies]
         resize = info.data.get("resize")
         if "in-place" in modes and resize and not resize.enabled:
             raise ValueError(
@@ -253,9 +252,13 @@ class Settings(Section):
             )
         if "initial" in modes and resize and not resize.initial:
             raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
-        if any(map(stated.evicts, policies)) and resize and not resize.initial:
+        if any(_part(policy, "vertical", "evict") is True for policy in policies) and resize and not resize.initial:
             raise ValueError("vertical.evict needs resize.initial: true: the next pod would have the template's size")
-        if any(map(stated.boosts, policies)) and resize and not resize.initial:
+        if (
+            any(_part(policy, "vertical", "startup_boost") is not None for policy in policies)
+            and resize
+            and not resize.initial
+        ):
             raise ValueError("vertical.startup_boost needs resize.initial: true, and deploy/components/initial")
         return value
 
@@ -277,7 +280,7 @@ class Settings(Section):
     def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
         known = {str(one) for one in BUILT_IN.demand} | set(info.data.get("signals", ()))
         for policy in _stated_in(value):
-            for name in stated.signals_named(policy.get("horizontal")):
+            for name in _signals_named(policy):
                 if name not in known:
                     raise ValueError(f"signal {name!r} is not measured; use one of {', '.join(sorted(known))}")
         return value
@@ -286,7 +289,7 @@ class Settings(Section):
     @classmethod
     def _errors_are_asked_for(cls, value: Any, info: ValidationInfo) -> Any:
         queries = info.data.get("queries")
-        for name in map(stated.errors, _stated_in(value)):
+        for name in (_part(policy, "rollback", "errors") for policy in _stated_in(value)):
             if queries and isinstance(name, str) and name and name not in queries.errors:
                 known = ", ".join(sorted(queries.errors)) or "none is there"
                 raise ValueError(f"rollback.errors {name!r} is not one of queries.errors ({known})")
@@ -307,6 +310,21 @@ class Settings(Section):
 def _stated_in(value: Any) -> list[Mapping[str, Any]]:
     """What the policy for all states, or each of the overrides."""
     return [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]
+
+
+def _part(policy: Mapping[str, Any], section: str, name: str) -> object:
+    """One setting of a policy as it was written; that of an override is only a part of a policy, in types of YAML."""
+    part = policy.get(section)
+    return part.get(name) if isinstance(part, dict) else None
+
+
+def _signals_named(policy: Mapping[str, Any]) -> list[str]:
+    """The signals that the horizontal part of a policy names."""
+    amounts = _part(policy, "horizontal", "pod_amounts") or ()
+    of_pods = (
+        [one.get("signal") for one in amounts if isinstance(one, dict)] if isinstance(amounts, list | tuple) else []
+    )
+    return [name for name in (_part(policy, "horizontal", "demand_signal"), *of_pods) if isinstance(name, str)]
 
 
 ENVIRONMENT_PREFIX = "FORECASTER__"
