@@ -23,9 +23,9 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks.bench.accuracy import REFERENCE
-from benchmarks.bench.loads import TRACES, load
+from benchmarks.bench.loads import TRACES
 from benchmarks.bench.losses import geometric_mean_ratio
-from benchmarks.bench.replay import TICK
+from benchmarks.bench.peaks import by_the_minute
 from benchmarks.bench.tables import Table
 from benchmarks.prior_training import Recipe, joined, train
 from benchmarks.train_prior import TRAIN_SHARE, Source, made_up, recorded, shown, with_share
@@ -122,11 +122,6 @@ def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: b
             code = PEAKS.format(families=part, model=next(iter(METHODS[similar])))
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
         return pd.concat(found)
-
-
-def by_the_minute(families: Sequence[str]) -> bool:
-    """Whether a series of these families was recorded by the minute."""
-    return any(item.family in families and item.recorded_step == TICK for item in load(TICK))
 
 
 def put(path: Path, networks: Mapping[str, Network]) -> None:

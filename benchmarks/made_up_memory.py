@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forecaster.replay.assumptions import GIB
+from forecaster.domain.workload import GIB
 from forecaster.replay.size_replay import POINTS_AN_HOUR, STEPS_A_DAY, Load
 
 DAYS = 42

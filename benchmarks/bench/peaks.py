@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.bench.accuracy import Question
+    from benchmarks.bench.loads import Series
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 LEAD_MINUTES = (2, 5, 10, 20, 30)
@@ -29,14 +30,18 @@ TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW
 
 def peak_table(series: int | None = None, families: Sequence[str] = (), model: str = MODEL) -> Table:
     """A line a lead time: the share of windows whose largest minute lies at or below each quantile."""
-    fine = [item for item in load(TICK) if item.recorded_step == TICK and (not families or item.family in families)]
-    chosen = sample(fine, series)
+    chosen = sample(by_the_minute(families), series)
     title = f"Peaks of {WINDOW_MINUTES} minutes, forecast by the minute ({len(chosen)} series)"
     table = Table(title, ("lead time", *(f"p{level * 100:g}" for level in LEVELS)))
     hits = np.concatenate([covered_peaks(questions, model) for questions in rounds(chosen, TASK)])
     for lead, shares in zip(LEAD_MINUTES, np.nanmean(hits, axis=0), strict=True):
         table.add(f"{lead} min", *(f"{share:.3f}" for share in shares))
     return table
+
+
+def by_the_minute(families: Sequence[str] = ()) -> list[Series]:
+    """Series of these families, or of all, that were recorded by the minute."""
+    return [item for item in load(TICK) if item.recorded_step == TICK and (not families or item.family in families)]
 
 
 def covered_peaks(questions: Sequence[Question], model: str = MODEL) -> NDArray[np.float64]:
