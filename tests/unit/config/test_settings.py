@@ -118,6 +118,11 @@ class TestFaults:
         found = faults("{prometheus: , policy: [1], overrides: {a: b}}")
         assert set(found) == {"prometheus", "policy", "overrides"}
 
+    @pytest.mark.parametrize("odd", ["5", "", "{a: 1}", "[5]"])
+    def test_odd_amounts_of_an_override_are_a_fault(self, odd: str) -> None:
+        found = faults(f"overrides: [{{match: {{name: cart}}, policy: {{horizontal: {{pod_amounts: {odd}}}}}}}]")
+        assert [key.startswith("overrides[0].policy.horizontal.pod_amounts") for key in found] == [True]
+
     def test_a_forecast_cannot_ask_for_more_minutes_than_are_kept(self) -> None:
         assert "minutes_kept" in faults("{history: {minutes_kept: 1h}, policy: {min_history: 2h}}")["policy"][1]
 
