@@ -19,7 +19,7 @@ from forecaster.horizontal.columns import rows_before
 from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.reader import PublishedTable
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
-from forecaster.publish.table_file import TableOrder, column_of
+from forecaster.publish.table_file import TableOrder, array_column, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,7 +96,7 @@ class PictureFile:
         decided = decided_before(self.path, self._order.sorted, end)
         decided[:, :, -1] = decided_now(cycle, shown)[:, rows].T
         ago = decided[:, DECIDED_LINES.index("recommended"), -1 - HOUR // FIVE_MINUTES]
-        yield "hour_ago", WrittenColumn.of("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32).tobytes())
+        yield "hour_ago", array_column("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32))
         yield from fixed_columns("decided", decided)
         series = np.empty((len(rows), len(self._measured), PICTURE_POINTS), np.float32)
         for place, signal in enumerate(self._measured):
@@ -208,6 +208,6 @@ def _put_band(row: Floats32, path: StepForecast, late: int) -> None:
 def fixed_columns(name: str, values: NDArray[Any]) -> Iterator[tuple[str, WrittenColumn]]:
     """The three columns of a text of the same size for each row: the bytes of its values."""
     size = values[0].nbytes if len(values) else 0
-    yield name + PLACES, WrittenColumn.of("Q", 1, (np.arange(len(values), dtype=np.uint64) * np.uint64(size)).tobytes())
-    yield name + SIZES, WrittenColumn.of("I", 1, np.full(len(values), size, np.uint32).tobytes())
-    yield name + TEXTS, WrittenColumn.of("B", 0, values.tobytes())
+    yield name + PLACES, array_column("Q", 1, np.arange(len(values), dtype=np.uint64) * np.uint64(size))
+    yield name + SIZES, array_column("I", 1, np.full(len(values), size, np.uint32))
+    yield name + TEXTS, array_column("B", 0, values)

@@ -96,12 +96,12 @@ class WrittenColumn(NamedTuple):
 
     code: str
     planes: int
-    data: bytes
+    data: bytes | memoryview
     """One plane after the other."""
     checksum: int
 
     @classmethod
-    def of(cls, code: str, planes: int, data: bytes) -> WrittenColumn:
+    def of(cls, code: str, planes: int, data: bytes | memoryview) -> WrittenColumn:
         """A column with its checksum."""
         return cls(code, planes, data, zlib.crc32(data))
 
@@ -139,10 +139,12 @@ def write_table(
         ) from error
 
 
-def _parts(meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, WrittenColumn]) -> list[bytes]:
+def _parts(
+    meta: TableMeta, rows: int, signals: tuple[str, ...], columns: Mapping[str, WrittenColumn]
+) -> list[bytes | memoryview]:
     at = 0
     places: dict[str, ColumnPlace] = {}
-    body: list[bytes] = []
+    body: list[bytes | memoryview] = []
     for name, column in columns.items():
         size = len(column.data)
         places[name] = ColumnPlace(column.code, column.planes, at, size, column.checksum)

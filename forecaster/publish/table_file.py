@@ -199,10 +199,14 @@ def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[Workloa
         yield cycle.ids[row], DecisionChange.of(cycle.at, cycle.recommendations.verdict(row))
 
 
+def array_column(code: str, planes: int, values: NDArray[Any]) -> WrittenColumn:
+    """The column of the values of an array, which is not copied where it lies in one piece."""
+    return WrittenColumn.of(code, planes, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+
+
 def column_of(column: NDArray[Any], rows: NDArray[np.intp]) -> WrittenColumn:
     """The planes of a column, with the rows in this order."""
-    data = np.ascontiguousarray(column[:, rows])
-    return WrittenColumn.of(CODE_OF[data.dtype.name], len(column), data.tobytes())
+    return array_column(CODE_OF[column.dtype.name], len(column), column[:, rows])
 
 
 def text_columns(name: str, texts: Sequence[bytes]) -> Iterator[tuple[str, WrittenColumn]]:
@@ -210,8 +214,8 @@ def text_columns(name: str, texts: Sequence[bytes]) -> Iterator[tuple[str, Writt
     sizes: NDArray[Any] = np.fromiter(map(len, texts), np.uint32, len(texts))
     places = np.zeros(len(texts), np.uint64)
     np.cumsum(sizes[:-1], out=places[1:])
-    yield name + PLACES, WrittenColumn.of("Q", 1, places.tobytes())
-    yield name + SIZES, WrittenColumn.of("I", 1, sizes.tobytes())
+    yield name + PLACES, array_column("Q", 1, places)
+    yield name + SIZES, array_column("I", 1, sizes)
     yield name + TEXTS, WrittenColumn.of("B", 0, b"".join(texts))
 
 
@@ -219,7 +223,7 @@ def name_columns(names: Sequence[bytes]) -> Iterator[tuple[str, WrittenColumn]]:
     """The two columns of the names of a cycle: the place of each and the end of all, and their texts."""
     places = np.zeros(len(names) + 1, np.uint64)
     np.cumsum(np.fromiter(map(len, names), np.uint64, len(names)), out=places[1:])
-    yield NAMES + PLACES, WrittenColumn.of("Q", 0, places.tobytes())
+    yield NAMES + PLACES, array_column("Q", 0, places)
     yield NAMES + TEXTS, WrittenColumn.of("B", 0, b"".join(names))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -176,9 +177,20 @@ def _judgements(together: Sequence[Case], model: str) -> Iterator[Judgement]:
     parts = [alike[i : i + FORECAST_TOGETHER] for _, alike in groups for i in range(0, len(alike), FORECAST_TOGETHER)]
     cases = [case for part in parts for case in part]
     start_ups = np.array([max(case.span.lead_time // MINUTE - 1, 0) for case in cases])
-    days = PolicyBacktest(*map(np.concatenate, zip(*(_days(part, model) for part in parts), strict=True)))
+    days = _joined(len(cases), (_days(part, model) for part in parts))
     rounds = tuple(evidence_of(days, LEVELS, [case.policy for case in cases], start_ups))
     return (Judgement(case, rounds, place) for place, case in enumerate(cases))
+
+
+def _joined(count: int, parts: Iterator[PolicyBacktest]) -> PolicyBacktest:
+    """The days of `count` series, part by part: all of them lie in memory once."""
+    part, at = next(parts), 0
+    days = PolicyBacktest(*(np.empty((count, *field.shape[1:]), field.dtype) for field in part))
+    for each in chain([part], parts):
+        for whole, field in zip(days, each, strict=True):
+            whole[at : at + len(field)] = field
+        at += len(each.demand)
+    return days
 
 
 def _grouped(
