@@ -165,7 +165,8 @@ class _PastReplay:
         self._seen = np.ascontiguousarray(days.seen.T) * DEMAND_UNIT
         peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * DEMAND_UNIT
         self._expected = self._peak(peaks, days, levels, policies)
-        """[minute, what is expected, series], in the order of `EXPECTS`."""
+        """[minute, what is expected, series], in the order of `EXPECTS`, without nothing."""
+        self._peaks_of_minute = np.full((len(EXPECTS), self._series), np.nan)
         pairs = zip(strategies.expects, strategies.setting, strict=True)
         self._expects = np.array([0 if setting else EXPECTS.index(name) for name, setting in pairs])
         self._peaks = peaks if self._sized.any() else None
@@ -189,9 +190,9 @@ class _PastReplay:
     ) -> Floats:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
         quantiles = np.array([policy.quantile for policy in policies])
-        expected = np.full((len(self._seen), len(EXPECTS), self._series), np.nan)
-        np.maximum(quantile_of(levels, peaks, quantiles), self._seen, out=expected[:, 1])
-        np.maximum(days.yesterday.T * DEMAND_UNIT, self._seen, out=expected[:, 2])
+        expected = np.empty((len(self._seen), len(EXPECTS) - 1, self._series))
+        np.maximum(quantile_of(levels, peaks, quantiles), self._seen, out=expected[:, 0])
+        np.maximum(days.yesterday.T * DEMAND_UNIT, self._seen, out=expected[:, 1])
         return expected
 
     def blocks(self, starts: Counts) -> tuple[Floats, Floats]:
@@ -212,6 +213,7 @@ class _PastReplay:
         return asked, missing
 
     def _inputs(self, minute: int) -> Inputs:
+        self._peaks_of_minute[1:] = self._expected[minute]
         return Inputs(
             rules=self._rules,
             policy=self._policy,
@@ -221,7 +223,7 @@ class _PastReplay:
             measured=self._tiled(self._seen[minute])[None],
             unseen=self._known,
             age=self._untold,
-            peak=self._expected[minute][self._expects].reshape(1, -1),
+            peak=self._peaks_of_minute[self._expects].reshape(1, -1),
             low=self._untold,
             quantiles=self._distributions(minute),
             acting=self._always,
