@@ -250,15 +250,13 @@ class Settings(Section):
             raise ValueError(
                 "vertical mode in-place needs resize.enabled: true, and the rights of deploy/components/vertical"
             )
-        if "initial" in modes and resize and not resize.initial:
+        if not resize or resize.initial:
+            return value
+        if "initial" in modes:
             raise ValueError("vertical mode initial needs resize.initial: true, and deploy/components/initial")
-        if any(_part(policy, "vertical", "evict") is True for policy in policies) and resize and not resize.initial:
+        if any(_part(policy, "vertical", "evict") is True for policy in policies):
             raise ValueError("vertical.evict needs resize.initial: true: the next pod would have the template's size")
-        if (
-            any(_part(policy, "vertical", "startup_boost") is not None for policy in policies)
-            and resize
-            and not resize.initial
-        ):
+        if any(_part(policy, "vertical", "startup_boost") is not None for policy in policies):
             raise ValueError("vertical.startup_boost needs resize.initial: true, and deploy/components/initial")
         return value
 
