@@ -161,19 +161,14 @@ class _PastReplay:
         self._rules = Rules(sizing, sizing == "newsvendor", (Kind(DEMAND_SIGNAL, of_request=False),), tuple(levels))
         self._policy = _policies(strategies, policies)
         self._targets = _targets(strategies, self._series)
-        self._demand = np.ascontiguousarray(days.demand.T) * DEMAND_UNIT
-        self._seen = np.ascontiguousarray(days.seen.T) * DEMAND_UNIT
-        peaks = np.ascontiguousarray(np.moveaxis(days.peaks, 0, -1)) * DEMAND_UNIT
-        self._expected = self._peak(peaks, days, levels, policies)
-        """[minute, what is expected, series], in the order of `EXPECTS`, without nothing."""
-        self._peaks_of_minute = np.full((len(EXPECTS), self._series), np.nan)
+        # The minute comes first and the series last, without a copy where they lie in memory so.
+        self._days = type(days)(*(np.ascontiguousarray(np.moveaxis(field, 0, -1)) for field in days))
+        quantiles = np.array([policy.quantile for policy in policies])
+        self._stated = self._days.seen if self._sized.any() else quantile_of(levels, self._days.peaks, quantiles)
+        self._expected = np.full((len(EXPECTS), self._series), np.nan)
         pairs = zip(strategies.expects, strategies.setting, strict=True)
         self._expects = np.array([0 if setting else EXPECTS.index(name) for name, setting in pairs])
-        self._peaks = peaks if self._sized.any() else None
-        """[minute, level, series] where whole distributions are asked for: they are the most of what a replay holds."""
-        first = np.maximum(
-            ceil_counts(self._tiled(self._seen[0]) / DEMAND_UNIT / np.repeat(strategies.target, self._series)), 1
-        )
+        first = np.maximum(ceil_counts(self._tiled(self._days.seen[0]) / np.repeat(strategies.target, self._series)), 1)
         self._pods = Pods(first, StartUps(np.tile(start_ups, len(strategies.target))))
         self._state = State.new(rows, (DEMAND_SIGNAL,))
         self._quantiles = np.full((len(levels), rows), np.nan)
@@ -185,23 +180,13 @@ class _PastReplay:
     def _tiled(self, series: Floats) -> Floats:
         return np.tile(series, len(self._strategies.target))
 
-    def _peak(
-        self, peaks: Floats, days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
-    ) -> Floats:
-        """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
-        quantiles = np.array([policy.quantile for policy in policies])
-        expected = np.empty((len(self._seen), len(EXPECTS) - 1, self._series))
-        np.maximum(quantile_of(levels, peaks, quantiles), self._seen, out=expected[:, 0])
-        np.maximum(days.yesterday.T * DEMAND_UNIT, self._seen, out=expected[:, 1])
-        return expected
-
     def blocks(self, starts: Counts) -> tuple[Floats, Floats]:
         """[block, row] pod-minutes asked for, and demand above what the ready pods carry.
 
         A block is the minutes from one of `starts`, which ascend, to the next.
         """
         asked, missing = np.zeros((2, len(starts), len(self._zero)))
-        block = np.searchsorted(starts, np.arange(len(self._demand)), side="right") - 1
+        block = np.searchsorted(starts, np.arange(len(self._days.demand)), side="right") - 1
         for minute, of in enumerate(block.tolist()):
             self._pods.arrive(minute)
             decisions, self._state = decide(self._inputs(minute), self._state, minute * 60.0)
@@ -209,21 +194,21 @@ class _PastReplay:
             self._pods.arrive(minute)
             if of >= 0:
                 asked[of] += self._pods.asked
-                missing[of] += np.maximum(self._tiled(self._demand[minute] / DEMAND_UNIT) - self._pods.ready, 0.0)
+                missing[of] += np.maximum(self._tiled(self._days.demand[minute]) - self._pods.ready, 0.0)
         return asked, missing
 
     def _inputs(self, minute: int) -> Inputs:
-        self._peaks_of_minute[1:] = self._expected[minute]
+        seen = self._days.seen[minute] * DEMAND_UNIT
         return Inputs(
             rules=self._rules,
             policy=self._policy,
             targets=self._targets,
             current=self._pods.asked,
             ready=self._pods.ready,
-            measured=self._tiled(self._seen[minute])[None],
+            measured=self._tiled(seen)[None],
             unseen=self._known,
             age=self._untold,
-            peak=self._peaks_of_minute[self._expects].reshape(1, -1),
+            peak=self._peak(minute, seen),
             low=self._untold,
             quantiles=self._distributions(minute),
             acting=self._always,
@@ -235,11 +220,18 @@ class _PastReplay:
             unreadable=self._never,
         )
 
+    def _peak(self, minute: int, seen: Floats) -> Floats:
+        """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
+        for known, expected in zip((self._stated, self._days.yesterday), self._expected[1:], strict=True):
+            np.maximum(known[minute] * DEMAND_UNIT, seen, out=expected)
+        found: Floats = self._expected[self._expects].reshape(1, -1)
+        return found
+
     def _distributions(self, minute: int) -> list[Floats]:
-        if self._peaks is None:
+        if not self._sized.any():
             return []
         found = self._quantiles.reshape(len(self._quantiles), -1, self._series)
-        found[:, self._sized] = self._peaks[minute][:, None]
+        found[:, self._sized] = (self._days.peaks[minute] * DEMAND_UNIT)[:, None]
         return [self._quantiles]
 
 

@@ -34,7 +34,7 @@ MAX_PAST = DAY
 """What is forecast at all."""
 LEAST_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
-FORECAST_TOGETHER = 24
+FORECAST_TOGETHER = 16
 """Targets whose past days are forecast together: with all quantiles they take some twenty megabytes."""
 REPLAYED_TOGETHER = {"quantile": 384, "newsvendor": 96}
 """Targets of one replay, by sizing: the distribution of a minute is nine times as much to keep as a quantile of it."""
@@ -183,9 +183,9 @@ def _judgements(together: Sequence[Case], model: str) -> Iterator[Judgement]:
 
 
 def _joined(count: int, parts: Iterator[PolicyBacktest]) -> PolicyBacktest:
-    """The days of `count` series, part by part: all of them lie in memory once."""
+    """The days of `count` series, part by part: all lie in memory once, minute by minute as a replay reads them."""
     part, at = next(parts), 0
-    days = PolicyBacktest(*(np.empty((count, *field.shape[1:]), field.dtype) for field in part))
+    days = PolicyBacktest(*(np.moveaxis(np.empty((*field.shape[1:], count)), -1, 0) for field in part))
     for each in chain([part], parts):
         for whole, field in zip(days, each, strict=True):
             whole[at : at + len(field)] = field
