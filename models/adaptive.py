@@ -81,7 +81,7 @@ class Adaptive:
         """Solve the ridge, then replay the experts, group by group of series of about the same age."""
         shifted = shifts(panel)
         level = levelled(panel, shifted)
-        spread = np.full((len(panel), REACHES, len(PERIODS), len(TRAINING_LEVELS)), np.nan)
+        spread = np.full((len(panel), REACHES, len(PERIODS), len(TRAINING_LEVELS)), np.nan, np.float32)
         experts = LearnedExperts(self.ridge.fit(level).learned, shifted, spread)
         standing = ExpertStanding.none(len(panel), REACHES, len(TRAINING_LEVELS), len(FIRST))
         for rows, past in _pasts(panel, level, experts):
@@ -201,7 +201,7 @@ class Adaptive:
         """[series, quantile, window] of all experts together; NaN where the prior is silent."""
         prior = answers(history, windows, TRAINING_LEVELS, similar=self.similar)
         reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
-        spread = learned.experts.spread[:, reaches].astype(np.float32)[:, kinds]
+        spread = learned.experts.spread[:, reaches][:, kinds]
         ago = [
             _ago(history, windows, history.bins(period))[:, None] + spread[:, :, nth].swapaxes(1, 2)
             for nth, period in enumerate(PERIODS)

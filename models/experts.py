@@ -48,7 +48,7 @@ LEAST_ENERGY = 1e-12
 
 
 class ExpertStanding(NamedTuple):
-    """What is known of the experts: both [..., level, expert]."""
+    """What is known of the experts: both float32 [..., level, expert]."""
 
     regret: Floats
     energy: Floats
@@ -56,7 +56,7 @@ class ExpertStanding(NamedTuple):
     @classmethod
     def none(cls, *shape: int) -> ExpertStanding:
         """Before the first origin."""
-        return cls(np.zeros(shape), np.zeros(shape))
+        return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32))
 
     @classmethod
     def stacked(cls, parts: Sequence[ExpertStanding]) -> ExpertStanding:
@@ -130,7 +130,7 @@ class LearnedExperts(NamedTuple):
     Attributes:
         equations: of the ridge, of history at the level of today.
         shifted: that level.
-        spread: [series, reach, period, level] quantiles of the change over a period, NaN where there was none.
+        spread: float32 [series, reach, period, level] quantiles of the change over a period, NaN where there was none.
     """
 
     equations: Equations
@@ -179,8 +179,8 @@ class Replayed(NamedTuple):
     said: Floats
 
 
-# What is further away than this many units is as far: more would not fit into a float32.
-MAX_LOSS = 1e30
+# What is further away than this many units is as far: squares of more, summed, would not fit into a float32.
+MAX_LOSS = 1e15
 
 
 def in_units(values: Floats, unit: Floats) -> Floats:
