@@ -105,7 +105,7 @@ NEAR_BINS = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 LEAST, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
 # Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
-PRIOR_ROWS = 1024
+PRIOR_ROWS = 512
 
 
 class Views(NamedTuple):

@@ -163,10 +163,9 @@ def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floa
         return found
     identity = zip(*(before.texts(name) for name in WorkloadId._fields), strict=True)
     rows = rows_before([WorkloadId(*names) for names in identity], ids)
-    there = rows >= 0
-    found[there, :, : PICTURE_POINTS - steps] = kept.reshape(before.rows, len(DECIDED_LINES), PICTURE_POINTS)[
-        rows[there], :, steps:
-    ]
+    there, points = rows >= 0, kept.reshape(before.rows, len(DECIDED_LINES), PICTURE_POINTS)
+    for line in range(len(DECIDED_LINES)):  # all at once would be copied as a whole
+        found[there, line, : PICTURE_POINTS - steps] = points[rows[there], line, steps:]
     return found
 
 
