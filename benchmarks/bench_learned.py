@@ -6,10 +6,9 @@ It is not gated: what it does by itself is to be seen.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from benchmarks.bench_policy import WINDOW, BenchPolicy
+from benchmarks.bench_policy import BenchPolicy
 from forecaster.domain.policy import HorizontalPolicy
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ class BenchLearned(BenchPolicy):
     targets = (2.0, 1.6, 1.4, 1.2, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 
     def __init__(self, kind: LearnedKind) -> None:
+        super().__init__()
         self.learned = kind
         self.name = f"learned_{kind}"
 
@@ -35,5 +35,5 @@ class BenchLearned(BenchPolicy):
             scale_in_by_forecast=True,
             gate=False,
             requests_metric="demand",
-            scale_down_stabilization=timedelta(minutes=WINDOW),
+            scale_down_stabilization=self.kept,
         )

@@ -2,8 +2,7 @@
 
 A pod of the bench carries 1000 units. The sweep goes from lean to safe by the price of a missing pod; where that ends,
 pods are taken for smaller than they are (`bench_sweep`). A workload whose gate is shut is scaled by the HPA's formula
-alone, and the sweep is then the target of that HPA. A change costs one pod for as long as the samples of the series lie
-apart, five minutes at most: nothing finer can be timed.
+alone, and the sweep is then the target of that HPA.
 """
 
 from __future__ import annotations
@@ -49,9 +48,8 @@ JUDGED_EVERY = 86400
 JUDGED_DAYS = 6
 RECORDS = ("short", "saving", "noise")
 MAX_AGE = 5
-WINDOW = 2
-"""Minutes that a recommendation holds; pods that are still worth keeping stay longer by themselves."""
-"""Minutes of one pod that a change must be worth at most, as long as the HPA looks back."""
+KEPT = 2
+"""Minutes that a recommendation is kept; pods that are still worth keeping stay longer by themselves."""
 ID = WorkloadId("bench", "Deployment", "series")
 
 
@@ -63,9 +61,12 @@ class BenchPolicy:
     gated = True
     learned: LearnedKind | None = None
 
+    def __init__(self, kept: int = KEPT) -> None:
+        self.kept = timedelta(minutes=kept)
+
     def start(self, world: dict[str, Any]) -> None:
         self.world = world
-        self.series = world["cache"].setdefault("series", Series(world, gated=self.gated))
+        self.series = world["cache"].setdefault("series", Series(world, gated=self.gated, kept=self.kept))
         self.sweep = world["cache"].setdefault("sweep", Sweep(world))
         self.row = self.sweep.join(self)
         self.setting: Setting | None = None
@@ -87,7 +88,7 @@ class BenchPolicy:
             scale_in_by_forecast=True,
             requests_metric="demand",
             gate=self.gated,
-            scale_down_stabilization=timedelta(minutes=WINDOW),
+            scale_down_stabilization=self.kept,
             outage_hold=timedelta(minutes=30),
         )
 
@@ -139,7 +140,7 @@ class Window(NamedTuple):
 class Series:
     """What is known of the replayed series at a tick: the latest demand, the coming peak, and where the gate stands."""
 
-    def __init__(self, world: dict[str, Any], *, gated: bool) -> None:
+    def __init__(self, world: dict[str, Any], *, gated: bool, kept: timedelta) -> None:
         self.unit = POD / world["pod_capacity"]
         self.width = max(1, world["native_seconds"] // TICK)
         self.start_up = world["startup_seconds"] // TICK
@@ -149,7 +150,7 @@ class Series:
         self.judged_at: int | None = None
         self.said: dict[Window, tuple[float, ...]] = {}
         self.gated, self.gates = gated, Gates.new(1, (REQUESTS,))
-        self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=timedelta(minutes=WINDOW))
+        self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=kept)
         self.settings: Mapping[float, Setting | None] = STATED
 
     def same(self, history: Floats, now: int) -> bool:

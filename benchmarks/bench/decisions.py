@@ -11,7 +11,10 @@ from benchmarks.bench.peers import PEERS
 from benchmarks.bench.replay import TARGETS, TICK, account, hpa_counts, replays
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.bench.frontier import Comparison
+    from benchmarks.bench.replay import Account, Replay
     from benchmarks.bench.tables import Table
 
 START_UPS = (2, 8)
@@ -25,11 +28,7 @@ def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, C
     if series is not None:
         names = {replay.name for replay in sample(played, series)}
         played = [replay for replay in played if replay.name in names]
-    hpa = {
-        replay.name: account(replay, hpa_counts(replay, PEERS["HPA alone"](replay, start_up), TARGETS, start_up))
-        for replay in played
-    }
-    ours = our_accounts(played, start_up)
+    hpa, ours = hpa_accounts(played, start_up), our_accounts(played, start_up)
     results = {OURS: {name: compared(own, hpa[name]) for name, own in ours.items()}}
     for peer, expected in PEERS.items():
         results[peer] = {
@@ -39,6 +38,14 @@ def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, C
             for replay in played
         }
     return results
+
+
+def hpa_accounts(played: Sequence[Replay], start_up: int) -> dict[str, Account]:
+    """What the plain HPA came to on each series."""
+    return {
+        replay.name: account(replay, hpa_counts(replay, PEERS["HPA alone"](replay, start_up), TARGETS, start_up))
+        for replay in played
+    }
 
 
 def decision_tables(start_up: int, series: int | None = None) -> list[Table]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.bench.replay import MOST_PODS, TICK, Counts, account, counts_of
-from benchmarks.bench_policy import BenchPolicy, Forecasts, judge
+from benchmarks.bench_policy import KEPT, BenchPolicy, Forecasts, judge
 from benchmarks.bench_together import Sweep
 from forecaster.forecasting.peaks import LEVELS
 
@@ -22,20 +22,23 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def our_accounts(replays: Sequence[Replay], start_up: int) -> dict[str, Account]:
-    """What our decisions came to on each series, one setting for each target of the sweep."""
-    counts = our_counts(replays, start_up)
+def our_accounts(replays: Sequence[Replay], start_up: int, kept: int = KEPT) -> dict[str, Account]:
+    """What our decisions came to on each series, one setting for each target of the sweep.
+
+    A recommendation is kept for so many minutes.
+    """
+    counts = our_counts(replays, start_up, kept)
     return {replay.name: account(replay, counts[replay.name]) for replay in replays}
 
 
-def our_counts(replays: Sequence[Replay], start_up: int) -> dict[str, Counts]:
+def our_counts(replays: Sequence[Replay], start_up: int, kept: int = KEPT) -> dict[str, Counts]:
     """Pods that we ask for on each series, one setting for each target of the sweep."""
     by_length: dict[int, list[Replay]] = {}
     for replay in replays:
         by_length.setdefault(len(replay.demand), []).append(replay)
     counts: dict[str, Counts] = {}
     for group in by_length.values():
-        asked = np.split(replayed([Played(replay, start_up) for replay in group], start_up), len(group))
+        asked = np.split(replayed([Played(replay, start_up, kept) for replay in group], start_up), len(group))
         counts |= {replay.name: counts_of_asked(rows, start_up) for replay, rows in zip(group, asked, strict=True)}
     return counts
 
@@ -49,9 +52,9 @@ def counts_of_asked(asked: Floats, start_up: int) -> Counts:
 class Played:
     """One series with the settings of our sweep; what is visible of it grows by a tick at a time."""
 
-    def __init__(self, replay: Replay, start_up: int) -> None:
+    def __init__(self, replay: Replay, start_up: int, kept: int) -> None:
         self.replay, self.known, cache = replay, replay.known, dict[str, Any]()
-        self.points = [BenchPolicy() for _ in BenchPolicy.targets]
+        self.points = [BenchPolicy(kept) for _ in BenchPolicy.targets]
         for point, target in zip(self.points, BenchPolicy.targets, strict=True):
             point.start(world(replay, target, start_up, cache))
         self.series: Series = cache["series"]

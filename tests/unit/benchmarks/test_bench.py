@@ -12,6 +12,7 @@ from benchmarks.bench.frontier import Comparison, at_cost, cheapest, compared, f
 from benchmarks.bench.loads import Series, binned, load, sample
 from benchmarks.bench.losses import covered, geometric_mean_ratio, pinball, quantile_loss
 from benchmarks.bench.peers import FORESIGHT, PEERS
+from benchmarks.bench.publishers import chosen_without
 from benchmarks.bench.replay import TARGETS, Account, Replay, account, counts_of, hpa_counts, replay_of, scalable
 from benchmarks.bench.tables import Table
 from tests.support.snippets import ROOT
@@ -135,6 +136,14 @@ def test_a_table_has_the_mean_the_median_and_the_sum_of_the_series() -> None:
     assert frontier_table("t", {"ours": series}).rows == [
         ("ours", "1.000", "1.000", "1.000", "1 of 2", "1.50", "15%", "2 of 2")
     ]
+
+
+def test_a_rule_is_chosen_by_the_series_of_the_other_publishers() -> None:
+    def short(**unserved: float) -> dict[str, Comparison]:
+        return {name.replace("_", "/"): Comparison(value, 0.1, 1.0, 0.0) for name, value in unserved.items()}
+
+    by_minutes = {2: short(one_a=0.05, one_b=0.05, two_a=0.09), 8: short(one_a=0.09, one_b=0.09, two_a=0.02)}
+    assert chosen_without(by_minutes) == {"one": 8, "two": 2}
 
 
 def test_a_row_of_another_width_is_refused() -> None:
