@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import ssl
 import threading
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-import yaml
 
 from tests.support.cluster_serving import GROUP, LAST_FOR, ClusterServing, autoscaler, known, unknown
 from tests.support.control_plane.authority import Authority
@@ -21,6 +18,7 @@ from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.control_plane.plane import ControlPlane
 
@@ -142,16 +140,6 @@ class TestReading:
         complaints = [line for line in serving.complaints if "openapi" in line.lower() or "discovery" in line.lower()]
         # The test of the wrong authority makes it complain once about the certificate.
         assert [line for line in complaints if "x509" not in line and "tls" not in line.lower()] == []
-
-
-def test_the_example_of_the_documentation_is_accepted(serving: ClusterServing, namespace: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "external-metrics.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(apiVersion: autoscaling/v2.*?)```", page, re.DOTALL)
-    document = yaml.safe_load(example)
-    document["metadata"]["namespace"] = namespace
-    created = serving.plane.api.create(document, dry_run=True)
-    assert created["spec"]["metrics"][1]["external"]["metric"]["name"] == "forecaster_demand"
-    assert created["spec"]["behavior"]["scaleUp"]["tolerance"] == "0"
 
 
 class TestScaling:

@@ -46,7 +46,6 @@ TRIED = {
     "kustomization",
     "settings",
     "prometheus",
-    "prometheus-adapter",
     "scraped",
     "written",
     "watermark",
@@ -176,13 +175,6 @@ class TestPrometheus:
         wait_until(lambda: bool(ask(scraping, "forecaster_workload_measured")), what="a scrape")
         for query in queries:
             assert len(ask(scraping, query)) == 1, query
-
-    def test_an_adapter_would_find_the_series(self, scraping: RealPrometheus) -> None:
-        (text,) = of_kind("prometheus-adapter")
-        (rule,) = yaml.safe_load(text)["externalRules"]
-        wait_until(lambda: bool(ask(scraping, rule["seriesQuery"])), what="a scrape")
-        query = rule["metricsQuery"].replace("<<.LabelMatchers>>", 'namespace="shop",signal="cpu"')
-        assert ask(scraping, query) == [1.75]
 
     def test_it_takes_our_writes_and_lays_forecast_over_actual(self, binaries: Binaries, tmp_path: Path) -> None:
         now = datetime.now(UTC).replace(microsecond=0)

@@ -161,7 +161,7 @@ def rest_beside(offered: Offered, metric: str) -> float | None:
 
 
 def gauge(offered: Offered, metric: str) -> float | None:
-    """As KEDA's Prometheus trigger and prometheus-adapter read it."""
+    """As KEDA's Prometheus trigger reads it."""
     families = text_string_to_metric_families(offered.client.get("/metrics").text)
     found = [one.value for family in families if family.name == metric for one in family.samples]
     return found[0] if found else None
