@@ -47,6 +47,7 @@ def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
     return PersistedObservations(
         version=VERSION,
         images=_images(parts),
+        pools=_pools(parts),
         gates=_joined_columns(Gates, [one.gates for one in parts]),
         state=_joined_columns(State, [one.state for one in parts]),
         **{name: _chained(parts, name) for name in (*PERSISTED_LISTS, "gated", "fleet")},
@@ -62,10 +63,19 @@ def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartU
     return found
 
 
+def _pools(parts: Sequence[PersistedObservations]) -> dict[str, tuple[PersistedStartUps, ...]]:
+    """What all shards know of each node pool, whose nodes run workloads of several."""
+    found: defaultdict[str, list[PersistedStartUps]] = defaultdict(list)
+    for pool, told in chain.from_iterable(one.pools.items() for one in parts):
+        found[pool] += told
+    return {pool: tuple(told) for pool, told in found.items()}
+
+
 def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObservations]:
     """Split observations by shard of the workloads' namespaces; images go to all shards."""
     fleet, gated = _places(known.fleet, place), _places(known.gated, place)
     lists = {name: _spread(getattr(known, name), place) for name in PERSISTED_LISTS}
+    pools = {pool: _spread(told, place) for pool, told in known.pools.items()}
     shards = {*fleet.tolist(), *gated.tolist(), *chain.from_iterable(lists.values())}
     found = {}
     for shard in shards:
@@ -75,6 +85,7 @@ def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObser
             fleet=tuple(known.fleet[row] for row in here.tolist()),
             gated=tuple(known.gated[row] for row in judged.tolist()),
             gates=_columns_at(Gates, known.gates, judged),
+            pools={pool: tuple(of_shard[shard]) for pool, of_shard in pools.items() if shard in of_shard},
             state=_columns_at(State, known.state, here),
             **{name: tuple(of_shard[shard]) for name, of_shard in lists.items()},
         )

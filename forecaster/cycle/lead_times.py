@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -169,12 +170,12 @@ class LeadTimes:
         """Return the start-up times by image to persist."""
         return {image: WrittenWatch.of(NO_WORKLOAD, pods).text for image, pods in self.images.items()}
 
-    def persisted_pools(self) -> dict[str, tuple[msgspec.Raw, ...]]:
+    def persisted_pools(self) -> dict[str, list[msgspec.Raw]]:
         """Return the start-up times by node pool to persist."""
-        found: dict[str, tuple[msgspec.Raw, ...]] = {}
+        found: dict[str, list[msgspec.Raw]] = defaultdict(list)
         for id_, pools in self.pools.items():
             for pool, watch in pools.by_pool.items():
-                found[pool] = (*found.get(pool, ()), WrittenWatch.of(id_, watch).text)
+                found[pool].append(WrittenWatch.of(id_, watch).text)
         return found
 
     def persisted(self) -> tuple[msgspec.Raw, ...]:
