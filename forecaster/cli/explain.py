@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import Paths
     from forecaster.hpa.behavior import Behavior
     from forecaster.publish.decided import DecidedRows
+    from forecaster.publish.publisher import OfferedCycle
     from forecaster.report.recommendations import ExplanationDocument
     from forecaster.vertical.admission.cluster import Cluster
 
@@ -88,9 +90,9 @@ def explain(
     finished(shown)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Explanations:
-    """What is said of the workloads of one cycle."""
+    """What is said of the workloads of one cycle; what is the same for all of them is made once."""
 
     cycle: Cycle
     outcome: Outcome
@@ -141,7 +143,7 @@ class Explanations:
         from forecaster.report.plot import spoken_half_day
 
         head, *lines = self.lines(id_)
-        one = self.outcome.recommendations[self.outcome.inventory.ids.index(id_)]
+        one = self.outcome.recommendations[self._places[id_]]
         past = (spoken_half_day(self.cycle.history, id_, view.signal, view.unit) for view in one.signals)
         return [head, *(f"  {line}" for line in past if line), *lines]
 
@@ -149,7 +151,7 @@ class Explanations:
         """Inputs, steps, decision; what the HPA does with it; what else was asked for."""
         from forecaster.horizontal.explain import explanation
 
-        place = self.outcome.inventory.ids.index(id_)
+        place = self._places[id_]
         lines = [*explanation(self.outcome.recommendations[place]), *(f"  {line}" for line in self._beside(place))]
         if self.otherwise is not None:
             lines += [f"what if {', '.join(self.changed)}", *explanation(self.otherwise[place])[1:]]
@@ -160,20 +162,17 @@ class Explanations:
         from forecaster.publish.views import recommendation_view
         from forecaster.report.recommendations import ExplanationDocument as Document
 
-        place = self.outcome.inventory.ids.index(id_)
+        place = self._places[id_]
         return Document(recommendation_view(self.outcome.recommendations[place]), self.lines(id_))
 
     def _beside(self, place: int) -> list[str]:
         """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""
         from forecaster.horizontal.hpa_next import next_sync
-        from forecaster.publish.publisher import offered_cycle
         from forecaster.publish.values import encoded_readers, values_for
 
         target, one = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
-        policies = [self.cycle.policies.of(each.id) for each in self.outcome.recommendations]
-        offers = offered_cycle(self.outcome.report.at, cast("DecidedRows", self.outcome.recommendations), policies)
-        signal = policies[place].horizontal.demand_signal
-        offered = values_for(offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
+        signal = self.cycle.policies.of(one.id).horizontal.demand_signal
+        offered = values_for(self._offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
         behavior, origins = _live_facts(self.cycle, target)
         following = [
             *next_sync(target, one, offered, behavior),
@@ -182,6 +181,19 @@ class Explanations:
         ]
         sizes = [*self.vpas(one.id), *self.prove(target, one), *self.together.get(one.id, ())]
         return [*_recommended_only(one), *following, *sizes]
+
+    @cached_property
+    def _places(self) -> Mapping[WorkloadId, int]:
+        """Rows of the workloads."""
+        return {id_: place for place, id_ in enumerate(self.outcome.inventory.ids)}
+
+    @cached_property
+    def _offers(self) -> OfferedCycle:
+        """What others may read of all workloads."""
+        from forecaster.publish.publisher import offered_cycle
+
+        decided = cast("DecidedRows", self.outcome.recommendations)
+        return offered_cycle(self.outcome.report.at, decided, [self.cycle.policies.of(one.id) for one in decided])
 
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:

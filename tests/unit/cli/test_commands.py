@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from forecaster.cli.options import matching, settings_of
 from forecaster.config.settings import Settings
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import MINUTE
+from forecaster.publish import publisher
 from forecaster.resources.neighbours import Neighbours
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import Recording
@@ -307,6 +309,13 @@ class TestExplain:
         told = terminal.types("explain", "shop/cart", "--joint")
         (line,) = (line.strip() for line in told.out.splitlines() if "together:" in line)
         assert line.startswith("together: ")
+
+    def test_makes_the_offers_of_a_fleet_once_for_all_that_it_explains(self, terminal: Terminal) -> None:
+        """Made for each workload, a hundred of 2,000 took eleven seconds."""
+        with patch.object(publisher, "offered_cycle", wraps=publisher.offered_cycle) as offers:
+            told = terminal.types("explain", "shop/*")
+        assert told.out.count("Deployment shop/") == 2
+        assert offers.call_count == 1
 
     def test_names_those_that_are_known_when_it_does_not_know_the_one(self, terminal: Terminal) -> None:
         told = terminal.types("explain", "shop/cat")
