@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.domain.amounts import UNKNOWN_AMOUNT, cores, memory
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, cores, listed, memory
 from forecaster.report.advice_view import changes, document, flat, totals
 from forecaster.report.formats import AdviceOutput, Output
 from forecaster.report.printed import (
@@ -358,10 +359,12 @@ def write_overlay(advices: Sequence[Advice], folder: Path, base: str) -> int:
 
 
 def told_patchable(advices: Sequence[Advice]) -> list[Advice]:
-    """Return the advices that can be written, and print the others with the reason."""
+    """Return the advices that can be written, and print the others, a line a reason."""
+    unpatched: dict[str, list[str]] = defaultdict(list)
     for one in advices:
         if one.recommended is not None and not patchable(one):
-            sys.stderr.write(f"! {one.id}: no patch: {why_unpatched(one)}\n")
+            unpatched[why_unpatched(one)].append(str(one.id))
+    sys.stderr.writelines(f"! {listed(ids)}: no patch: {why}\n" for why, ids in unpatched.items())
     return [one for one in advices if patchable(one)]
 
 

@@ -284,6 +284,14 @@ class TestAdvice:
         assert list(yaml.safe_load_all(said.out)) == []
         assert "data/reports: no patch: it is made from Elasticsearch logs" in said.err
 
+    def test_a_reason_of_many_is_one_line(self, reports: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
+        """A thousand workloads without `--objects` were a thousand lines."""
+        ids = [reports[0].id._replace(name=f"reports-{number}") for number in range(7)]
+        print_advice([replace(reports[0], id=id_, made_by="Prometheus db") for id_ in ids], AdviceOutput.PATCHES, None)
+        (line,) = (line for line in capsys.readouterr().err.splitlines() if "no patch" in line)
+        assert line.startswith("! data/reports-0, data/reports-1, ")
+        assert "data/reports-4 and 2 more: no patch: it is made from Prometheus db" in line
+
     def test_an_overlay_builds_on_its_base(self, reports: list[Advice], tmp_path: Path) -> None:
         folder = tmp_path / "overlay"
         assert write_overlay(reports, folder, "../app") == 1
