@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,10 +33,10 @@ from forecaster.errors import ConfigError, Fault, SourceError
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from forecaster.config.settings import Settings
-    from forecaster.domain.decision import Recommendation, SignalView
+    from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
@@ -62,7 +63,9 @@ def why_not(
 
     The decision is made again of what Prometheus has of that instant, by the policy of --config.
     """
+    from forecaster.app.clock import current
     from forecaster.cli.once import cycle_run, workloads_of
+    from forecaster.domain.window import MINUTE, last_multiple
     from forecaster.report.printed import print_text
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import failure_lines
@@ -76,11 +79,14 @@ def why_not(
             tell(line)
         if not ours:
             raise typer.Exit(1)
+        begin = outcome.report.at
+        until = min(begin + AFTER, last_multiple(current() - MINUTE, MINUTE))
         with opened(narrowed(settings, workload)) as source:
+            largest = cache(partial(largest_between, source, begin, until))
             for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
                 if target.id in ours:
-                    policy = cycle.policies.of(one.id)
-                    print_text(*why_lines(target, one, policy), *(f"  - {line}" for line in what_came(source, one)))
+                    came = (f"  - {line}" for line in what_came(one, until, largest))
+                    print_text(*why_lines(target, one, cycle.policies.of(one.id)), *came)
     finished(shown)
 
 
@@ -126,35 +132,41 @@ def _effect(target: Workload, one: Recommendation, policy: Policy) -> Iterator[s
         yield f"HPA {hpa.name} reads no metric of ours: docs/integrate.md"
 
 
-def what_came(source: Source, one: Recommendation) -> list[str]:
-    """The largest demand of the half hour after it, signal by signal, and the pods that it would have filled."""
-    return [line for view in one.signals if (line := _peak_after(source, view, one.id, one.at))]
+def what_came(one: Recommendation, until: datetime, largest: Callable[[str], Mapping[WorkloadId, float]]) -> list[str]:
+    """The largest demand after a decision, signal by signal, and the pods that it would have filled."""
+    from forecaster.domain.amounts import amount
+
+    lines = []
+    for view in one.signals:
+        peak = largest(view.signal).get(one.id, math.nan)
+        if view.pod and math.isfinite(peak):
+            pods = counted(math.ceil(peak / view.pod), "pod")
+            lines.append(
+                f"what came until {until:%H:%M} UTC: {view.signal} {amount(peak, view.unit)}, which fills {pods}"
+            )
+    return lines
 
 
-def _peak_after(source: Source, view: SignalView, id_: WorkloadId, at: datetime) -> str:
+def largest_between(source: Source, begin: datetime, until: datetime, name: str) -> dict[WorkloadId, float]:
+    """Largest demand of every workload by one signal, after `begin`; nothing where it cannot be read."""
     import numpy as np
 
-    from forecaster.app.clock import current
-    from forecaster.domain.amounts import amount
     from forecaster.domain.signal import BUILT_IN
-    from forecaster.domain.window import MINUTE, last_multiple
+    from forecaster.domain.window import MINUTE
 
-    signal = BUILT_IN.by_name.get(view.signal)
-    end = min(at + AFTER, last_multiple(current() - MINUTE, MINUTE))
-    if signal is None or not view.pod or end <= at:
-        return ""
+    signal = BUILT_IN.by_name.get(name)
+    found: dict[WorkloadId, float] = {}
+    if signal is None or until <= begin:
+        return found
     try:
-        blocks = list(source.history(signal, at + MINUTE, end, MINUTE))
+        for block in source.history(signal, begin + MINUTE, until, MINUTE):
+            peaks = np.fmax.reduce(block.values, axis=1, initial=np.nan).tolist()
+            found |= {
+                id_: float(np.fmax(found.get(id_, np.nan), peak)) for id_, peak in zip(block.ids, peaks, strict=True)
+            }
     except SourceError:
-        return ""
-    own = [block.values[block.ids.index(id_)] for block in blocks if id_ in block.ids]
-    values = np.concatenate(own) if own else np.zeros(0)
-    known = values[np.isfinite(values)]
-    if not known.size:
-        return ""
-    pods = counted(math.ceil(float(known.max()) / view.pod), "pod")
-    until = f"until {end:%H:%M} UTC"
-    return f"what came {until}: {view.signal} {amount(float(known.max()), view.unit)}, which fills {pods}"
+        return {}
+    return found
 
 
 def history(

@@ -17,7 +17,7 @@ import yaml
 from typer.testing import CliRunner
 
 from forecaster.__main__ import main
-from forecaster.cli import app
+from forecaster.cli import app, decisions
 from forecaster.cli.options import matching, settings_of
 from forecaster.config.settings import Settings
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
@@ -322,6 +322,17 @@ class TestExplain:
         assert (told.code, told.out) == (1, "")
         assert "'shop/cat'" in told.err
         assert "shop/cart" in told.err
+
+
+class TestWhyNot:
+    def test_reads_what_came_once_a_signal_for_all_that_it_is_asked_about(self, terminal: Terminal) -> None:
+        with patch.object(decisions, "largest_between", wraps=decisions.largest_between) as read:
+            told = terminal.types("why-not", "shop/*")
+        assert told.code == 0, told.err
+        came = re.findall(r"what came until 12:30 UTC: cpu (\w+), which fills (\d+) pods", told.out)
+        assert sorted(came) == [("2000m", "4"), ("5000m", "10")]
+        signals = [call.args[-1] for call in read.call_args_list]
+        assert len(signals) == len(set(signals))
 
 
 class TestDoctor:
