@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -116,10 +117,9 @@ class PrometheusSource:
         created = 'kube_namespace_created{namespace="kube-system"$labels}'
         try:
             rows = self.rows(at_instant("identity of the cluster", self.queries.rendered(created), at))
-            stated = yaml.safe_load(self.client.status("config").get("yaml", "")) or {}
+            labels = external_labels(self.client.status("config").get("yaml", ""))
         except (SourceError, yaml.YAMLError):
             return frozenset(), frozenset()
-        labels = (stated.get("global") or {}).get("external_labels") or {}
         named = frozenset(f"{name}={text}" for name, text in labels.items() if "replica" not in name)
         return frozenset(f"{row.value:.0f}" for row in rows), named
 
@@ -307,6 +307,24 @@ class PrometheusSource:
     def _of_origin(self, name: str, grid: Grid) -> Block:
         answer = self._ask_grid(f"requests of {name}", self.queries.requests_of(name, grid.step), grid)
         return self._block(REQUESTS, answer, grid)
+
+
+GLOBAL_SECTION = re.compile(r"^global:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)
+
+
+def external_labels(config: str) -> dict[str, str]:
+    """`global.external_labels` of a Prometheus' configuration; nothing where it has another form.
+
+    No other section is parsed: in large clusters the jobs have a hundred thousand lines, which take many seconds.
+
+    Raises:
+        YAMLError: that section is no YAML.
+    """
+    section = GLOBAL_SECTION.search(config)
+    found: object = yaml.safe_load(section[0]) if section else None
+    for name in ("global", "external_labels"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
 
 
 def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:

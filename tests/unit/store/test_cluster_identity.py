@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from forecaster.errors import StoreError
-from forecaster.sources.prometheus import PrometheusSource
+from forecaster.sources.prometheus import PrometheusSource, external_labels
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.store.state import FOREIGN, ClusterIdentity, claim_state
@@ -33,6 +33,29 @@ def test_a_cluster_is_known_by_its_kube_system_and_by_the_labels_of_its_promethe
         source = PrometheusSource(PrometheusSettings(url=server.url, retries=0), Queries())
         assert ClusterIdentity(*source.cluster_identity(NOON)) == HERE
         source.close()
+
+
+@pytest.mark.parametrize(
+    ("config", "labels"),
+    [
+        (CONFIG, {"cluster": "a", "prometheus_replica": "prometheus-0"}),
+        (f"scrape_configs: []\n{CONFIG}rule_files: []\n", {"cluster": "a", "prometheus_replica": "prometheus-0"}),
+        ("global: {external_labels: {zone: 1}}\n", {"zone": "1"}),
+        ("global:\n\n  # of two\n  external_labels: {a: b}\n", {"a": "b"}),
+        ("global:\n  scrape_interval: 1m\n", {}),
+        ("global: [1, 2]\n", {}),
+        ("global:\n  external_labels: none\n", {}),
+        ("[1, 2]", {}),
+        ("", {}),
+    ],
+)
+def test_only_the_section_with_the_labels_is_read_whatever_its_form(config: str, labels: dict[str, str]) -> None:
+    assert external_labels(config) == labels
+
+
+def test_jobs_of_a_configuration_are_not_parsed() -> None:
+    """Those of a large cluster have a hundred thousand lines, and a start waits for ten seconds only."""
+    assert external_labels(CONFIG + "scrape_configs:\n- {job_name: never closed\n") == external_labels(CONFIG)
 
 
 def test_a_prometheus_that_is_away_tells_nothing() -> None:
