@@ -15,7 +15,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
     from forecaster.actuators.settings import ResizeSettings
@@ -50,17 +50,25 @@ class EvictionTerms:
         return one.status in STUCK and self.allowed(one.workload) and one.workload not in self.sized
 
 
+def is_moving(one: ResizablePod) -> bool:
+    """Whether a pod goes, or does not serve yet."""
+    return one.deleted or not one.ready
+
+
 def waits(
     one: ResizablePod,
-    watched: Sequence[ResizablePod],
+    moving: Mapping[WorkloadId, int],
     now: datetime,
     after: timedelta,
     terms: EvictionTerms,
 ) -> str:
-    """Why a pod that does not get its size is not evicted yet; empty where it is."""
+    """Why a pod that does not get its size is not evicted yet; empty where it is.
+
+    `moving` counts the pods of each workload that go or do not serve yet, this one among them.
+    """
     if one.resized is None or now - one.resized.at < after:
         return f"evicted {duration_text(after)} after its size was changed"
-    if any(each.workload == one.workload and each is not one and (each.deleted or not each.ready) for each in watched):
+    if moving.get(one.workload, 0) > is_moving(one):
         return "another pod of its workload is on its way"
     if terms.ready.get(one.workload, 0) <= 1:
         return "it is the only ready pod of its workload, so it is not evicted"

@@ -7,10 +7,11 @@ size, the mode changes, or by `forecaster release`. New pods have the template's
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.resize.eviction import EvictionTerms, no_restart, one_each, waits
+from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, one_each, waits
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, differs, merged
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
@@ -55,10 +56,11 @@ def resize_plan(
     than `wanted`; `allowed` says whether a policy permits our sizes.
     """
     plan, busy = ResizePlan(), occupied(watched, now, rules)
+    moving = Counter(one.workload for one in watched if is_moving(one))
     for one in watched:
         if one.deleted:
             continue
-        found = list(_followed(one, watched, now, rules, evictions, allowed=allowed(one.workload)))
+        found = list(_followed(one, moving, now, rules, evictions, allowed=allowed(one.workload)))
         plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
         plan.refusals += [each for each in found if isinstance(each, WriteRefusal)]
     busy |= {one.pod.workload for one in plan.writes if one.change is Change.ROLL_BACK}
@@ -89,7 +91,7 @@ def undone(one: ResizablePod, why: str, change: Change = Change.RESTORE) -> Resi
 
 def _followed(
     one: ResizablePod,
-    watched: Sequence[ResizablePod],
+    moving: Mapping[WorkloadId, int],
     now: datetime,
     rules: ResizeSettings,
     evictions: EvictionTerms,
@@ -117,7 +119,7 @@ def _followed(
     elif _begins(one, one.resized):
         yield from _starting(one, one.resized, now, rules)
     elif evictions.concern(one) and not _worse(one, one.resized, now, rules):
-        yield from _stuck(one, one.resized, watched, now, rules, evictions)
+        yield from _stuck(one, one.resized, moving, now, rules, evictions)
     else:
         yield from _watched(one, one.resized, now, rules)
 
@@ -144,13 +146,13 @@ def _starting(
 def _stuck(
     one: ResizablePod,
     resized: Resized,
-    watched: Sequence[ResizablePod],
+    moving: Mapping[WorkloadId, int],
     now: datetime,
     rules: ResizeSettings,
     evictions: EvictionTerms,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """Decide about a pod with a size that its node does not grant, and which pod may be evicted for it."""
-    if why := waits(one, watched, now, rules.evict_after, evictions):
+    if why := waits(one, moving, now, rules.evict_after, evictions):
         yield WriteRefusal(one, RefusalReason.DEFERRED, f"{one}: its node does not grant the size; {why}. {one.said}")
     else:
         why = f"its node did not grant the size for {duration_text(now - resized.at)}; its successor is made with it"
