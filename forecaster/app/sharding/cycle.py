@@ -24,6 +24,7 @@ from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport, Effected
+from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import held_numbers
 from forecaster.publish.offer import DecidedColumns
@@ -70,7 +71,7 @@ class ShardedCycle:
     """How long the shards of one evaluation time may take."""
     roster: Roster = field(default_factory=Roster)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
-    """Pods that have become ready, of which no shard has heard yet."""
+    """Pods that have become ready, of which no shard has heard yet; as many of each workload as a lead time counts."""
     sizes: KeptSizes = field(default_factory=KeptSizes)
     told: dict[int, datetime] = field(default_factory=dict)
     """Up to which evaluation time each shard has told the sizes of its workloads."""
@@ -131,7 +132,7 @@ class ShardedCycle:
             self.policies.take_over(targets.inventory.policies)
         expect_records(len(targets.inventory.workloads))
         for id_, pods in targets.inventory.started.items():
-            self.started[id_] = (*self.started.get(id_, ()), *pods)
+            self.started[id_] = (*self.started.get(id_, ()), *pods)[-SCALE_UPS_KEPT:]
         return targets
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:

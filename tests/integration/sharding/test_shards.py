@@ -18,6 +18,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import StartedPod
 from forecaster.errors import StoreError
+from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster, tick
 
@@ -248,6 +249,19 @@ def test_pods_that_a_failing_shard_was_not_told_of_are_told_later_each_with_its_
         cycle.source.started, cycle.executor = {web: (quick,)}, Noting()
         cycle.run(after(1))
         assert cycle.executor.started == {web: (slow, slow, quick)}
+
+
+def test_pods_of_a_shard_that_fails_for_days_do_not_pile_up(cluster: Cluster, tmp_path: Path) -> None:
+    web, pod = FLEET[0].id, StartedPod(timedelta(minutes=4), "gpu")
+    with sharded(cluster, tmp_path) as service:
+        cycle = cycle_of(service)
+        cycle.source, cycle.executor = (
+            Starting(cycle.source, {web: (pod,) * 30}),
+            HalfOfIt(shard_of(web.namespace, 4), -1),
+        )
+        for minute in range(3):
+            cycle.run(after(minute))
+        assert len(cycle.started[web]) == SCALE_UPS_KEPT
 
 
 class Starting:
