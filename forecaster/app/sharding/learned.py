@@ -107,17 +107,12 @@ def newest(learned: Mapping[int, ShardState]) -> datetime:
     return max((one.at for one in learned.values()), default=EPOCH)
 
 
-def joined(learned: dict[int, ShardState]) -> ShardState:
-    """What shards have learned, for a service that is not divided.
+def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState]:
+    """What another number of shards has to know; a shard of which nothing was learned is left out.
 
     Raises:
         msgspec.MsgspecError: it is damaged, or of another version.
     """
-    return divided(learned, 1)[0]
-
-
-def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState]:
-    """What another number of shards has to know."""
     if not learned:
         return {}
 
@@ -158,7 +153,9 @@ def rejoined(
             news.refused("shards", why)
         if newest(found).timestamp() <= file.observed.decided_at:
             return file
-        one, observed, origins = joined(found), nothing_observed(settings), request_origins.Origins()
+        one, observed, origins = divided(found, 1).get(0), nothing_observed(settings), request_origins.Origins()
+        if one is None:  # each shard has failed from its first cycle on
+            return file
         observed.restore(one.observed)
         if one.origins:
             origins.restore(one.origins)

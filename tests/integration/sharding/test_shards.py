@@ -19,6 +19,7 @@ from forecaster.domain.decision import Scale
 from forecaster.domain.window import StartedPod
 from forecaster.errors import StoreError
 from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
+from forecaster.store.shards import ShardState
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster, tick
 
@@ -280,6 +281,18 @@ class Noting(LocalExecutor):
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         self.started = {id_: pods for one in tasks for id_, pods in one.inventory.started.items()}
         yield from LocalExecutor.run(self, tasks, seconds)
+
+
+def test_a_fleet_whose_shards_have_learned_nothing_goes_on_undivided(cluster: Cluster, tmp_path: Path) -> None:
+    """Each shard failed; who turns them off for that must not be left with a service that does not start."""
+    with sharded(cluster, tmp_path) as service:
+        learned = cycle_of(service).learned
+        learned.recall()
+        learned.keep(0, ShardState(after(1), Observed().kept(), b""))
+        ended(service)
+    with composed(cluster, tmp_path, policy=POLICY) as service:
+        tick(service, after(2))
+        assert len(published(tmp_path).entries) == len(FLEET)
 
 
 def test_workloads_that_go_and_come_back_find_their_shard(cluster: Cluster, tmp_path: Path) -> None:
