@@ -12,7 +12,7 @@ import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
 from forecaster.domain.window import HOUR
-from forecaster.replay.comparison import BENEFIT_MEANS, WorkloadComparison
+from forecaster.replay.comparison import BENEFIT_MEANS
 from forecaster.replay.strategies import HPA, NAIVE
 from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, WeekOutcome, total_figures
 from forecaster.report.comparison import (
@@ -303,7 +303,7 @@ def week_view(one: WeekOutcome) -> WeekView:
         total=accounts if whole.workloads else {},
         missing_at_equal_cost=whole.ratio(SERVICE_STRATEGY) if whole.workloads else None,
         sizes=_both(stated, ours) if one.sizes else None,
-        workloads=[_workload(one, each) for each in whole.ordered()],
+        workloads=_workloads(one),
         decided=comparison_view(one.decided, tracks=False) if one.decided else None,
         spare=[SpareView(*each.workload, each.pod_hours, each.recorded / HOUR, each.money) for each in one.spare],
         left_out=[LeftOutView(*id_, reason) for id_, reason in whole.left_out.items()],
@@ -311,19 +311,24 @@ def week_view(one: WeekOutcome) -> WeekView:
     )
 
 
-def _workload(one: WeekOutcome, each: WorkloadComparison) -> WeekWorkload:
-    sized = next((some for some in one.sizes if some.workload == each.workload.id), None)
-    adopted = next((some for some in one.adoptions if some.workload == each.workload.id), None)
+def _workloads(one: WeekOutcome) -> list[WeekWorkload]:
+    """Those on which we were worse first."""
+    sizes = {some.workload: _both(some.stated, some.ours) for some in one.sizes}
+    adoptions = {some.workload: AdoptionView(*some[1:]) for some in one.adoptions}
+    losses = {id_: LossesView(*some) for id_, some in (one.losses or {}).items()}
     priced = one.comparison.prices is not None
-    return WeekWorkload(
-        *each.workload.id,
-        benefit=each.benefit(SERVICE_STRATEGY),
-        strategies={said: account_view(each.curves[name].own, priced=priced) for said, name in STRATEGIES.items()},
-        missing_at_equal_cost=each.ratio(SERVICE_STRATEGY),
-        sizes=_both(sized.stated, sized.ours) if sized else None,
-        losses=LossesView(*one.losses[each.workload.id]) if one.losses and each.workload.id in one.losses else None,
-        adoption=AdoptionView(*adopted[1:]) if adopted else None,
-    )
+    return [
+        WeekWorkload(
+            *each.workload.id,
+            benefit=each.benefit(SERVICE_STRATEGY),
+            strategies={said: account_view(each.curves[name].own, priced=priced) for said, name in STRATEGIES.items()},
+            missing_at_equal_cost=each.ratio(SERVICE_STRATEGY),
+            sizes=sizes.get(each.workload.id),
+            losses=losses.get(each.workload.id),
+            adoption=adoptions.get(each.workload.id),
+        )
+        for each in one.comparison.ordered()
+    ]
 
 
 def _both(stated: SizeFigures, ours: SizeFigures) -> BothSizes:
