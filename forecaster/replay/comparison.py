@@ -131,7 +131,8 @@ class Comparison:
     def ordered(self) -> list[WorkloadComparison]:
         """Workloads on which forecaster was worse first, then by the shortage of the HPA alone."""
         worse = self.worse(self.ours)
-        others = [one for one in self.workloads if one not in worse]
+        ids = {one.workload.id for one in worse}
+        others = [one for one in self.workloads if one.workload.id not in ids]
         return [*worse, *sorted(others, key=lambda one: -one.curves[HPA.name].own.missing)]
 
     def own(self, name: str) -> Account:
