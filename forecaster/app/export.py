@@ -65,7 +65,7 @@ def recorded_changes(settings: Settings, ids: Sequence[WorkloadId], since: datet
                 "verdict": verdict_of(one.decided.replicas_now, one.decided.replicas),
                 "message": one.message,
             }
-            for id_ in ids
-            for one in ledger.decisions_of(id_, since)
+            for id_, some in ledger.changes_of(ids, since).items()
+            for one in some
         ]
     return []

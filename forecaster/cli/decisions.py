@@ -186,14 +186,11 @@ def history(
     span = duration_of("--length", length)
     ledger = recorded_ledger(settings.state)
     try:
-        ids = sorted(chosen(ledger.newest(), workload))
-        since = current() - span
-        found = sorted(
-            ((one.at, id_, one) for id_ in ids for one in ledger.decisions_of(id_, since)), key=lambda each: each[:2]
-        )
+        changes = ledger.changes_of(chosen(ledger.newest(), workload), current() - span)
     finally:
         ledger.close()
-    print_recorded([(id_, one) for _, id_, one in found], length, output)
+    found = [(id_, one) for id_, some in changes.items() for one in some]
+    print_recorded(sorted(found, key=lambda each: (each[1].at, each[0])), length, output)
 
 
 def recorded_ledger(state: StateSettings) -> SqlLedger:

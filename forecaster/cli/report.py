@@ -191,7 +191,7 @@ def decisions_of(
 
     ledger = recorded_ledger(settings)
     try:
-        kept = {id_: ledger.decisions_of(id_, begin - HISTORY_BEFORE) for id_ in workloads}
+        kept = ledger.changes_of(workloads, begin - HISTORY_BEFORE)
     finally:
         ledger.close()
     return {

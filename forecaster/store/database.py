@@ -45,9 +45,7 @@ from forecaster.store.migrations import LATEST_REVISION, upgrade, version_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import ColumnElement, Connection
-
-    from forecaster.domain.workload import WorkloadId
+    from sqlalchemy import Connection
 
 
 NAME_MAX = 253
@@ -125,11 +123,6 @@ shards = Table(
     Column("origins", LargeBinary, nullable=False),
 )
 SUMS = ("count", "covered", "quantiles", "absolute_error", "pinball_loss", "actual")
-
-
-def is_workload(workload: WorkloadId) -> tuple[ColumnElement[bool], ...]:
-    """The conditions for the row of a workload."""
-    return tuple(workloads.c[field] == value for field, value in workload._asdict().items())
 
 
 LOCK_WAIT_SECONDS = 5

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import Column, Connection, bindparam, delete, func, select, update
+from sqlalchemy import Column, Connection, bindparam, delete, func, select, tuple_, update
 
 from forecaster.domain.window import HOUR
 from forecaster.domain.workload import WorkloadId
-from forecaster.store.database import Database, decisions, is_workload, scores, workloads
+from forecaster.store.database import Database, decisions, scores, workloads
 from forecaster.store.past import (
     DecisionRow,
     FadedScores,
@@ -23,13 +23,15 @@ from forecaster.store.past import (
 from forecaster.store.scores import WaitingScores, join_hours, write_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.ports import Changes
 
 IDENTITY = ("namespace", "name", "kind")
+ASKED_AT_ONCE = 300
+"""Workloads whose decisions one question is about: SQLite takes some thousand values in one."""
 DROPPED_AT_ONCE = 6 * 3600
 """Seconds of decisions that one cycle deletes at most; an hour's worth is what the steady state has."""
 
@@ -111,15 +113,31 @@ class SqlLedger:
         Raises:
             StoreError: the database cannot be read.
         """
+        return self.changes_of([workload], since)[workload]
+
+    def changes_of(self, ids: Iterable[WorkloadId], since: datetime) -> dict[WorkloadId, list[Decision]]:
+        """Every change of the decisions about these workloads, oldest first; some hundreds are asked for at once.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        found: dict[WorkloadId, list[Decision]] = {id_: [] for id_ in ids}
+        identity = [workloads.c[name] for name in WorkloadId._fields]
         columns = [decisions.c[name] for name in DecisionRow._fields]
+        asked = (
+            select(*identity, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
+            .join(workloads, workloads.c.id == decisions.c.workload)
+            .where(decisions.c.at >= int(since.timestamp()))
+            .order_by(decisions.c.at)
+        )
+        every = list(found)
         with self._database.transaction() as connection:
-            rows = connection.execute(
-                select(decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
-                .join(workloads, workloads.c.id == decisions.c.workload)
-                .where(*is_workload(workload), decisions.c.at >= int(since.timestamp()))
-                .order_by(decisions.c.at)
-            )
-            return [Decision(_instant(at), DecisionRow(*rest), one, other) for at, one, other, *rest in rows]
+            for first in range(0, len(every), ASKED_AT_ONCE):
+                some = tuple_(*identity).in_(every[first : first + ASKED_AT_ONCE])
+                for namespace, kind, name, at, one, other, *rest in connection.execute(asked.where(some)):
+                    change = Decision(_instant(at), DecisionRow(*rest), one, other)
+                    found[WorkloadId(namespace, kind, name)].append(change)
+        return found
 
     def newest(self) -> dict[WorkloadId, DecisionRow]:
         """The latest decision about every workload.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from forecaster.store.database import SUMS, Database, is_workload, scores, workloads
+from forecaster.store.database import SUMS, Database, scores, workloads
 from forecaster.store.scores import Accuracy
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ class AccuracyOf:
 
 def accuracy_of(address: str, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
     """Everything about a workload that has been written, oldest first."""
+    of_it = (workloads.c[field] == value for field, value in workload._asdict().items())
     question = (
         select(scores.c.at, scores.c.signal, scores.c.model, *(scores.c[name] for name in SUMS))
         .join(workloads, workloads.c.id == scores.c.workload)
-        .where(*is_workload(workload), scores.c.at >= int(since.timestamp()))
+        .where(*of_it, scores.c.at >= int(since.timestamp()))
         .order_by(scores.c.at, scores.c.signal, scores.c.model)
     )
     with closing(Database(address)) as database, database.transaction() as connection:

@@ -16,7 +16,7 @@ from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.errors import ConfigError, StoreError
-from forecaster.store.ledger import SqlLedger
+from forecaster.store.ledger import ASKED_AT_ONCE, SqlLedger
 from tests.support.accuracies import accuracy_of
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -56,6 +56,18 @@ def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
         ledger.record(at, [recommendation(WEB, at=at, replicas=wanted), recommendation(API, at=at)])
     assert replicas(ledger) == [5, 6, 5]
     assert [kept.at for kept in ledger.decisions_of(WEB, NOON + MINUTE)] == [NOON + 2 * MINUTE, NOON + 4 * MINUTE]
+
+
+def test_many_are_asked_for_together(ledger: SqlLedger) -> None:
+    """By some hundreds; of one that was never decided about there is nothing."""
+    ids = [workload_id(f"web-{number}", f"team-{number % 7}") for number in range(2 * ASKED_AT_ONCE + 1)]
+    for minute, wanted in enumerate([5, 6]):
+        at = NOON + minute * MINUTE
+        ledger.record(at, [recommendation(id_, at=at, replicas=wanted) for id_ in ids])
+    found = ledger.changes_of([*ids, API], NOON)
+    assert found.pop(API) == []
+    assert list(found) == ids
+    assert {tuple(one.decided.replicas for one in some) for some in found.values()} == {(5, 6)}
 
 
 def test_a_decision_is_kept_with_its_reason_and_what_was_unknown(ledger: SqlLedger) -> None:
