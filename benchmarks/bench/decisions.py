@@ -24,10 +24,7 @@ OURS = "forecaster"
 
 def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, Comparison]]:
     """For each policy and series the comparison with the plain HPA."""
-    played = replays()
-    if series is not None:
-        names = {replay.name for replay in sample(played, series)}
-        played = [replay for replay in played if replay.name in names]
+    played = sample(replays(), series)
     hpa, ours = hpa_accounts(played, start_up), our_accounts(played, start_up)
     results = {OURS: {name: compared(own, hpa[name]) for name, own in ours.items()}}
     for peer, expected in PEERS.items():

@@ -65,7 +65,7 @@ def mean_ratio(comparisons: Comparisons, names: Iterable[str]) -> float:
 
 
 def publisher_of(name: str) -> str:
-    """Who recorded a series."""
+    """The publisher of a series: its name begins with it."""
     return name.partition("/")[0]
 
 

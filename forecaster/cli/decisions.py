@@ -161,9 +161,8 @@ def largest_between(source: Source, begin: datetime, until: datetime, name: str)
     try:
         for block in source.history(signal, begin + MINUTE, until, MINUTE):
             peaks = np.fmax.reduce(block.values, axis=1, initial=np.nan).tolist()
-            found |= {
-                id_: float(np.fmax(found.get(id_, np.nan), peak)) for id_, peak in zip(block.ids, peaks, strict=True)
-            }
+            for id_, peak in zip(block.ids, peaks, strict=True):
+                found[id_] = float(np.fmax(found.get(id_, np.nan), peak))
     except SourceError:
         return {}
     return found

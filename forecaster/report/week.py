@@ -312,7 +312,7 @@ def week_view(one: WeekOutcome) -> WeekView:
 
 
 def _workloads(one: WeekOutcome) -> list[WeekWorkload]:
-    """Those on which we were worse first."""
+    """All workloads, those on which we were worse first."""
     sizes = {some.workload: _both(some.stated, some.ours) for some in one.sizes}
     adoptions = {some.workload: AdoptionView(*some[1:]) for some in one.adoptions}
     losses = {id_: LossesView(*some) for id_, some in (one.losses or {}).items()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.window import Inventory, StartedPod
 from forecaster.domain.workload import Autoscaler, Resources, Spread, Target, Workload, WorkloadId
+from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
 from forecaster.kube.collection import Collection, Key
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
@@ -60,8 +61,6 @@ class Present(NamedTuple):
 
 NOWHERE = NodePlace()
 """The place of a node that is not known."""
-STARTED_KEPT = 50
-"""Pods of one owner that are timed between two looks; as many count for a lead time."""
 PAST_SECONDS = 300.0
 """An inventory of longer ago is that of Prometheus."""
 LIVE_AGED_SECONDS = 60.0
@@ -200,7 +199,7 @@ class LiveCluster:
         if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
             return
         started = StartedPod(start_up(after), self._place(after.node).pool)
-        self._started.setdefault(after.owner, deque(maxlen=STARTED_KEPT)).append(started)
+        self._started.setdefault(after.owner, deque(maxlen=SCALE_UPS_KEPT)).append(started)
 
     def _place(self, node: str) -> NodePlace:
         return self.nodes.objects.get(("", node), NOWHERE)

@@ -12,6 +12,7 @@ from forecaster.domain.window import HOUR
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.database import Database, decisions, scores, workloads
 from forecaster.store.past import (
+    IDENTITY_COLUMNS,
     DecisionRow,
     FadedScores,
     PastDecision,
@@ -107,14 +108,6 @@ class SqlLedger:
         if self._waiting.due:
             self._write_scores()
 
-    def decisions_of(self, workload: WorkloadId, since: datetime) -> list[Decision]:
-        """Every change of a workload's decision, oldest first.
-
-        Raises:
-            StoreError: the database cannot be read.
-        """
-        return self.changes_of([workload], since)[workload]
-
     def changes_of(self, ids: Iterable[WorkloadId], since: datetime) -> dict[WorkloadId, list[Decision]]:
         """Every change of the decisions about these workloads, oldest first; some hundreds are asked for at once.
 
@@ -122,10 +115,9 @@ class SqlLedger:
             StoreError: the database cannot be read.
         """
         found: dict[WorkloadId, list[Decision]] = {id_: [] for id_ in ids}
-        identity = [workloads.c[name] for name in WorkloadId._fields]
         columns = [decisions.c[name] for name in DecisionRow._fields]
         asked = (
-            select(*identity, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
+            select(*IDENTITY_COLUMNS, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
             .join(workloads, workloads.c.id == decisions.c.workload)
             .where(decisions.c.at >= int(since.timestamp()))
             .order_by(decisions.c.at)
@@ -133,7 +125,7 @@ class SqlLedger:
         every = list(found)
         with self._database.transaction() as connection:
             for first in range(0, len(every), ASKED_AT_ONCE):
-                some = tuple_(*identity).in_(every[first : first + ASKED_AT_ONCE])
+                some = tuple_(*IDENTITY_COLUMNS).in_(every[first : first + ASKED_AT_ONCE])
                 for namespace, kind, name, at, one, other, *rest in connection.execute(asked.where(some)):
                     change = Decision(_instant(at), DecisionRow(*rest), one, other)
                     found[WorkloadId(namespace, kind, name)].append(change)

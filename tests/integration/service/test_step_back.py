@@ -93,5 +93,5 @@ def test_the_first_release_goes_on_from_the_state_of_today_and_today_from_its(
             assert service.cycle.decider.observed.state.rows == 2
             tick(service, after(2))
     ledger = SqlLedger(f"sqlite:///{state / 'ledger.sqlite'}", keep=after(60 * 24) - NOON)
-    assert ledger.decisions_of(workload_id("web"), after(-60))
+    assert ledger.changes_of([workload_id("web")], after(-60))[workload_id("web")]
     ledger.close()

@@ -69,7 +69,7 @@ def test_a_service_goes_on_from_the_state_of_the_first_release(
 def test_decisions_of_the_first_release_are_remembered(state: Path) -> None:
     ledger = SqlLedger(f"sqlite:///{state / 'ledger.sqlite'}", keep=after(60 * 24) - NOON)
     try:
-        assert ledger.decisions_of(workload_id("web"), after(-60))
+        assert ledger.changes_of([workload_id("web")], after(-60))[workload_id("web")]
     finally:
         ledger.close()
 

@@ -43,7 +43,7 @@ def ledger(address: str) -> Iterator[SqlLedger]:
 
 
 def replicas(ledger: SqlLedger) -> list[int | None]:
-    return [kept.decided.replicas for kept in ledger.decisions_of(WEB, EVER)]
+    return [kept.decided.replicas for kept in ledger.changes_of([WEB], EVER)[WEB]]
 
 
 def score(at: datetime = NOON, actual: float = 4.0, model: str = "ridge") -> ForecastScore:
@@ -55,7 +55,7 @@ def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
         at = NOON + minute * MINUTE
         ledger.record(at, [recommendation(WEB, at=at, replicas=wanted), recommendation(API, at=at)])
     assert replicas(ledger) == [5, 6, 5]
-    assert [kept.at for kept in ledger.decisions_of(WEB, NOON + MINUTE)] == [NOON + 2 * MINUTE, NOON + 4 * MINUTE]
+    assert [kept.at for kept in ledger.changes_of([WEB], NOON + MINUTE)[WEB]] == [NOON + 2 * MINUTE, NOON + 4 * MINUTE]
 
 
 def test_many_are_asked_for_together(ledger: SqlLedger) -> None:
@@ -72,7 +72,7 @@ def test_many_are_asked_for_together(ledger: SqlLedger) -> None:
 
 def test_a_decision_is_kept_with_its_reason_and_what_was_unknown(ledger: SqlLedger) -> None:
     ledger.record(NOON, [recommendation(WEB, replicas=None, reason=Reason.NO_DATA)])
-    (kept,) = ledger.decisions_of(WEB, EVER)
+    (kept,) = ledger.changes_of([WEB], EVER)[WEB]
     assert (kept.decided.verdict, kept.decided.reason, kept.decided.replicas) == ("hold", "no-data", None)
     assert (kept.decided.cpu_request, kept.decided.cpu_limit) == (0.5, None)
     assert kept.message == "no samples for 20 min"
@@ -84,20 +84,20 @@ def test_the_spare_pods_of_a_decision_are_kept_and_another_number_of_them_is_a_c
         spare = Clamp("spare", needed, 8, "")
         ledger.record(NOON + minute * MINUTE, [replace(recommendation(WEB, replicas=8), clamps=(spare,))])
     ledger.record(NOON + 3 * MINUTE, [recommendation(WEB, replicas=None)])
-    assert [kept.decided.spare for kept in ledger.decisions_of(WEB, EVER)] == [2, 3, None]
+    assert [kept.decided.spare for kept in ledger.changes_of([WEB], EVER)[WEB]] == [2, 3, None]
 
 
 def test_another_reason_for_the_same_number_is_a_change(ledger: SqlLedger) -> None:
     for reason in (Reason.REACTIVE, Reason.FORECAST):
         ledger.record(NOON + (reason is Reason.FORECAST) * MINUTE, [recommendation(WEB, reason=reason)])
-    assert len(ledger.decisions_of(WEB, EVER)) == 2
+    assert len(ledger.changes_of([WEB], EVER)[WEB]) == 2
 
 
 def test_after_a_restart_the_same_decision_is_no_change(ledger: SqlLedger, address: str) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     with closing(open_ledger(address)) as again:
         again.record(NOON + MINUTE, [recommendation(WEB)])
-    assert len(ledger.decisions_of(WEB, EVER)) == 1
+    assert len(ledger.changes_of([WEB], EVER)[WEB]) == 1
 
 
 def test_two_replicas_that_decide_the_same_keep_it_once(ledger: SqlLedger, address: str) -> None:
@@ -107,7 +107,7 @@ def test_two_replicas_that_decide_the_same_keep_it_once(ledger: SqlLedger, addre
     for one in (ledger, other):
         one.record(NOON + MINUTE, [recommendation(WEB), recommendation(API)])
     other.close()
-    assert len(ledger.decisions_of(WEB, EVER)) == 1
+    assert len(ledger.changes_of([WEB], EVER)[WEB]) == 1
 
 
 def test_one_name_of_two_kinds_is_two_workloads(ledger: SqlLedger) -> None:
@@ -118,7 +118,7 @@ def test_one_name_of_two_kinds_is_two_workloads(ledger: SqlLedger) -> None:
 def test_odd_names_are_kept_as_they_are(ledger: SqlLedger) -> None:
     odd = workload_id("café'); DROP TABLE decisions; --", namespace="ns\\☕")
     ledger.record(NOON, [recommendation(odd)])
-    assert len(ledger.decisions_of(odd, EVER)) == 1
+    assert len(ledger.changes_of([odd], EVER)[odd]) == 1
 
 
 def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger, address: str) -> None:
@@ -162,7 +162,7 @@ def test_what_is_older_than_it_is_kept_is_dropped(ledger: SqlLedger, address: st
     ledger.record(NOON + 31 * DAY, [recommendation(WEB, replicas=7)])
     assert replicas(ledger) == [7]
     assert accuracy_of(address, WEB, EVER) == []
-    assert ledger.decisions_of(API, EVER) == []
+    assert ledger.changes_of([API], EVER)[API] == []
 
 
 def test_after_a_long_standstill_the_cycles_share_the_work_of_dropping(ledger: SqlLedger) -> None:

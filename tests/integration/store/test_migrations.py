@@ -52,7 +52,7 @@ def recorded(address: str) -> int:
     """Decisions that are kept after one more is."""
     with closing(SqlLedger(address, keep=KEEP)) as ledger:
         ledger.record(NOON, [recommendation()])
-        return len(ledger.decisions_of(recommendation().id, NOON))
+        return len(ledger.changes_of([recommendation().id], NOON)[recommendation().id])
 
 
 def versions(engine: Engine) -> tuple[int, int]:

@@ -74,7 +74,7 @@ def moved(source: str, target: str, stop_after: int | None = None) -> dict[str, 
 
 def content(address: str) -> list[object]:
     with closing(open_ledger(address)) as ledger:
-        kept = [(ledger.decisions_of(id_, EVER), accuracy_of(address, id_, EVER)) for id_ in FLEET]
+        kept = [(ledger.changes_of([id_], EVER)[id_], accuracy_of(address, id_, EVER)) for id_ in FLEET]
         return [ledger.newest(), *kept]
 
 
@@ -102,8 +102,8 @@ def test_the_service_goes_on_in_the_new_database(source: str, target: str) -> No
     newcomer = workload_id("newcomer")
     decide(target, [*FLEET, newcomer], minute=9, replicas=6)
     with closing(open_ledger(target)) as ledger:
-        assert [one.decided.replicas for one in ledger.decisions_of(FLEET[0], EVER)] == [4, None, 6]
-        assert [one.decided.replicas for one in ledger.decisions_of(newcomer, EVER)] == [6]
+        assert [one.decided.replicas for one in ledger.changes_of([FLEET[0]], EVER)[FLEET[0]]] == [4, None, 6]
+        assert [one.decided.replicas for one in ledger.changes_of([newcomer], EVER)[newcomer]] == [6]
         assert len(ledger.newest()) == len(FLEET) + 1
 
 
@@ -136,7 +136,7 @@ def test_a_service_that_runs_meanwhile_loses_nothing(source: str, target: str, m
     assert refused
     decide(source, FLEET, minute=8, replicas=5)
     with closing(open_ledger(source)) as ledger:
-        assert len(ledger.decisions_of(FLEET[0], EVER)) == 3
+        assert len(ledger.changes_of([FLEET[0]], EVER)[FLEET[0]]) == 3
 
 
 def test_a_database_that_a_service_writes_to_is_left_alone(source: str, target: str) -> None:

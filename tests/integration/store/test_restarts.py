@@ -44,7 +44,9 @@ def record(ledger: SqlLedger, minute: int, replicas: int, name: str = "web") -> 
 
 
 def kept(ledger: SqlLedger, name: str = "web") -> list[tuple[int, int | None]]:
-    return [(one.at.minute, one.decided.replicas) for one in ledger.decisions_of(workload_id(name), NOON)]
+    return [
+        (one.at.minute, one.decided.replicas) for one in ledger.changes_of([workload_id(name)], NOON)[workload_id(name)]
+    ]
 
 
 @pytest.mark.postgres
