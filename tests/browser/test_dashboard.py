@@ -233,6 +233,22 @@ def test_a_new_table_comes_by_itself(browser: Any, tmp_path: Path) -> None:
         page.wait_for_selector("text=3 → 9", timeout=POLLED_MS)
 
 
+def test_filters_offer_what_there_is_in_a_new_table(browser: Any, tmp_path: Path) -> None:
+    shop, bank = ((recommendation(workload_id("web", namespace=name)),) for name in ("shop", "bank"))
+    publisher(files(tmp_path / "table", shop)).publish(NOON, shop)
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        page.wait_for_selector("option >> text=shop", state="attached")
+        publisher(files(tmp_path / "table", bank)).publish(NOON + MINUTE, bank)
+        page.wait_for_selector("option >> text=bank", state="attached", timeout=POLLED_MS)
+
+
+def test_what_answers_in_place_of_the_serving_process_is_no_fresh_table(browser: Any, few: str) -> None:
+    with opened(browser, few, faults=["502"]) as page:
+        page.wait_for_selector("#age .dot")
+        page.route("**/dashboard/now", lambda asked: asked.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+        page.wait_for_selector("#age >> text=what is in front of it says 502", timeout=POLLED_MS)
+
+
 def test_pictures_that_follow_their_table_come_by_themselves(browser: Any, tmp_path: Path) -> None:
     """A page that was opened between the two files of a cycle would else lack the last minutes until the next cycle."""
     both = files(tmp_path / "table", FEW)

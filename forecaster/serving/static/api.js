@@ -20,11 +20,12 @@ export async function get(path, stays = false) {
   const [of, before] = [visit, known.get(path)];
   const asked = fetch(path, { cache: "no-store", headers: before ? { "If-None-Match": before.etag } : {} });
   const answer = await asked.catch(() => { throw new Refused("The serving process does not answer. Trying again."); });
-  const value = answer.status === 304 ? before.value : await answer.json();
+  const value = answer.status === 304 ? before.value : await answer.json().catch(() => null);
   if (of !== visit && !stays) throw new Left();
+  if (!value) throw new Refused(`The serving process does not answer, what is in front of it says ${answer.status} ${answer.statusText}`.trim());
   if (answer.status === 304) return value;
   if (value.waiting) throw new Refused(value.waiting, 0, true);
-  if (!answer.ok) throw new Refused([value.detail, value.remedy].filter(Boolean).join(". ") || answer.statusText, answer.status);
+  if (!answer.ok) throw new Refused([value.detail ?? value.message, value.remedy].filter(Boolean).join(". ") || answer.statusText, answer.status);
   const etag = answer.headers.get("ETag");
   if (etag) { known.clear(); known.set(path, { etag, value }); }
   return value;

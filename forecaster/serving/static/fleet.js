@@ -93,7 +93,7 @@ function fillFilters() {
 }
 
 function options(select, all, names) {
-  if (select.length === names.length + 1) return;
+  if (select.length === names.length + 1 && names.every((name, place) => select.options[place + 1].value === name)) return;
   select.replaceChildren(element("option", { value: "" }, all), ...names.map((name) => element("option", { value: name }, words(name))));
 }
 
