@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
 """Names of settings whose value is never repeated in messages, unknown settings included."""
+ADDRESS = re.compile(r"(?<=://)(\S*@)?([^\s?]*)(\?\S+)?")
+"""Credentials, host with path, and query of an address; host and path are shown."""
 VALUE_SHOWN_MAX = 80
 
 
@@ -94,6 +96,7 @@ def _path(location: Path) -> str:
 def _shown(path: str, value: object) -> object:
     if SECRET.search(path):
         return "(not shown)"
-    if isinstance(value, str) and len(value) > VALUE_SHOWN_MAX:
-        return value[:VALUE_SHOWN_MAX] + "…"
-    return value if isinstance(value, str | int | float | bool | None) else f"({type(value).__name__})"
+    if isinstance(value, str):
+        text = ADDRESS.sub(lambda part: f"{'***@' * bool(part[1])}{part[2]}{'?***' * bool(part[3])}", value)
+        return text if len(text) <= VALUE_SHOWN_MAX else text[:VALUE_SHOWN_MAX] + "…"
+    return value if isinstance(value, int | float | bool | None) else f"({type(value).__name__})"

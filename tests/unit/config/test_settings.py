@@ -162,6 +162,9 @@ class TestFaults:
             "prometheus: {headers: hunter2}",
             "prometheus: {url: 'http://admin:hunter2@prometheus:9090'}",
             "state: {token: hunter2}",
+            "remote_write: {url: 'mimir://admin:hunter2@mimir/push'}",
+            "remote_write: {urll: 'https://mimir/push?key=hunter2'}",
+            "serving: {secure: {upstream: {server: 'https://admin:hunter2@adapter'}}}",
         ],
     )
     def test_secrets_are_not_repeated(self, text: str) -> None:
