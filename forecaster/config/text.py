@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
-from forecaster.config.faults import SECRET
 from forecaster.config.settings import ENVIRONMENT_PREFIX, Settings, layers, setting_paths
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.errors import UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pydantic.fields import FieldInfo
@@ -154,39 +153,21 @@ def _kind(one: Mapping[str, Any]) -> str:
 # Which settings are set, and where.
 
 
-class SettingOrigin(NamedTuple):
-    """One setting that is not left at its default."""
-
-    path: str
-    value: str
-    origin: str
-
-
-def origins(layers: Iterable[tuple[str, Mapping[str, object]]]) -> list[SettingOrigin]:
-    """Every setting that something says, with the last that says it; what is secret is not repeated."""
-    found: dict[str, SettingOrigin] = {}
-    for origin, layer in layers:
-        for path, value in _leaves(layer):
-            text = "(not shown)" if SECRET.search(path) else json.dumps(value, ensure_ascii=False, default=str)
-            found[path] = SettingOrigin(path, text, origin)
-    return sorted(found.values())
-
-
 def origins_of(path: Path | None, given: Mapping[str, object]) -> dict[str, str]:
-    """Return the origin (file, environment, command line) of each setting that is stated, by path.
+    """Return the origin (file, environment, command line) of each setting that is stated, by path; the last counts.
 
     Raises:
         ConfigError: a file cannot be read.
     """
-    return {one.path: one.origin for one in origins(layers(path, given))}
+    return {setting: origin for origin, layer in layers(path, given) for setting in _leaves(layer)}
 
 
-def _leaves(layer: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+def _leaves(layer: Mapping[str, object], before: str = "") -> Iterator[str]:
     for name, value in layer.items():
         if isinstance(value, dict) and value:
             yield from _leaves(value, f"{before}{name}.")
         else:
-            yield before + name, value
+            yield before + name
 
 
 def schema_of_settings() -> dict[str, Any]:
