@@ -138,6 +138,6 @@ class NewPodsFile:
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
                 self._known, self._stamp = _decoder.decode(self._path.read_bytes()), stamp
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError, msgspec.DecodeError):
             return None
         return self._known

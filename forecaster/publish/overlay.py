@@ -206,8 +206,9 @@ class OverlayReader:
                     self._state = self._state._replace(confirmed=confirmed)
                     return
                 found = _decoder.decode(file.read())
-        except (OSError, msgspec.DecodeError):
+                since = datetime.fromtimestamp(found.since, UTC)
+        except (OSError, ValueError, OverflowError, msgspec.DecodeError):
             self._state = None
             return
         rows = {(one.namespace, one.kind, one.name): one.present for one in found.rows}
-        self._number, self._state = number, OverlayState(confirmed, datetime.fromtimestamp(found.since, UTC), rows)
+        self._number, self._state = number, OverlayState(confirmed, since, rows)

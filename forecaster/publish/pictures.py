@@ -195,7 +195,7 @@ def sparklines(past: Floats32, band: Floats32) -> NDArray[np.uint8]:
 
 def _put_band(row: Floats32, path: StepForecast, late: int) -> None:
     """Put the steps of a path that begins `late` steps after the last measured point into a row [low or high, step]."""
-    if LOW not in path.levels or HIGH not in path.levels or late < -AHEAD:
+    if LOW not in path.levels or HIGH not in path.levels or not -AHEAD <= late <= AHEAD:
         return
     kept = path.values[max(-late, 0) : AHEAD - late]
     at = max(late, 0)

@@ -133,6 +133,12 @@ class TestPerson:
 
 
 class TestSilence:
+    @pytest.mark.parametrize("rows", [b'[["\xff","Deployment","web",[1,[]]]]', b"[]"])
+    def test_of_a_damaged_file_says_nothing_of_the_count(self, story: Story, rows: bytes) -> None:
+        story.publish(held(10, demand(0.5)))
+        overlay_path(story.path).write_bytes(b"0" * 16 + b'{"since":1e300,"rows":' + rows + b"}")
+        assert story.asked().status_code == 503
+
     def test_of_the_api_server_ends_what_is_known_after_seconds(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
         story.writer.step()
