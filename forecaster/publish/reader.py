@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -180,15 +180,7 @@ class TableEntries(Sequence[TableEntry]):
     def __len__(self) -> int:
         return self._table.rows
 
-    @overload
-    def __getitem__(self, index: int) -> TableEntry: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[TableEntry]: ...
-
-    def __getitem__(self, index: int | slice) -> TableEntry | list[TableEntry]:
-        if isinstance(index, slice):
-            return [self._table.entry(row) for row in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> TableEntry:  # type: ignore[override]  # nothing takes a slice
         return self._table.entry(range(len(self))[index])
 
 
