@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias
 
 import msgspec
 from cachetools import TTLCache
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REPEAT_SECONDS = 60.0
 """Seconds in which the same denial is logged once: an attacker must not fill the log."""
 MAX_KINDS = 1024
+_Written: TypeAlias = TTLCache[tuple[Any, ...], None]
 
 
 class Denial(NamedTuple):
@@ -39,7 +40,7 @@ class Audit:
 
     def __init__(self, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._out = out
-        self._written: TTLCache[tuple[Any, ...], None] = TTLCache(MAX_KINDS, REPEAT_SECONDS, clock)
+        self._refusals, self._notes = (_Written(MAX_KINDS, REPEAT_SECONDS, clock) for _ in range(2))
         self.denials: Counter[str] = Counter()
         """Denials by status, or `connection` for those that never became a request."""
 
@@ -47,6 +48,7 @@ class Audit:
         """A request was refused."""
         self.denials[str(int(denial.status))] += 1
         self._once(
+            self._refusals,
             (denial.status, denial.why, denial.user, denial.client),
             {
                 "event": "request_denied",
@@ -61,16 +63,16 @@ class Audit:
     def refused(self, why: str, client: str) -> None:
         """A connection was closed before it became a request."""
         self.denials["connection"] += 1
-        self._once((why, client), {"event": "connection_refused", "why": why, "client": client})
+        self._once(self._refusals, (why, client), {"event": "connection_refused", "why": why, "client": client})
 
     def note(self, event: str, **facts: str) -> None:
-        """Log another event that a person should know."""
-        self._once((event, *facts.values()), {"event": event, **facts})
+        """Log another event that a person should know, however many requests are refused at the time."""
+        self._once(self._notes, (event, *facts.values()), {"event": event, **facts})
 
-    def _once(self, key: tuple[Any, ...], line: dict[str, Any]) -> None:
-        if key in self._written or len(self._written) >= MAX_KINDS:
+    def _once(self, written: _Written, key: tuple[Any, ...], line: dict[str, Any]) -> None:
+        if key in written or len(written) >= MAX_KINDS:
             return
-        self._written[key] = None
+        written[key] = None
         at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         text = msgspec.json.encode({"level": "warning", "timestamp": at, **line}).decode()
         out = self._out or sys.stderr

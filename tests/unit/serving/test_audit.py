@@ -53,6 +53,15 @@ def test_a_thousand_different_ones_do_not_fill_the_log() -> None:
     assert audit.denials == {"connection": 3 * MAX_KINDS}
 
 
+def test_a_person_hears_what_is_no_refusal_however_many_there_are() -> None:
+    out = io.StringIO()
+    audit = Audit(out, Clock())
+    for number in range(MAX_KINDS):
+        audit.denied(EVE._replace(why=f"cannot get path /{number}"))
+    audit.note("writing_paused", lease="forecaster/forecaster", by="eve")
+    assert json.loads(out.getvalue().splitlines()[-1])["event"] == "writing_paused"
+
+
 def test_what_a_client_sent_cannot_make_a_second_line() -> None:
     out = io.StringIO()
     Audit(out, Clock()).denied(EVE._replace(user='x\n{"event":"fine"}'))
