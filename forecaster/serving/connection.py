@@ -53,6 +53,7 @@ class Connection(HttpToolsProtocol):
         self._body = 0
         self._in_headers = False
         self._waiting_since: float | None = None
+        self._unread_since: float | None = None
         self.peer: Peer | None = None
 
     @property
@@ -62,8 +63,9 @@ class Connection(HttpToolsProtocol):
         return cycle is None or cycle.response_complete
 
     def overdue(self, now: float) -> bool:
-        """Whether the client has kept us waiting for too long."""
-        return self._waiting_since is not None and now - self._waiting_since > PATIENCE_SECONDS
+        """Whether the client has kept us waiting for too long, for a request or by not reading its answer."""
+        began = (self._waiting_since, self._unread_since)
+        return any(since is not None and now - since > PATIENCE_SECONDS for since in began)
 
     def give_up(self) -> None:
         """Close a connection that is overdue; a caller that sent half a request is answered with the reason."""
@@ -121,13 +123,13 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """The client does not read."""
-        self._waiting_since = self.loop.time()
+        """The client does not read, whatever it sends meanwhile."""
+        self._unread_since = self.loop.time()
         super().pause_writing()
 
     def resume_writing(self) -> None:
         """Resume writing."""
-        self._waiting_since = None
+        self._unread_since = None
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
