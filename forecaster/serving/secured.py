@@ -220,7 +220,7 @@ def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLC
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(certificate, key)
     if proxy_ca:
-        context.load_verify_locations(cadata=proxy_ca)
+        context.load_verify_locations(cadata=proxy_ca.encode("ascii", "ignore").decode())  # a bundle may have comments
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
 

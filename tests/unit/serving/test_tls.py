@@ -38,6 +38,14 @@ def test_it_speaks_current_protocols_and_gives_no_tickets(certificates: ServingC
     assert context.options & ssl.OP_NO_TICKET
 
 
+def test_a_bundle_of_proxies_may_have_comments_in_any_language(
+    certificates: ServingCertificates, authority: Authority
+) -> None:
+    certificates.trust("# Autoridade de Certificação\n" + authority.certificate.read_text())
+    certificates.refresh()
+    assert len(certificates.current().get_ca_certs()) == 1
+
+
 def test_a_new_pair_is_a_new_context(certificates: ServingCertificates, authority: Authority) -> None:
     before = certificates.current()
     authority.issue("serving", "localhost")
