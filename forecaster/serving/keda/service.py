@@ -18,19 +18,17 @@ from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping
 
     from forecaster.publish.reader import PublishedTable, TableReader
     from forecaster.publish.values import Answer, WorkloadOffer
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
     Reference: TypeAlias = wire.ScaledObjectRef | None
     """The object of a trigger; None where the message is garbage, which gRPC itself would log with a traceback."""
 
 SERVICE = "externalscaler.ExternalScaler"
+INT64_END = 2.0**63
 NAMES_SHOWN = 200
 """Characters of the names of a client that is denied."""
 STREAM_LOOK_SECONDS = 1.0
@@ -151,8 +149,8 @@ def _code(why: NotKnown | NotNamed | NotThere) -> grpc.StatusCode:
 
 
 def _whole(number: float) -> int:
-    """Return a whole number for clients that read no fractions. 0 is refused rather than rounded to."""
-    return int(number) if number.is_integer() else 0
+    """Return a whole number for clients that read no fractions; 0, which they refuse, where int64 does not have it."""
+    return int(number) if number.is_integer() and number < INT64_END else 0
 
 
 SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}

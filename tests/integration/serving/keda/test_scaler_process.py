@@ -224,6 +224,12 @@ class TestAttacks:
             assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
             assert ask(channel, "IsActive", reference()).result
 
+    def test_a_target_that_int64_does_not_have_is_told_as_a_fraction_alone(self, scaler: ScalerProcess) -> None:
+        with scaler.channel() as channel:
+            (spec,) = ask(channel, "GetMetricSpec", reference(signal="cpu", target="1e30")).metricSpecs
+            assert (spec.targetSize, spec.targetSizeFloat) == (0, 2.0**63)
+            assert ask(channel, "IsActive", reference()).result
+
     def test_what_is_too_large_is_refused(self, scaler: ScalerProcess) -> None:
         with scaler.channel() as channel:
             large = reference(**CPU, workload="x" * 100_000)
