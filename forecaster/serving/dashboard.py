@@ -11,6 +11,7 @@ import base64
 import gzip
 import hashlib
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -202,6 +203,7 @@ class Dashboard:
     def _once_published(self, handler: Handler) -> Handler:
         """A handler that is asked only where there is a table; a page that waits for the first one is no fault."""
 
+        @wraps(handler)
         async def answered(request: Request) -> Response:
             return await handler(request) if self._reader.table else _json(Waiting(_sentence(self._reader.fault)))
 

@@ -11,6 +11,7 @@ import asyncio
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Metric, generate_latest
@@ -126,7 +127,7 @@ class ServingMetrics:
                 yield piece
 
     def _own(self, table: PublishedTable | None) -> bytes:
-        """Return this process's metrics; without a table there is no age: an absent series, not a zero.
+        """Return this process's metrics; without a table its age is NaN, not 0.
 
         What the table says of its computing process is that of the leader, which is asked itself.
         """
@@ -153,17 +154,19 @@ class CountRequests:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and note the code of its answer."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        """Pass the request on and note the code of its answer; what fails is answered 500 further out."""
+        status = HTTPStatus.INTERNAL_SERVER_ERROR.value
 
         async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._metrics.count(getattr(scope.get("endpoint"), "__name__", "none"), message["status"])
+            nonlocal status
+            status = message.get("status", status)
             await send(message)
 
-        await self._app(scope, receive, noting)
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            if scope["type"] == "http":
+                self._metrics.count(getattr(scope.get("endpoint"), "__name__", "none"), status)
 
 
 FAMILIES = {

@@ -209,6 +209,14 @@ def test_metrics_are_those_of_both_processes(client: Client) -> None:
     assert "forecaster_serving_table_workloads 4.0" in text
 
 
+def test_what_fails_is_counted_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PublishedTable, "record", lambda _table, _entry: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        client.get("/api/v1/recommendations/shop/web?kind=Deployment")
+    line = 'forecaster_serving_requests_total{code="500",handler="recommendation"} 1.0'
+    assert line in client.get("/metrics").text
+
+
 def test_without_a_table_its_age_is_not_a_number(empty: Client) -> None:
     assert "forecaster_serving_table_age_seconds NaN" in empty.get("/metrics").text
 

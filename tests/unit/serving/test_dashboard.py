@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.decision import Reason
+from forecaster.domain.outlook import StepForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU
@@ -194,6 +195,11 @@ def test_a_workload_that_is_held_has_no_count_in_its_history(client: Client) -> 
     assert all(value != value for value in series_of(page)["recommended"])  # noqa: PLR0124  NaN
 
 
+def test_requests_are_counted_by_the_page_that_asks(client: Client) -> None:
+    client.get("/dashboard/fleet")
+    assert 'requests_total{code="200",handler="fleet"} 1.0' in client.get("/metrics").text
+
+
 def test_an_unknown_workload_is_said_to_be_unknown(client: Client) -> None:
     answer = client.get("/dashboard/workloads/shop/Deployment/none")
     assert (answer.status_code, answer.json()["detail"]) == (404, "no Deployment shop/none in the table")
@@ -316,6 +322,14 @@ def test_what_was_decided_half_a_day_ago_is_gone(tmp_path: Path) -> None:
     drawn(tmp_path / "p", range(1))
     drawn(tmp_path / "p", range(12 * 60, 12 * 60 + 1))
     assert recommended_in(tmp_path / "p")[-1] == 721.0
+
+
+def test_a_forecast_that_begins_far_ahead_after_the_clock_went_back_is_not_drawn(tmp_path: Path) -> None:
+    path = StepForecast(NOON, NOON + 65 * MINUTE, 5 * MINUTE, (0.1, 0.9), ((1.0, 2.0),) * 12, "drift")
+    given = {"interval": MINUTE, "version": "1", "signals": BUILT_IN, "window": window}
+    file = PictureFile(tmp_path / "p", paths=lambda: {ROWS[0].id: {CPU: path}}, **given)  # type: ignore[arg-type]
+    RecordPublisher(Policies(Policy()), {"pictures": file}).publish(NOON, ROWS)
+    assert (tmp_path / "p").exists()
 
 
 def test_a_damaged_file_is_no_past_and_is_replaced(tmp_path: Path) -> None:
