@@ -16,7 +16,7 @@ from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
 from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.table import TableMeta
@@ -105,10 +105,6 @@ class WorkloadSelector(NamedTuple):
     signals: tuple[str, ...]
     """The signals that it names."""
 
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether all its requirements hold."""
-        return self.selector.matches(labels)
-
 
 def workload_selector(text: str) -> WorkloadSelector | str:
     """The question behind a selector, or what is wrong with it in a sentence."""
@@ -174,7 +170,7 @@ def find(
         return NoValue(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
     entries = [entry for name in asked.names for entry in table.named(namespace, name)]
     offered = [(entry, published) for entry in entries if (published := table.published(entry)) is not None]
-    matching = [one for one in _candidates(offered, metric, asked) if asked.matches(one.labels())]
+    matching = [one for one in _candidates(offered, metric, asked) if asked.selector.matches(one.labels())]
     if not matching:
         return _nothing(namespace, asked, entries, offered)
     if len(matching) > 1:

@@ -169,13 +169,12 @@ def create_app(
         return None if table is None else (table, moment_at(table, clock(), stale_after))
 
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
-    workloads = Workloads(api.table, clock, stale_after)
+    workloads = Workloads(api, clock, stale_after)
     seams = IntegrationPages(reader, clock, stale_after)
     writing = secured.writing if secured else None
-    told = metrics
     dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, what_if, writing) if pictures else None
     if dashboard:
-        dashboard.follows, dashboard.report = lambda: told.told.follows, report
+        dashboard.follows, dashboard.report = lambda: metrics.told.follows, report
         dashboard.calendar = calendar or {}
     shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]
     further = [*shown, *(replicas.routes() if replicas else ())]

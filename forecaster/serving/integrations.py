@@ -17,6 +17,7 @@ from forecaster.domain.published import REPLICAS
 from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
+from forecaster.serving.reply import UNREADABLE
 from forecaster.serving.rest import ProblemError, json_response
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ async def _target(request: Request) -> TargetRef:
             raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large", "Send less.")
     try:
         return msgspec.json.decode(body, type=WatermarkRequest).target_ref
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise _problem(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error
 
 

@@ -18,7 +18,7 @@ import msgspec
 from forecaster.actuators.resize.initial import AdmissionOutcome, AdmittedPod, admitted_pod
 from forecaster.actuators.resize.pods import resources_block
 from forecaster.kube.objects import Wire
-from forecaster.serving.reply import HttpReply, failure, success
+from forecaster.serving.reply import UNREADABLE, HttpReply, failure, success
 from forecaster.vertical.admission.context import WHOLE_POD
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ SHARE_TAKEN_WAIT = 0.5
 """Seconds until a namespace that has had its share is answered, without a size: at once, it would ask at once again."""
 MAX_NAMESPACES = 10_000
 """Namespaces whose share is counted; where there are more, those that are not ahead are forgotten."""
+NAMESPACE_NAME_MAX = 63
+"""Characters of the longest name of a namespace."""
 AMOUNTS = ("cpu", "memory")
 MAX_WAITING = 64
 """Reviews that wait at a time, each for a few milliseconds; one more is answered at once, without a size."""
@@ -144,7 +146,7 @@ class NewPodAdmission:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{PATH} takes POST")
         try:
             asked = msgspec.json.decode(body, type=AskedReview).request
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             return failure(HTTPStatus.BAD_REQUEST, f"not an AdmissionReview of admission.k8s.io/v1: {error}")
         found = self._admitted(asked)
         if not asked.dry_run:
@@ -163,9 +165,11 @@ class NewPodAdmission:
 
 
 def _namespace(body: bytes) -> str:
+    """The namespace of a review; empty where it has none, or a name that no namespace can have: shares are kept."""
     try:
-        return msgspec.json.decode(body, type=AskedNamespace).request.namespace
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        namespace = msgspec.json.decode(body, type=AskedNamespace).request.namespace
+        return namespace if len(namespace) <= NAMESPACE_NAME_MAX else ""
+    except UNREADABLE:
         return ""
 
 

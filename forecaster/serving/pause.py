@@ -14,6 +14,7 @@ import msgspec
 from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseAnnotations, lease_path
 from forecaster.kube.objects import ObjectMeta
+from forecaster.serving.reply import UNREADABLE
 from forecaster.serving.rest import ProblemError
 
 if TYPE_CHECKING:
@@ -112,5 +113,5 @@ async def asked_pause(request: Request) -> tuple[str, bool]:
             break
     try:
         return state["user"], msgspec.json.decode(body[: PAUSE_BODY_MAX + 1], type=PauseAsked).paused
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), 'Send {"paused": true} or false.') from error

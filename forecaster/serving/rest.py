@@ -8,16 +8,18 @@ import binascii
 from bisect import bisect_right
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from forecaster.serving.answers import TableAge, age_of
+from forecaster.serving.reply import UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from starlette.requests import Request
@@ -117,19 +119,10 @@ def page(entries: Sequence[TableEntry], query: ListQuery) -> tuple[list[TableEnt
     The token names the last row, not a position: it stays good when the table is replaced between two pages.
     """
     start = 0 if query.after is None else bisect_right(entries, query.after, key=lambda entry: entry.key)
-    found = _first((entries[row] for row in range(start, len(entries))), query, query.limit + 1)
+    following = (entries[row] for row in range(start, len(entries)))
+    found = list(islice(filter(query.accepts, following), query.limit + 1))
     rows = found[: query.limit]
     return rows, _token(rows[-1].key) if len(found) > query.limit else None
-
-
-def _first(entries: Iterable[TableEntry], query: ListQuery, count: int) -> list[TableEntry]:
-    found: list[TableEntry] = []
-    for entry in entries:
-        if query.accepts(entry):
-            found.append(entry)
-            if len(found) == count:
-                break
-    return found
 
 
 def _limit(text: str) -> int:
@@ -146,7 +139,7 @@ def _key(token: str) -> Key:
     try:
         raw = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
         key: Key = msgspec.json.decode(raw, type=Key)
-    except (binascii.Error, msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (binascii.Error, UnicodeEncodeError, *UNREADABLE) as error:
         raise _bad("the continue token is not one of ours", "Start again without it.") from error
     return key
 
@@ -198,9 +191,9 @@ class RecommendationPages:
         if why := self._fault():
             raise _unavailable(why, "Callers cannot be told apart before that is mended.")
         table = self.table()
-        age = self._age(table)
         version, workloads = table.meta.version, table.rows
-        return json_response(Readiness(*_fields(age), version=version, workloads=workloads, fault=self._reader.fault))
+        age = self.age(table)
+        return json_response(Readiness(*age, version=version, workloads=workloads, fault=self._reader.fault))
 
     async def recommendations(self, request: Request) -> Response:
         """A page of the table, filtered."""
@@ -208,13 +201,13 @@ class RecommendationPages:
         table = self.table()
         async with self._listing:
             items, next_page = await asyncio.to_thread(_listed, table, query)
-        return json_response(RecommendationPage(*_fields(self._age(table)), items=items, next_page=next_page))
+        return json_response(RecommendationPage(*self.age(table), items=items, next_page=next_page))
 
     async def recommendation(self, request: Request) -> Response:
         """The recommendation for one workload."""
         table = self.table()
         entry = _one(table, **request.path_params, kind=request.query_params.get("kind"))
-        return json_response(SingleRecommendation(*_fields(self._age(table)), recommendation=table.record(entry)))
+        return json_response(SingleRecommendation(*self.age(table), recommendation=table.record(entry)))
 
     def table(self) -> PublishedTable:
         """The table that is served; before the first one, the problem that there is none."""
@@ -224,8 +217,9 @@ class RecommendationPages:
             )
         return self._reader.table
 
-    def _age(self, table: PublishedTable) -> TableAge:
-        return age_of(table.meta, self._clock(), self._stale_after)
+    def age(self, table: PublishedTable) -> tuple[Any, ...]:
+        """Return the fields of a `TableAge`, with which answers begin."""
+        return msgspec.structs.astuple(age_of(table.meta, self._clock(), self._stale_after))
 
 
 def _listed(table: PublishedTable, query: ListQuery) -> tuple[list[msgspec.Raw], str | None]:
@@ -250,10 +244,6 @@ def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) 
 
 def _unavailable(detail: str, remedy: str) -> ProblemError:
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, remedy)
-
-
-def _fields(age: TableAge) -> tuple[datetime, float, bool]:
-    return age.published_at, age.age_seconds, age.stale
 
 
 def json_response(value: msgspec.Struct) -> Response:

@@ -13,7 +13,7 @@ from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
 from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
-from forecaster.serving.answers import MetricRequest, NotThere, TableAge, age_of, answer, entry_of, moment_at
+from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of, moment_at
 from forecaster.serving.rest import ProblemError, json_response
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import StepForecast
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.views import SignalItem
+    from forecaster.serving.rest import RecommendationPages
 
 
 class OutlookView(msgspec.Struct, frozen=True):
@@ -97,12 +98,12 @@ class MetricValueView(msgspec.Struct, frozen=True):
 
 
 class Workloads:
-    """The handlers; they share the table, the clock and the limit of staleness."""
+    """The handlers; they share the table and its age with `pages`, the clock and the limit of staleness."""
 
     def __init__(
-        self, table: Callable[[], PublishedTable], clock: Callable[[], datetime], stale_after: timedelta | None
+        self, pages: RecommendationPages, clock: Callable[[], datetime], stale_after: timedelta | None
     ) -> None:
-        self._table = table
+        self._pages = pages
         self._clock = clock
         self._stale_after = stale_after
 
@@ -112,23 +113,23 @@ class Workloads:
         paths, now = decoded_paths(table.paths(entry)), self._clock()
         signals = table.view(entry).signals
         outlooks = tuple(outlook_view(one, paths.get(one.signal), now) for one in signals)
-        return json_response(WorkloadForecasts(*self._age(table), forecasts=outlooks))
+        return json_response(WorkloadForecasts(*self._pages.age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
         """Return the last changes of the recommendation."""
         table, entry = self._found(request)
-        return json_response(WorkloadDecisions(*self._age(table), decisions=table.past(entry).decisions))
+        return json_response(WorkloadDecisions(*self._pages.age(table), decisions=table.past(entry).decisions))
 
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
         table, entry = self._found(request)
         lines = explanation(table.recommendation(entry))
-        return json_response(WorkloadExplanation(*self._age(table), lines=lines))
+        return json_response(WorkloadExplanation(*self._pages.age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
         """How its forecasts turned out."""
         table, entry = self._found(request)
-        return json_response(WorkloadAccuracy(*self._age(table), accuracy=table.past(entry).accuracy))
+        return json_response(WorkloadAccuracy(*self._pages.age(table), accuracy=table.past(entry).accuracy))
 
     async def value(self, request: Request) -> Response:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
@@ -160,15 +161,11 @@ class Workloads:
         )
 
     def _found(self, request: Request) -> tuple[PublishedTable, TableEntry]:
-        table, names = self._table(), request.path_params
+        table, names = self._pages.table(), request.path_params
         entry = entry_of(table, names["namespace"], names["name"], names["kind"])
         if isinstance(entry, (NotNamed, NotThere)):
             raise _problem(entry)
         return table, entry
-
-    def _age(self, table: PublishedTable) -> tuple[datetime, float, bool]:
-        age = age_of(table.meta, self._clock(), self._stale_after)
-        return age.published_at, age.age_seconds, age.stale
 
 
 def outlook_view(item: SignalItem, path: StepForecast | None, now: datetime) -> OutlookView:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +34,6 @@ PRIORITY = -10
 """Below every pod that states none, and not below what the cluster autoscaler still adds nodes for (its default
 `--expendable-pods-priority-cutoff` is -10)."""
 _UNIT_CPU, _UNIT_MEMORY = 0.1, 64 * 2**20
-LABEL_MAX = 63
-"""Longest value of a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
     resources = {"requests": {"cpu": text_of(cpu, "cpu"), "memory": text_of(memory, "memory")}}
     taints = [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]
     return {
-        **({"nodeSelector": {pool.label: pool.template.labels[pool.label]}} if pool.label else {}),
+        **({"nodeSelector": {pool.label: pool.name}} if pool.label else {}),
         **(
             {
                 "tolerations": [
@@ -160,12 +157,9 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    """A pool's name as part of an object's name and as a label; what is too long ends in a digest of the name."""
+    """A pool's name as part of an object's name."""
     kept = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name.lower()).strip("-")
-    if len(kept) > LABEL_MAX:
-        digest = sha256(name.encode()).hexdigest()[:8]
-        kept = f"{kept[: LABEL_MAX - 9].strip('-')}-{digest}"
-    return kept or "pool"
+    return kept[:40].strip("-") or "pool"
 
 
 THRESHOLD = 100 * 2**20

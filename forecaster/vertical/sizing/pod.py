@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.window import DAY
-from forecaster.domain.workload import Autoscaler, ContainerSize, Resources, Risk, Workload, WorkloadId, total
-from forecaster.vertical.sizing.beside_hpa import BesideHpa, beside_hpa, utilization_targets
+from forecaster.domain.workload import Autoscaler, ContainerSize, Resources, Risk, Workload, WorkloadId
+from forecaster.vertical.sizing.beside_hpa import BesideHpa, beside_hpa, sum_if_all, utilization_targets
 from forecaster.vertical.sizing.containers import OWN_DAYS, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from forecaster.domain.vertical_policy import VerticalPolicy
 
@@ -40,10 +40,9 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
     known = [one for one in sizing if (one.cpu and one.knows("cpu")) or (one.memory and one.knows("memory"))]
     if not known:
         return _not_known(sizing)
-    beside = beside_hpa(workload, tuple(one for one in sizing if one.runs), policy)
-    sized = [_sized(one, beside, policy.horizon) for one in sizing]
-    message = "; ".join(_spoken(one, alone=len(sized) == 1) for one in sized)
-    containers = tuple(each for one, each in zip(sizing, sized, strict=True) if one.runs)
+    beside = beside_hpa(workload, sizing, policy)
+    containers = tuple(_sized(one, beside, policy.horizon) for one in sizing)
+    message = "; ".join(_spoken(one, alone=len(containers) == 1) for one in containers)
     if all(one.recommended == one.now for one in containers):
         acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
@@ -84,11 +83,16 @@ class SizeCache:
         self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in here}
 
 
+def total(parts: Iterable[Resources]) -> Resources:
+    """Sum the containers of a pod, None where at least one states none."""
+    columns = zip(*((p.cpu_request, p.cpu_limit, p.memory_request, p.memory_limit) for p in parts), strict=True)
+    return Resources(*(sum_if_all(column) for column in columns))
+
+
 def _sized(one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:
     cpu, cpu_said = _resource("cpu", one, beside, horizon)
     memory, memory_said = _resource("memory", one, beside, horizon)
-    now = one.now.amounts
-    chosen = Resources(*(cpu or now[:2]), *(memory or now[2:]))
+    chosen = Resources(*(cpu or (one.now.cpu_request, one.now.cpu_limit)), *(memory or _memory_of(one.now)))
     return ContainerSize(
         one.name,
         one.now,
@@ -145,6 +149,10 @@ def _risk(metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedel
     bound = sized.over_request if sized.over_limit is None else sized.over_limit
     kills = None if metric == "cpu" or bound is None or sized.mechanism is Mechanism.CACHE else _kills(bound, horizon)
     return Risk(sized.over_request, sized.over_limit, slack_hours, kills)
+
+
+def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
+    return resources.memory_request, resources.memory_limit
 
 
 def clause(

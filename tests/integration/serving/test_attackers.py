@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from base64 import urlsafe_b64encode
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -162,6 +163,14 @@ def test_a_body_that_is_too_large_is_refused(serving: SecureServing) -> None:
 )
 def test_what_is_no_http_is_a_bad_request(serving: SecureServing, garbage: bytes) -> None:
     assert status(raw(serving, garbage)) == 400
+
+
+def test_json_that_is_nested_deeper_than_anybody_follows_is_no_fault_of_ours(serving: SecureServing) -> None:
+    deep = b'{"targetRef":' + b'{"a":' * 3000
+    token = ".".join(urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"a"}', b'{"a":' * 2000, b"a"))
+    with serving.client(serving.proxy, **HPA) as client:
+        assert client.post("/api/v1/recommenders/watermark", content=deep).status_code == 400
+    assert serving.ask(Authorization=f"Bearer {token}").status_code == 401
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+import tracemalloc
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -77,6 +78,19 @@ def test_a_pod_with_more_containers_than_any_real_one_is_not_read(tmp_path: Path
     pod = web()
     pod["spec"]["containers"] += [{"name": f"c{number}", "image": "nginx"} for number in range(100)]
     assert admitting.made(pod) == pod
+
+
+def test_what_is_no_review_is_refused_and_no_name_that_it_gives_is_kept() -> None:
+    file = SlowFile()
+    file.free.set()
+    admission = NewPodAdmission(cast("NewPodsFile", file), lambda: NOON)
+    deep = b'{"request":{"namespace":"shop","a":' + b'{"a":' * 5000
+    assert asyncio.run(admission.answered("POST", deep)).status == 400
+    tracemalloc.start()
+    for number in range(50):
+        asyncio.run(admission.answered("POST", review(web(), f"{number:0200000}")))
+    assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    tracemalloc.stop()
 
 
 async def flooded(admission: NewPodAdmission, count: int) -> float:

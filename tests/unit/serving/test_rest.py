@@ -49,7 +49,7 @@ def test_a_limit_out_of_range_is_refused(limit: str) -> None:
         parse_query({"limit": limit})
 
 
-@pytest.mark.parametrize("token", ["x", "%%%", "é", "AAAA", "W10", "bnVsbA"])
+@pytest.mark.parametrize("token", ["x", "%%%", "é", "AAAA", "W10", "bnVsbA", "WyL_IiwiYSIsImIiXQ"])
 def test_a_foreign_token_is_refused(token: str) -> None:
     with pytest.raises(ProblemError, match="continue token"):
         parse_query({"continue": token})
