@@ -7,6 +7,7 @@ minutes, before it expires, and at once when the server refuses it (401) or show
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -149,7 +150,7 @@ class ApiClient:
         if answer.status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
             raise ApiError(f"{request}: {answer.status}{refusal_message(answer.body)}{self._note}", answer.status)
         try:
-            return decoder_of(kind).decode(answer.body)
+            return decoded(answer.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(f"{request}: the answer is not understood ({error})") from error
 
@@ -267,6 +268,38 @@ def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
         if found is None:
             found = _decoders[kind] = msgspec.json.Decoder(kind)
         return found
+
+
+DEEPEST = 100
+"""Levels of nesting that are read of JSON that has too many to be read whole. No kind of object has half as many."""
+_MARKS = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]')
+
+
+def decoded(text: bytes, kind: type[T]) -> T:
+    """Decode JSON. An owner can nest managedFields 10,000 levels deep: then levels below `DEEPEST` are left out.
+
+    Raises:
+        msgspec.DecodeError, UnicodeDecodeError: it is no JSON, or of another form.
+    """
+    decoder = decoder_of(kind)
+    try:
+        return decoder.decode(text)
+    except RecursionError:
+        return decoder.decode(_shallow(text))
+
+
+def _shallow(text: bytes) -> bytes:
+    """Empty what is nested deeper than `DEEPEST`; of anything but JSON, whatever comes of it."""
+    kept, depth, begin = [], 0, 0
+    for found in _MARKS.finditer(text):
+        if found[0] in {b"{", b"["}:
+            depth += 1
+            if depth == DEEPEST:
+                kept.append(text[begin : found.end()])
+        elif found[0] in {b"}", b"]"}:
+            begin = found.start() if depth == DEEPEST else begin
+            depth -= 1
+    return b"".join([*kept, text[begin:]])
 
 
 def refusal_message(body: bytes) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from forecaster.kube.client import ApiClient, ApiError, decoder_of
+from forecaster.kube.client import ApiClient, ApiError, decoded, decoder_of
 from forecaster.kube.connections import JSON, RawRequest
 from forecaster.kube.objects import Wire
 
@@ -136,8 +136,7 @@ class Progress(Generic[T]):
         self.misread: dict[Key, str] = {}
         """Objects that are left out, since they are not of the form of their kind, and why."""
         self._more = ""
-        self._pages = decoder_of(ObjectPage[collection.kind])  # type: ignore[name-defined]  # the kind is a value here
-        self._objects = decoder_of(collection.kind)
+        self._pages: type[ObjectPage[T]] = ObjectPage[collection.kind]  # type: ignore[name-defined]  # a value here
 
     @property
     def begun(self) -> bool:
@@ -175,7 +174,7 @@ class Progress(Generic[T]):
             ApiError: the server ends the watch; with 410 where it cannot be gone on with.
         """
         try:
-            event = decoder_of(WatchEvent).decode(line)
+            event = decoded(line, WatchEvent)
             if event.type == "BOOKMARK":
                 self.version = decoder_of(Bookmark).decode(event.object).metadata.resource_version
                 return None
@@ -197,11 +196,11 @@ class Progress(Generic[T]):
     def _page(self, body: bytes) -> ObjectPage[T]:
         """Decode a page at once, or object by object where one cannot be decoded."""
         try:
-            return self._pages.decode(body)
+            return decoded(body, self._pages)
         except msgspec.ValidationError:
             if not self.collection.spares:
                 raise
-            page = decoder_of(RawPage).decode(body)
+            page = decoded(body, RawPage)
             understood = map(self._understood, page.items or ())
             return ObjectPage(page.metadata, [one for one in understood if one is not None])
 
@@ -215,7 +214,7 @@ class Progress(Generic[T]):
 
     def _understood(self, raw: msgspec.Raw) -> T | None:
         try:
-            return self._objects.decode(raw)
+            return decoder_of(self.collection.kind).decode(raw)
         except msgspec.ValidationError as error:
             if not self.collection.spares:
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -291,8 +291,17 @@ class ManagedFields(Wire, frozen=True):
 
     manager: str = ""
     subresource: str = ""
-    time: datetime | None = None
+    time: str = ""
+    """As it was written: an owner can write the year 0, or 10,000."""
     fields_v1: OwnedFields = OwnedFields()
+
+    @property
+    def at(self) -> datetime | None:
+        """Instant of its last write; None where that is not known."""
+        try:
+            return datetime.fromisoformat(self.time)
+        except ValueError:
+            return None
 
 
 class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):

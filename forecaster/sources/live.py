@@ -65,6 +65,8 @@ PAST_SECONDS = 300.0
 """An inventory of longer ago is that of Prometheus."""
 LIVE_AGED_SECONDS = 60.0
 """Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
+STARTED_KEPT = 20_000
+"""Pods whose start waits for a cycle. A replica that does not lead, or that may not list HPAs, asks for none of them."""
 
 
 class LiveCluster:
@@ -102,7 +104,7 @@ class LiveCluster:
             partial(place_of_object, labels=pool_labels),
             clock=clock,
         )
-        self._started: dict[WorkloadId, deque[StartedPod]] = {}
+        self._started: deque[tuple[WorkloadId, StartedPod]] = deque(maxlen=STARTED_KEPT)
         self.stated = StatedPolicies(clock) if resources else None
         self.before = StatedBefore()
         self._stop = threading.Event()
@@ -184,12 +186,11 @@ class LiveCluster:
 
     def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:
         """Pods that have become ready since this was asked last, by workload."""
-        found, self._started = self._started, {}
-        by_workload: dict[WorkloadId, tuple[StartedPod, ...]] = {}
-        for owner, pods in found.items():
-            id_ = self.above(owner)
-            by_workload[id_] = (*by_workload.get(id_, ()), *pods)
-        return by_workload
+        found: dict[WorkloadId, deque[StartedPod]] = defaultdict(lambda: deque(maxlen=SCALE_UPS_KEPT))
+        while self._started:
+            owner, pod = self._started.popleft()
+            found[self.above(owner)].append(pod)
+        return {id_: tuple(pods) for id_, pods in found.items()}
 
     def _pod(self, one: PodObject) -> LivePod | None:
         return pod_of_object(one, self.pods.objects.get((one.metadata.namespace, one.metadata.name)))
@@ -198,8 +199,7 @@ class LiveCluster:
         """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
         if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
             return
-        started = StartedPod(start_up(after), self._place(after.node).pool)
-        self._started.setdefault(after.owner, deque(maxlen=SCALE_UPS_KEPT)).append(started)
+        self._started.append((after.owner, StartedPod(start_up(after), self._place(after.node).pool)))
 
     def _place(self, node: str) -> NodePlace:
         return self.nodes.objects.get(("", node), NOWHERE)

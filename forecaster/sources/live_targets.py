@@ -37,13 +37,17 @@ def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
     return None
 
 
+LONGEST_SELECTOR = 4096
+"""Signs of a selector that is read. The API server takes a million, and reading takes the square of that."""
+
+
 def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     """The name of a metric, and of our demand the signal that its selector names."""
     ours = own_metric(metric.name)
     if ours is None or ours.metric != metric.name:  # KEDA's names say the signal; its selectors are about itself
         return metric.name, ""
     try:
-        requirements = parse_selector(metric.selector).requirements
+        requirements = parse_selector(metric.selector).requirements if len(metric.selector) <= LONGEST_SELECTOR else ()
     except SelectorError:
         requirements = ()
     labels = {"namespace": id_.namespace, "kind": id_.kind, "workload": id_.name}

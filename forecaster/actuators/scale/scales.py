@@ -246,9 +246,9 @@ def live_scale(one: Object, kind: str) -> LiveScale:
 
 def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
-    marked = max((each.time for each in managers if _is_our_mark(each) and each.time), default=LONG_AGO)
+    marked = max((each.at for each in managers if _is_our_mark(each) and each.at), default=LONG_AGO)
     owning = [each for each in managers if each.fields_v1.spec.replicas is not None]
-    return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.time or marked) >= marked)
+    return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.at or marked) >= marked)
 
 
 def _is_our_mark(one: ManagedFields) -> bool:

@@ -217,6 +217,14 @@ class TestMisread:
         assert why.startswith("HPA shop/web: 2 targets of forecaster_demand of which")
 
 
+    def test_is_no_selector_of_a_hundred_thousand_values(self) -> None:
+        """Reading it took a minute, in which the process did nothing else."""
+        metric = external("forecaster_demand", "1")
+        values = [f"{each:x}" for each in range(120_000)]
+        metric["external"]["metric"]["selector"] = {"matchExpressions": [{"key": "signal", "values": values}]}
+        assert cluster(horizontalpodautoscalers=[hpa(metric)]).misread(["cpu"], EVERYWHERE) == []
+
+
 class TestAutoscalers:
     """What mode floor writes by: the same whether HPAs are watched or listed."""
 
@@ -380,6 +388,54 @@ class TestStartUps:
     def test_of_a_pod_that_has_the_name_of_another_one_are_its_own(self) -> None:
         first, second = living("db-0", created=1), living("db-0", created=300, scheduled=301, ready=330)
         assert self.pods([first], [second]) == {}
+
+
+    def test_that_no_cycle_asks_for_are_kept_within_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As on a replica that does not lead: each release of each workload would add to them."""
+        monkeypatch.setattr("forecaster.sources.live.STARTED_KEPT", 2)
+        found = cluster()
+        for each in range(3):
+            new, ready = living(f"p{each}", created=1), living(f"p{each}", created=1, scheduled=2, ready=9)
+            for one in (new, ready):
+                one["metadata"]["ownerReferences"][0]["name"] = f"web-{each}"
+            played(found.pods, [event("ADDED", new), event("MODIFIED", ready)])
+        assert [id_.name for id_ in found.started()] == ["web-1", "web-2"]
+
+
+def managed(fields: str = "{}", at: str = "2026-11-01T00:00:00Z") -> str:
+    """managedFields of an HPA, as its owner may write them."""
+    return f'"managedFields":[{{"manager":"owner","time":"{at}","fieldsV1":{fields}}}],"name":'
+
+
+DEEP = '{"f:a":' * 9_000 + "{}" + "}" * 9_000
+"""The API server takes up to 10,000 levels."""
+
+
+class TestManagedFields:
+    """An owner may write anything into managedFields: that of one object takes the facts of no other away."""
+
+    @pytest.mark.parametrize(
+        "fields",
+        [managed(DEEP), managed(f'{{"f:spec":{{"f:minReplicas":{DEEP}}}}}'), managed(at="0000-01-01T00:00:00Z")],
+        ids=["deep", "deep below minReplicas", "the year 0"],
+    )
+    def test_of_an_hpa_that_is_listed_and_followed(self, fields: str) -> None:
+        found = cluster()
+        odd = fields.join(json.dumps(hpa(name="odd", of="odd")).split('"name":', 1))
+        listed = page(hpa(), hpa(name="ODD"))
+        text = listed.body.decode().replace(json.dumps(hpa(name="ODD")), odd)
+        played(found.hpas, UnreachableError("anew", 410), listed._replace(body=text.encode()))
+        played(found.hpas, [f'{{"type":"MODIFIED","object":{odd}}}\n'.encode()])
+        assert (sorted(name for _, name in found.hpas.objects), found.faults()) == (["odd", "web"], [])
+
+    def test_of_a_workload_beside_one_that_is_not_understood(self) -> None:
+        found, odd = cluster(), deployment("odd")
+        odd["spec"]["replicas"] = "many"
+        listed = page(deployment("web"), deployment("DEEP"), odd)
+        text = listed.body.decode().replace('"name": "DEEP"', managed(DEEP) + '"deep"')
+        watch = found.workloads["Deployment"]
+        played(watch, UnreachableError("anew", 410), listed._replace(body=text.encode()))
+        assert ([*watch.objects], [*watch.misread]) == ([("shop", "web"), ("shop", "deep")], [("shop", "odd")])
 
 
 class TestChanges:
