@@ -30,6 +30,8 @@ LOOKED_AT = 10
 """Columns of a block that can hold a latest value; older ones are stale by any policy."""
 SPARE_ROWS = 1024
 """Rows of workloads that are away, beyond as many as there are, before they are given back."""
+AWAY_SECONDS = 3600
+"""Time without a value after which they may be."""
 
 
 class Parts(NamedTuple):
@@ -202,8 +204,10 @@ class LatestBook:
         return np.fromiter((self._row[id_] for id_ in ids), np.intp, len(ids))
 
     def _keep(self, ids: Sequence[WorkloadId]) -> None:
-        """Give the rows of all others back."""
-        stay = [(id_, self._row[id_]) for id_ in ids if id_ in self._row]
+        """Give back the rows of others that have been away for long: of an answer, a shard may be missing."""
+        said, here = np.maximum(self._at, self._part_at), frozenset(ids)
+        lately = said >= said.max() - AWAY_SECONDS
+        stay = [(id_, row) for id_, row in self._row.items() if lately[row] or id_ in here]
         self._row = {id_: at for at, (id_, _) in enumerate(stay)}
         self._take(np.array([row for _, row in stay], np.int64))
 

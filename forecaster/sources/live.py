@@ -66,7 +66,7 @@ PAST_SECONDS = 300.0
 LIVE_AGED_SECONDS = 60.0
 """Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
 STARTED_KEPT = 20_000
-"""Pods whose start waits for a cycle. A replica that does not lead, or that may not list HPAs, asks for none of them."""
+"""Starts of pods that wait for a cycle. A replica that does not lead, or may not list HPAs, asks for none of them."""
 
 
 class LiveCluster:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from forecaster.cycle.completeness import Again
 from forecaster.domain.decision import Hold
@@ -56,8 +57,10 @@ class TestPartialAnswer:
         assert Question(CPU, after(3), after(3), MINUTE) in stage.source.asked
         assert kept(stage.history, CPU, WEB)[-5:] == [2.0] * 5
 
-    def test_that_lacks_the_whole_workload_is_asked_again_too(self) -> None:
+    @pytest.mark.parametrize("spare", [1024, 0], ids=["of a few", "of most of a large fleet"])
+    def test_that_lacks_whole_workloads_is_asked_again_too(self, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """A shard that is away, of which the server does not speak."""
+        monkeypatch.setattr("forecaster.demand.latest.SPARE_ROWS", spare)
         stage = CycleOnFakes(load("web"), load("cart"), learns_first=False)
         stage.run_minutes(0, 3)
         stage.source.mute = {CPU: after(4)}
