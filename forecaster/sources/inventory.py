@@ -98,8 +98,8 @@ def inventory_of(
     workloads = tuple(
         Workload(
             id=one,
-            replicas=round(replicas[one]),
-            ready_replicas=round(ready[one]),
+            replicas=_count(replicas[one]),
+            ready_replicas=_count(ready[one]),
             resources=specified.resources.get(one, Resources()),
             autoscaler=specified.autoscalers.get(one),
             containers=specified.containers.get(one, ()),
@@ -113,6 +113,14 @@ def inventory_of(
     nothing = () if known or narrowed else (f"{NOTHING_LISTED}{', '.join(sorted(kinds))}; {remedy}",)
     faults = (*nothing, *specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
     return Inventory(at, workloads, faults, {id_: why for id_, why in partly.items() if why})
+
+
+IMPOSSIBLE_COUNT = 2.0**31
+"""More pods than Kubernetes can count. What any target exports may be told as a count: it is refused where it is used."""
+
+
+def _count(pods: float) -> int:
+    return round(min(pods, IMPOSSIBLE_COUNT))
 
 
 def _resources(facts: Facts) -> dict[WorkloadId, Resources]:
@@ -144,9 +152,9 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
             faults.append(f"HPA {hpa}: no series tells its {missing}; {workload.kind} {workload} is held")
             partly[workload] = f"no series tells the {missing} of its HPA {hpa.name}"
         else:
-            lowest = round(facts.hpa_min_replicas.get(hpa, _DEFAULT_MIN_REPLICAS))
+            lowest = _count(facts.hpa_min_replicas.get(hpa, _DEFAULT_MIN_REPLICAS))
             targets = tuple(facts.hpa_metric_targets.get(hpa, ()))
-            found[workload] = Autoscaler(hpa.name, lowest, round(facts.hpa_max_replicas[hpa]), targets)
+            found[workload] = Autoscaler(hpa.name, lowest, _count(facts.hpa_max_replicas[hpa]), targets)
     return found
 
 

@@ -39,6 +39,12 @@ def test_a_workload_is_its_replicas_and_nothing_invented() -> None:
     assert inventory().workloads == (Workload(WEB, 3, 2, Resources(), None),)
 
 
+def test_a_count_that_is_none_is_no_more_than_impossible() -> None:
+    """Any target can export a series of this name; beyond 64 bits it would have ended the cycle of all workloads."""
+    (web,) = inventory(replicas=(InstantRow(WHO, 1e300),), ready_replicas=(InstantRow(WHO, 1e20),)).workloads
+    assert (web.replicas, web.ready_replicas) == (2**31, 2**31)
+
+
 def test_other_kinds_are_left_out_silently() -> None:
     daemon = InstantRow(WHO | {"workload_kind": "DaemonSet"}, 5.0)
     assert inventory(replicas=(InstantRow(WHO, 3.0), daemon)).faults == ()
