@@ -129,9 +129,13 @@ def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
         allowed = ", ".join(known.by_name)
         raise SourceRefused(f"{path}: signal {min(map(str, unknown))!r} is not known; use one of {allowed}")
     workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES_COLUMN, frame.index)
-    return pd.DataFrame(
+    found = pd.DataFrame(
         {"timestamp": _instants(frame, path), "value": _amounts(frame, path), "workload": workloads, "signal": signals}
     )
+    for column in ("timestamp", "workload"):
+        if found[column].isna().any():
+            raise SourceRefused(f"{path}: a sample has no {column}; {FORMS}")
+    return found
 
 
 def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
@@ -144,10 +148,9 @@ def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
 
 def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:
     amounts = pd.to_numeric(frame["value"], errors="coerce").astype(float)
-    bad = amounts[~(amounts >= 0) & frame["value"].notna()]
-    if len(bad) or np.isinf(amounts).any():
-        at = bad.index[0] if len(bad) else int(np.isinf(amounts).argmax())
-        raise SourceRefused(f"{path}: the value {frame['value'].loc[at]} is no demand; use numbers of 0 or more")
+    bad = frame["value"][~((amounts >= 0) & (amounts < np.inf)) & frame["value"].notna()]
+    if len(bad):
+        raise SourceRefused(f"{path}: the value {bad.iloc[0]} is no demand; use numbers of 0 or more")
     return amounts
 
 

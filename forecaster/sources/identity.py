@@ -42,6 +42,8 @@ PERMISSIONS: Mapping[Provider, str] = {
 
 _BEFORE_EXPIRY = timedelta(minutes=5)
 """Credentials are renewed this early: clocks differ by a minute or two, and a failed renewal can be tried again."""
+_AGAIN_AFTER = timedelta(seconds=30)
+"""Pause after a renewal that failed while credentials hold: else each question of a cycle waits for its time-out."""
 _TIMEOUT_SECONDS = 5.0
 _AZURE_SCOPE = "https://prometheus.monitor.azure.com/.default"
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/monitoring.read"
@@ -72,12 +74,13 @@ class Renewed(Generic[Value]):
     def __init__(self, fetch: Callable[[datetime], Lease[Value]], clock: Callable[[], datetime]) -> None:
         self._fetch, self._clock, self._lock = fetch, clock, Lock()
         self._lease: Lease[Value] | None = None
+        self._due = datetime.min.replace(tzinfo=UTC)
 
     def get(self) -> Value:
         """The present credentials. Those of before serve while they hold and a renewal fails."""
         with self._lock:
             now = self._clock()
-            if self._lease is None or now >= self._lease.until - _BEFORE_EXPIRY:
+            if self._lease is None or now >= min(self._due, self._lease.until):
                 self._renew(now)
             assert self._lease is not None  # noqa: S101  a failure of the first fetch has raised
             return self._lease.value
@@ -85,7 +88,9 @@ class Renewed(Generic[Value]):
     def _renew(self, now: datetime) -> None:
         try:
             self._lease = self._fetch(now)
+            self._due = self._lease.until - _BEFORE_EXPIRY
         except (SourceUnavailable, SourceRefused):
+            self._due = now + _AGAIN_AFTER
             if self._lease is None or now >= self._lease.until:
                 raise
 
@@ -212,9 +217,7 @@ def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> Leas
     if address := environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"):
         token = _file(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "EKS Pod Identity")
         answer = _json(_asked("GET", address, "EKS Pod Identity", headers={"Authorization": token}), "EKS Pod Identity")
-        return Lease(
-            Keys(answer["AccessKeyId"], answer["SecretAccessKey"], answer["Token"]), _instant(answer["Expiration"])
-        )
+        return _keys(answer, "Token", "EKS Pod Identity")
     if key_id := environment.get("AWS_ACCESS_KEY_ID"):
         secret = environment.get("AWS_SECRET_ACCESS_KEY", "")
         return Lease(Keys(key_id, secret, environment.get("AWS_SESSION_TOKEN", "")), now + timedelta(hours=1))
@@ -237,11 +240,16 @@ def _assumed(environment: Mapping[str, str], role: str, region: str) -> Lease[Ke
     address = environment.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.{domain}/"
     text = _asked("POST", address, f"AWS STS for the role {role}", data=form).text
     fields = dict(re.findall(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]+)<", text))
+    return _keys(fields, "SessionToken", f"AWS STS for the role {role}")
+
+
+def _keys(fields: Mapping[str, Any], token: str, asked: str) -> Lease[Keys]:
+    """The credentials in an answer, whose session token has this name."""
     try:
-        keys = Keys(fields["AccessKeyId"], fields["SecretAccessKey"], fields["SessionToken"])
+        keys = Keys(fields["AccessKeyId"], fields["SecretAccessKey"], fields[token])
         return Lease(keys, _instant(fields["Expiration"]))
-    except (KeyError, ValueError) as error:
-        raise SourceRefused(f"AWS STS for the role {role}: an answer without credentials") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise SourceRefused(f"{asked}: an answer without credentials") from error
 
 
 def azure_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
@@ -282,7 +290,7 @@ def _token(response: requests.Response, asked: str, now: datetime) -> Lease[str]
     answer = _json(response, asked)
     try:
         return Lease(str(answer["access_token"]), now + timedelta(seconds=int(answer["expires_in"])))
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise SourceRefused(f"{asked}: an answer without a token") from error
 
 

@@ -76,6 +76,9 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
         return [Check("address", ok=False, detail=str(error), remedy=_WHERE)]
     except SourceError as error:
         return [Check("address", ok=False, detail=str(error), remedy=_WHAT)]
+    if not rows:
+        detail = f"{shown_url(settings.url)} answers vector(time()) with no value"
+        return [Check("address", ok=False, detail=detail, remedy=_WHAT)]
     return [address, Check("authentication", ok=True, detail="accepted"), _clock(rows[0].value - now.timestamp())]
 
 

@@ -156,11 +156,12 @@ class TestAws:
                 aws_keys(environment, "eu-central-1", NOW)
         assert "the pod's token" not in str(said.value)
 
-    def test_keys_that_still_hold_serve_while_a_renewal_fails(self) -> None:
-        given = [Lease("first", NOW + timedelta(minutes=60))]
+    def test_keys_that_still_hold_serve_while_a_renewal_fails_after_a_pause(self) -> None:
+        given, tried = [Lease("first", NOW + timedelta(minutes=60))], []
         now = [NOW]
 
-        def fetch(_: datetime) -> Lease[str]:
+        def fetch(at: datetime) -> Lease[str]:
+            tried.append(at)
             if not given:
                 raise SourceUnavailable("the token service is away")
             return given.pop()
@@ -168,10 +169,19 @@ class TestAws:
         held = Renewed(fetch, lambda: now[0])
         assert held.get() == "first"
         now[0] = NOW + timedelta(minutes=58)
-        assert held.get() == "first"
+        assert [held.get() for _ in range(20)] == ["first"] * 20  # the questions of a cycle
+        assert tried == [NOW, now[0]]
         now[0] = NOW + timedelta(minutes=60)
         with pytest.raises(SourceUnavailable, match="away"):
             held.get()
+
+
+@pytest.mark.parametrize("answer", ["{}", '{"AccessKeyId":"a","SecretAccessKey":"b","Token":"c","Expiration":null}'])
+def test_an_answer_without_keys_is_refused(answer: str, token_file: str) -> None:
+    with Server(lambda _: page(200, answer)) as server:
+        where = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": server.url, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": token_file}
+        with pytest.raises(SourceRefused, match="without credentials"):
+            aws_keys(where, "eu-central-1", NOW)
 
 
 class Tokens:

@@ -216,7 +216,6 @@ class TestMisread:
         (why,) = self.sentences(*signals)
         assert why.startswith("HPA shop/web: 2 targets of forecaster_demand of which")
 
-
     def test_is_no_selector_of_a_hundred_thousand_values(self) -> None:
         """Reading it took a minute, in which the process did nothing else."""
         metric = external("forecaster_demand", "1")
@@ -388,7 +387,6 @@ class TestStartUps:
     def test_of_a_pod_that_has_the_name_of_another_one_are_its_own(self) -> None:
         first, second = living("db-0", created=1), living("db-0", created=300, scheduled=301, ready=330)
         assert self.pods([first], [second]) == {}
-
 
     def test_that_no_cycle_asks_for_are_kept_within_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As on a replica that does not lead: each release of each workload would add to them."""

@@ -80,6 +80,11 @@ def test_something_else_at_the_address() -> None:
     assert "Grafana" in found["address"].detail
 
 
+def test_an_address_that_answers_with_nothing() -> None:
+    found = checks(lambda _: vector())
+    assert "no value" in bad(found)["address"].detail
+
+
 def test_a_refused_identity() -> None:
     found = checks(lambda _: page(401, "no"))
     assert found["address"].ok
