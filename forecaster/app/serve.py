@@ -42,7 +42,7 @@ from forecaster.errors import StoreError
 from forecaster.forecasting.peaks import Paths
 from forecaster.kube.client import ApiError
 from forecaster.kube.config import client_config_source
-from forecaster.kube.objects import Namespace
+from forecaster.kube.objects import MetadataOnly
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.publisher import OfferPublisher, OfferReceiver, last_offers, published_at
@@ -329,7 +329,7 @@ def cluster_uid(settings: Settings, log: telemetry.Log) -> str:
         return ""
     with closing(client):
         try:
-            return client.get("/api/v1/namespaces/kube-system", Namespace).metadata.uid
+            return client.get("/api/v1/namespaces/kube-system", MetadataOnly).metadata.uid
         except ApiError as error:
             log.warning(
                 "cluster_uid_not_read", error=f"{error}; state is bound by what Prometheus tells of the cluster"

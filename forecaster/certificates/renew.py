@@ -16,11 +16,10 @@ from forecaster.errors import ForecasterError
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.objects import (
     ApiService,
-    ApiServiceSpec,
     ObjectMeta,
     Secret,
+    TrustedService,
     Webhook,
-    WebhookClient,
     WebhookConfiguration,
     api_service_path,
     secret_path,
@@ -215,7 +214,7 @@ class ApiCluster:
         else:
             found = self._found(api_service_path(registered.name), ApiService)
             version = found.metadata.resource_version if found else ""
-            clients = [WebhookClient(found.spec.service, found.spec.ca_bundle)] if found else []
+            clients = [found.spec] if found else []
         if not clients:
             return None
         service = clients[0].service
@@ -232,10 +231,10 @@ class ApiCluster:
         if registered.kind == WEBHOOK:
             path = webhook_path(registered.name)
             found = self._found(path, WebhookConfiguration) or WebhookConfiguration()
-            each = tuple(Webhook(one.name, WebhookClient(ca_bundle=trusted)) for one in found.webhooks)
+            each = tuple(Webhook(one.name, TrustedService(ca_bundle=trusted)) for one in found.webhooks)
             self._patch(path, WebhookConfiguration(meta, each), self._client.merge_strategically)
         else:
-            self._patch(api_service_path(registered.name), ApiService(meta, ApiServiceSpec(ca_bundle=trusted)))
+            self._patch(api_service_path(registered.name), ApiService(meta, TrustedService(ca_bundle=trusted)))
 
     def _found(self, path: str, kind: type[T]) -> T | None:
         """An object; None where there is none."""

@@ -15,7 +15,7 @@ import msgspec
 
 from forecaster.kube.client import ApiClient, ApiError, decoded, decoder_of
 from forecaster.kube.connections import JSON, RawRequest
-from forecaster.kube.objects import Wire
+from forecaster.kube.objects import ApiStatus, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 METADATA_TYPE = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""
 PAGE_ITEMS = 500
-WATCH_SECONDS = 300
-"""How long one watch lasts at least."""
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -80,25 +78,6 @@ class WatchEvent(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class BookmarkMeta(Wire, frozen=True):
-    """The version up to which all is told."""
-
-    resource_version: str = ""
-
-
-class Bookmark(Wire, frozen=True):
-    """The object of a bookmark: nothing has happened to it."""
-
-    metadata: BookmarkMeta = BookmarkMeta()
-
-
-class WatchFailure(Wire, frozen=True):
-    """The object of an ERROR: a Status."""
-
-    code: int = 0
-    message: str = ""
-
-
 class NamedMeta(Wire, frozen=True):
     """Which object it is, and which version of it."""
 
@@ -108,7 +87,7 @@ class NamedMeta(Wire, frozen=True):
 
 
 class NamedObject(Wire, frozen=True):
-    """Identity of an object that could not be decoded."""
+    """Identity of an object that could not be decoded; of a bookmark, the version up to which all is told."""
 
     metadata: NamedMeta
 
@@ -148,8 +127,8 @@ class Progress(Generic[T]):
         """Whether the next request is for a page."""
         return not self.version
 
-    def request(self, seconds: int = WATCH_SECONDS) -> RawRequest:
-        """What is to be asked; a watch for so many seconds."""
+    def request(self, seconds: int = 0) -> RawRequest:
+        """What is to be asked: a page, or a watch for so many seconds."""
         query = f"limit={self.page}" + (f"&continue={quote(self._more, safe='')}" if self._more else "")
         if not self.listing:
             query = f"watch=1&allowWatchBookmarks=true&resourceVersion={self.version}&timeoutSeconds={seconds}"
@@ -176,10 +155,10 @@ class Progress(Generic[T]):
         try:
             event = decoded(line, WatchEvent)
             if event.type == "BOOKMARK":
-                self.version = decoder_of(Bookmark).decode(event.object).metadata.resource_version
+                self.version = decoder_of(NamedObject).decode(event.object).metadata.resource_version
                 return None
             if event.type == "ERROR":
-                failure = decoder_of(WatchFailure).decode(event.object)
+                failure = decoder_of(ApiStatus).decode(event.object)
                 raise ApiError(f"{self.collection.path}: {failure.code} {failure.message}", failure.code)
             return self._change(event)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -24,8 +24,9 @@ class ObjectMeta(Wire, frozen=True):
 
 
 class ApiStatus(Wire, frozen=True):
-    """The body of a refusal."""
+    """The body of a refusal, and the object of an ERROR in a watch."""
 
+    code: int = 0
     message: str = ""
 
 
@@ -43,12 +44,6 @@ class Secret(Wire, frozen=True):
     data: dict[str, bytes] | None = None
 
 
-class Namespace(Wire, frozen=True):
-    """v1, as far as it identifies a cluster."""
-
-    metadata: ObjectMeta = ObjectMeta()
-
-
 class ServiceReference(Wire, frozen=True):
     """The Service behind an API group."""
 
@@ -59,8 +54,8 @@ class ServiceReference(Wire, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
-class ApiServiceSpec(Wire, frozen=True):
-    """Service of an APIService; without one the API server answers itself."""
+class TrustedService(Wire, frozen=True):
+    """What the API server asks, and the certificates it trusts; without a service, an APIService is its own."""
 
     service: ServiceReference | None = None
     ca_bundle: bytes | None = None
@@ -70,7 +65,7 @@ class ApiService(Wire, frozen=True):
     """apiregistration.k8s.io/v1."""
 
     metadata: ObjectMeta = ObjectMeta()
-    spec: ApiServiceSpec = ApiServiceSpec()
+    spec: TrustedService = TrustedService()
 
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -86,18 +81,11 @@ def secret_path(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{namespace}/secrets/{name}"
 
 
-class WebhookClient(Wire, frozen=True):
-    """The service that the API server asks, and the certificates it trusts."""
-
-    service: ServiceReference | None = None
-    ca_bundle: bytes | None = None
-
-
 class Webhook(Wire, frozen=True):
     """One of a configuration."""
 
     name: str = ""
-    client_config: WebhookClient = WebhookClient()
+    client_config: TrustedService = TrustedService()
 
 
 class WebhookConfiguration(Wire, frozen=True):

@@ -32,8 +32,7 @@ V = TypeVar("V")
 WATCH_SECONDS_RANGE = (300, 600)
 """How long one watch lasts, drawn between both, so that watches of many processes do not end together."""
 SILENCE_SECONDS = 100.0
-"""Seconds without an event or a bookmark after which a stream is taken for dead, or for that of a collection in which
-moves on, or it is dead."""
+"""Seconds without an event or a bookmark after which a stream is taken for that of a quiet collection, or for dead."""
 QUIET_SECONDS = 80
 """How long the next watch lasts then: one that the server does not end in time is dead."""
 SPARE_SECONDS = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+Id = TypeVar("Id")
 _CHUNK = 1 << 22
 """Bytes of text decoded at a time: bounds the memory of decoding to some tens of MB whatever the answer's size."""
 
@@ -159,7 +160,7 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
     whose = [(one, id_) for one in answer.series if (id_ := owner_of(one))]
     named, ids = [one for one, _ in whose], [id_ for _, id_ in whose]
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
-    unique, values, doubled = _each_once(ids, values)
+    unique, values, doubled = each_once(ids, values)
     sentences = (*_short(answer.remarks), *_nameless(answer.series, named), *doubled, *remarks.sentences())
     said = tuple(f"{signal}: {sentence}" for sentence in sentences)
     return Block(signal, unique, start, step, values, said, partial=answer.partial)
@@ -193,8 +194,7 @@ def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float
     """The values of one kind for the rows of `usage`."""
     some = [one for series in answer.series if (one := _of_kind(series, what))]
     found = block_of(QueryAnswer(some), PODS, usage.start, usage.step, int(usage.values.shape[1]))
-    row = {id_: at for at, id_ in enumerate(found.ids)}
-    at = np.fromiter((row.get(id_, -1) for id_ in usage.ids), np.intp, len(usage.ids))
+    at = _rows_of(usage.ids, found.ids)
     values = np.full(usage.values.shape, np.nan)
     values[at >= 0] = found.values[at[at >= 0]]
     return values
@@ -232,9 +232,13 @@ def _of_kind(series: Series, what: str) -> Series | None:
 
 def samples_of(known: PodSamples, ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> PodSamples:
     """The rows of some workloads; not known of those that are not there."""
-    row = {id_: at for at, id_ in enumerate(among)}
-    at = np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
+    at = _rows_of(ids, among)
     return PodSamples(*(np.vstack([one, np.full((1, one.shape[1]), np.nan)])[at] for one in known.layers))
+
+
+def _rows_of(ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> NDArray[np.intp]:
+    row = {id_: at for at, id_ in enumerate(among)}
+    return np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
 
 
 def owner_of(series: Series) -> WorkloadId | None:
@@ -269,10 +273,10 @@ def _nameless(every: Sequence[Series], named: Sequence[Series]) -> tuple[str, ..
     return (f"{count} series lack namespace, workload_kind or workload and were dropped",) if count else ()
 
 
-def _each_once(
-    ids: Sequence[WorkloadId], values: NDArray[np.float64]
-) -> tuple[tuple[WorkloadId, ...], NDArray[np.float64], tuple[str, ...]]:
-    """Merge rows of one workload into their maximum: a query with a label too many must not lose demand silently."""
+def each_once(
+    ids: Sequence[Id], values: NDArray[np.float64]
+) -> tuple[tuple[Id, ...], NDArray[np.float64], tuple[str, ...]]:
+    """Merge rows of one identity into their maximum: a query with a label too many must not lose demand silently."""
     if len(set(ids)) == len(ids):
         return tuple(ids), values, ()
     rows = {one: row for row, one in enumerate(dict.fromkeys(ids))}

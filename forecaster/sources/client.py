@@ -17,6 +17,7 @@ from forecaster.sources.identity import BearerToken, beside_us, cloud_identity, 
 from forecaster.sources.wire import Query, QueryAnswer, body_of, translated, understood
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime, timedelta
     from pathlib import Path
     from types import TracebackType
@@ -203,15 +204,12 @@ class Password(AuthBase):
         return HTTPBasicAuth(self._username, self._file.read())(request)  # type: ignore[no-any-return]
 
 
-class Anonymous(AuthBase):
-    """No credentials. Without it requests would look for some in the user's .netrc."""
-
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Leave the request as it is."""
-        return request
+def anonymous(request: PreparedRequest) -> PreparedRequest:
+    """Leave the request as it is. Without an authentication requests would look for one in the user's .netrc."""
+    return request
 
 
-def identity(settings: PrometheusSettings) -> AuthBase:
+def identity(settings: PrometheusSettings) -> Callable[[PreparedRequest], PreparedRequest]:
     """The authentication that the settings ask for."""
     if settings.identity:
         return cloud_identity(settings.identity, settings.url)
@@ -219,4 +217,4 @@ def identity(settings: PrometheusSettings) -> AuthBase:
         return BearerToken(SecretFile(settings.bearer_token_file).read)
     if settings.password_file:
         return Password(settings.username, SecretFile(settings.password_file))
-    return Anonymous()
+    return anonymous

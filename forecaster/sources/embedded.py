@@ -145,8 +145,7 @@ class Answers:
         if per_container:
             pods = self._values(PODS, times, window)
             values = np.divide(values, pods, out=np.full(values.shape, np.nan), where=pods >= 1)
-        shown = [self._shows(one) for one in self._recording.workloads]
-        labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
+        labels, shown = self._shown()
         return [one | _APP if per_container else one for one in labels], values[shown]
 
     def _made_of(self, times: NDArray[np.float64], found: re.Match[str]) -> tuple[list[Labels], NDArray[np.float64]]:
@@ -154,8 +153,7 @@ class Answers:
         pods, settled = self._values(PODS, times, 1), self._values(CPU, times, _minutes(found))
         pods[pods < 1] = np.nan
         samples = np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(found))
-        shown = [self._shows(one) for one in self._recording.workloads]
-        labels = [_identity(one) for one, visible in zip(self._recording.workloads, shown, strict=True) if visible]
+        labels, shown = self._shown()
         told = [one | {"what": what} for what in (SETTLED_PODS, SAMPLES_OF_PODS) for one in labels]
         return told, np.vstack([settled[shown], samples[shown]])
 
@@ -179,6 +177,11 @@ class Answers:
                 if found := pattern.fullmatch(query):
                     return signal, _minutes(found), per_container
         raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
+
+    def _shown(self) -> tuple[list[Labels], list[bool]]:
+        """Labels of the workloads that are shown, and for each row whether it is."""
+        shown = [self._shows(one) for one in self._recording.workloads]
+        return [_identity(one) for one, there in zip(self._recording.workloads, shown, strict=True) if there], shown
 
     def _shows(self, workload: Workload) -> bool:
         namespaces = (self._namespaces, self._within)

@@ -9,8 +9,6 @@ from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from forecaster.domain.workload import (
     ContainerBlock,
     ContainerFacts,
@@ -22,7 +20,7 @@ from forecaster.domain.workload import (
     WorkloadId,
     scaled_workload,
 )
-from forecaster.sources.blocks import matrix_of, owner_of, single_values, workload_of
+from forecaster.sources.blocks import each_once, matrix_of, owner_of, single_values, workload_of
 from forecaster.sources.promql import CARRIED
 
 if TYPE_CHECKING:
@@ -199,13 +197,8 @@ def container_block(answer: QueryAnswer, grid: Grid) -> ContainerBlock:
         step=grid.step.total_seconds(),
         points=grid.points,
     )
-    rows: dict[ContainerId, int] = {}
-    for _, id_ in whose:
-        rows.setdefault(id_, len(rows))
-    merged = np.full((len(rows), grid.points), np.nan)
-    for (_, id_), row in zip(whose, values, strict=True):
-        merged[rows[id_]] = np.fmax(merged[rows[id_]], row)
-    return ContainerBlock(tuple(rows), grid.start, grid.step, merged)
+    ids, values, _ = each_once([id_ for _, id_ in whose], values)
+    return ContainerBlock(ids, grid.start, grid.step, values)
 
 
 NEEDED_OF_CONTAINERS = frozenset({"container_images", "init_containers", "container_requests", "container_limits"})

@@ -116,7 +116,7 @@ def inventory_of(
 
 
 IMPOSSIBLE_COUNT = 2.0**31
-"""More pods than Kubernetes can count. Any target may export a series of counts; this one is refused where it is used."""
+"""More pods than Kubernetes can count, so refused where it is used: any target may export a series of counts."""
 
 
 def _count(pods: float) -> int:

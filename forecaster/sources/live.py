@@ -204,20 +204,20 @@ class LiveCluster:
     def _place(self, node: str) -> NodePlace:
         return self.nodes.objects.get(("", node), NOWHERE)
 
-    def pods_of(self, id_: WorkloadId) -> int:
-        """How many pods of a workload live."""
-        return sum(self.above(pod.owner) == id_ for pod in list(self.pods.objects.values()))
+    def pods_counted(self) -> Counter[WorkloadId]:
+        """How many pods of each workload live."""
+        return Counter(self.above(pod.owner) for pod in list(self.pods.objects.values()))
 
     def running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
         """Ready pods of these workloads: the workload, namespace, name and size; None while that is not known."""
-        if not (self._young(self.pods) and self._young(self.replica_sets)):
+        if not self._owned():
             return None
-        every = ((self.above(pod.owner), key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready)
-        return ((id_, *key, pod.resources) for id_, key, pod in every if id_ in wanted)
+        ready = ((key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready and not pod.unready)
+        return ((id_, *key, pod.resources) for key, pod in ready if (id_ := self.above(pod.owner)) in wanted)
 
     def living(self, wanted: Container[WorkloadId]) -> dict[WorkloadId, list[LivePod]] | None:
         """The pods of these workloads, ready or not; None while that is not known."""
-        if not (self._young(self.pods) and self._young(self.replica_sets)):
+        if not self._owned():
             return None
         found: dict[WorkloadId, list[LivePod]] = defaultdict(list)
         for pod in list(self.pods.objects.values()):
@@ -268,7 +268,12 @@ class LiveCluster:
 
     def _stated(self, before: StatedObjects) -> StatedObjects:
         workloads, labels = self._noted(before)
-        hpas = tuple(self._annotated_hpas()) if self.hpas.known else before.hpas
+        annotated = (
+            AnnotatedObject(f"HPA {namespace}/{name}", hpa.scaled, hpa.meta.annotations)
+            for (namespace, name), hpa in list(self.hpas.objects.items())
+            if hpa.meta.annotations
+        )
+        hpas = tuple(sorted(annotated)) if self.hpas.known else before.hpas
         if self.stated is None:
             return StatedObjects(hpas, workloads, labels=labels)
         own, defaults = self.stated.autoscalers, self.stated.policies
@@ -298,13 +303,6 @@ class LiveCluster:
                 if one.labels:
                     labels.append((id_, one.labels))
         return tuple(annotated), tuple(labels)
-
-    def _annotated_hpas(self) -> list[AnnotatedObject]:
-        return sorted(
-            AnnotatedObject(f"HPA {namespace}/{name}", hpa.scaled, hpa.meta.annotations)
-            for (namespace, name), hpa in list(self.hpas.objects.items())
-            if hpa.meta.annotations
-        )
 
     def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[Misread]:
         """HPAs that read our demand in a way that has no answer; `signals` are those there are."""
@@ -347,7 +345,7 @@ class LiveCluster:
 
     def _spreads(self) -> dict[WorkloadId, Spread]:
         """Where the ready pods of each workload are; nothing while pods cannot be listed."""
-        if not (self._young(self.pods) and self._young(self.replica_sets)):
+        if not self._owned():
             return {}
         counts: dict[WorkloadId, Counter[str]] = defaultdict(Counter)
         for pod in list(self.pods.objects.values()):
@@ -399,6 +397,10 @@ class LiveCluster:
                 self.changed(workload_id(key[0], kind, key[1]))
 
         return heard
+
+    def _owned(self) -> bool:
+        """Whether pods and their owners were confirmed lately."""
+        return self._young(self.pods) and self._young(self.replica_sets)
 
     def _young(self, watch: Watch[Any, Any]) -> bool:
         """Whether it was confirmed lately. By a clock that went back it may have been later than now."""

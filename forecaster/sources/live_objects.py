@@ -127,11 +127,6 @@ class LiveHpa(msgspec.Struct, frozen=True):
     """Tells one text of a specification from others."""
 
     @property
-    def version(self) -> str:
-        """ResourceVersion."""
-        return self.meta.resource_version
-
-    @property
     def scaled(self) -> WorkloadId:
         """Return the workload that it scales."""
         return scaled_id(self.meta.namespace, self.spec)
@@ -203,8 +198,7 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
     else:
         spec = spec_from_wire(_wire.decode(one.spec), meta.name, meta.namespace)
         targets = targets_of_hpa(spec, scaled_id(meta.namespace, spec))
-    desired = (status.current_replicas, status.desired_replicas)
-    return LiveHpa(spec, targets, meta.ours(), *desired, written)
+    return LiveHpa(spec, targets, meta.ours(), status.current_replicas, status.desired_replicas, written)
 
 
 _wire = msgspec.json.Decoder(dict[str, Any])

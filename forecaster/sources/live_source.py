@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Block, Inventory
     from forecaster.domain.workload import ContainerBlock, ContainerFacts, Workload, WorkloadId
-    from forecaster.sources.live_objects import (
-        Misread,
-    )
+    from forecaster.sources.live_objects import Misread
     from forecaster.sources.prometheus import PrometheusSource
 
 
@@ -76,12 +74,13 @@ class LiveSource(RelistedSource):
         self._clock = clock
         self._namespaces = re.compile(source.queries.namespaces)
         self._others: tuple[Workload, ...] = ()
+        self._pods: Counter[WorkloadId] = Counter()  # counted when origins are first told after an inventory
 
     def inventory(self, at: datetime) -> Inventory:
         """Every workload at `at`. Of an instant that is past only Prometheus can tell. Raises SourceError."""
         past = self._clock() - at.timestamp() > PAST_SECONDS
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
-        self.told = (at, kinds)
+        self.told, self._pods = (at, kinds), Counter()
         if kinds:
             live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
             found = replace(self._with_others(live), started=self.live.started())
@@ -124,8 +123,10 @@ class LiveSource(RelistedSource):
         if found is None:
             every = duration_text(queries.specifications_every)
             return [f"Count, HPA and requests are those of kube-state-metrics in Prometheus, up to {every} old."]
-        scalers = ", ".join(f"HPA {key[1]} (version {hpa.version})" for key, hpa in self.live.scalers(id_)) or "no HPA"
-        pods = self.live.pods_of(id_)
+        named = (f"HPA {key[1]} (version {hpa.meta.resource_version})" for key, hpa in self.live.scalers(id_))
+        scalers = ", ".join(named) or "no HPA"
+        self._pods = self._pods or self.live.pods_counted()
+        pods = self._pods[id_]
         requests = f"requests of its pods ({pods})" if pods else "requests of the template, since no pods are known"
         live = f"Count, {scalers} and {requests} are those of the API server ({id_.kind} version {found.version})"
         labels = f"Its pods carry {found.selector or 'no labels'}"

@@ -6,7 +6,6 @@ import re
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -148,9 +147,7 @@ class PrometheusSource:
             if not query:
                 yield _nothing(signal, grid)
                 return
-            chosen = self._settings
-            slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
-            for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
+            for piece, answer in self._sliced(signal, query, grid):
                 block = self._block(signal, answer, piece)
                 if first:
                     yield self._of_origins(piece, others, end, {first: block})
@@ -178,17 +175,20 @@ class PrometheusSource:
         """Usage of every container's hottest pod, in slices as `history` has them."""
         if not self.queries.per_container:
             return
-        query, chosen = self.queries.container_usage(signal, step), self._settings
-        grid = grid_between(start, end, step)
-        slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
-        for piece, answer in read_ahead(slices, partial(self._ask_range, signal, query)):
+        query = self.queries.container_usage(signal, step)
+        for piece, answer in self._sliced(signal, query, grid_between(start, end, step)):
             with self._promised(f"container_{signal}"):
                 block = container_block(answer, piece)
             # The hottest pod may be in the part that is missing: nothing is known then.
             yield replace(block, values=np.full_like(block.values, np.nan)) if answer.partial else block
 
-    def _ask_range(self, signal: Signal, query: str, piece: Grid) -> QueryAnswer:
-        return self.client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
+    def _sliced(self, signal: Signal, query: str, grid: Grid) -> Iterator[tuple[Grid, QueryAnswer]]:
+        def ask(piece: Grid) -> QueryAnswer:
+            return self.client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
+
+        chosen = self._settings
+        slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
+        return read_ahead(slices, ask)
 
     def _complete(self, block: Block, signal: Signal, grid: Grid) -> Block:
         """A block with what its values were made of; that alone is not known where the question for it fails.

@@ -125,8 +125,7 @@ _FIXED_PODS = 5
 """Pods of a workload without HPA."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSeries:
+class RecordedSeries(NamedTuple):
     """One recorded series and the factor that scales it."""
 
     series: str
@@ -255,13 +254,9 @@ def _demand(signal: Signal, series: Mapping[str, NDArray[np.float32]]) -> NDArra
     demand = np.full((len(COMPOSED), RECORDED_DAYS * 24 * 60), np.nan)
     for row, one in zip(demand, COMPOSED, strict=True):
         if part := one.parts.get(signal):
-            row[:] = _by_the_minute(series[part.series], row.size) * part.factor
+            recorded = series[part.series].astype(np.float64)  # a coarser sample describes every minute of its time
+            row[:] = np.repeat(recorded, row.size // recorded.size) * part.factor
     return demand
-
-
-def _by_the_minute(recorded: NDArray[np.float32], minutes: int) -> NDArray[np.float64]:
-    """A coarser sample describes every minute of its time."""
-    return np.repeat(recorded.astype(np.float64), minutes // recorded.size)
 
 
 def _pods(cpu: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -234,7 +234,7 @@ class SignalSettings(Section):
 
 def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:
     """The table of signals: those that are built in, then those of the settings."""
-    built_in = (_with_metrics(one, settings.get(str(one))) for one in BUILT_IN.demand)
+    built_in = (one.named_by(settings[str(one)].metrics) if str(one) in settings else one for one in BUILT_IN.demand)
     own = (_signal_of(name, one) for name, one in settings.items() if name not in BUILT_IN.by_name)
     return Signals((*built_in, *own))
 
@@ -255,10 +255,6 @@ def check_signals(settings: Mapping[str, SignalSettings]) -> None:
         for metric in one.metrics:
             if seen.setdefault(metric, name) != name:
                 raise ValueError(f"{name}: metric {metric!r} means {seen[metric]} already")
-
-
-def _with_metrics(signal: Signal, settings: SignalSettings | None) -> Signal:
-    return signal.named_by(settings.metrics) if settings else signal
 
 
 def _signal_of(name: str, settings: SignalSettings) -> Signal:

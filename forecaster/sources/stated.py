@@ -35,8 +35,8 @@ class StatedPolicies:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        kinds = (Collection(path_of_all(one), CustomResource) for one in (AUTOSCALERS, DEFAULT_POLICIES))
-        autoscalers, policies = kinds
+        plurals = (AUTOSCALERS, DEFAULT_POLICIES)
+        autoscalers, policies = (Collection(path_of_all(one), CustomResource) for one in plurals)
         self.autoscalers = Watch(autoscalers, autoscaler_of_resource, clock=clock)
         self.policies = Watch(policies, policy_of_resource, clock=clock)
 

@@ -189,11 +189,7 @@ class TooMuch(SourceRefused):
 
 
 class TooLarge(Exception):
-    """A body has more than `most` bytes."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(most)
-        self.most = most
+    """A body has more bytes than its argument allows."""
 
 
 class Denied(SourceRefused):
@@ -217,8 +213,8 @@ def translated(name: str, url: str) -> Iterator[None]:
         raise SourceRefused(f"{where}: a header, token or address has signs that HTTP does not allow") from None
     except TooLarge as error:
         raise TooMuch(
-            f"{where}: the answer is larger than {error.most >> 20} MiB; ask for less (queries.namespaces), or raise "
-            "prometheus.most_answer_mib"
+            f"{where}: the answer is larger than {error.args[0] >> 20} MiB; ask for less (queries.namespaces), or "
+            "raise prometheus.most_answer_mib"
         ) from error
     except (requests.exceptions.RequestException, OSError) as error:
         raise SourceUnavailable(f"{where}: {_root(error)}") from error

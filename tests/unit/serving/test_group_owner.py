@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from forecaster.kube.client import ApiError
-from forecaster.kube.objects import ApiService, ApiServiceSpec
+from forecaster.kube.objects import ApiService, TrustedService
 from forecaster.serving.secured import GroupOwner, GroupOwnerWatch, advice, owner_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Cluster:
         name = path.rsplit("/", 1)[1]
         if name not in self.found:
             raise ApiError(path, self.status)
-        return ApiService(spec=ApiServiceSpec(self.found[name]))
+        return ApiService(spec=TrustedService(self.found[name]))
 
 
 def test_the_watch_tells_once_it_looks_and_only_reads() -> None:

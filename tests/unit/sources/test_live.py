@@ -190,7 +190,7 @@ class TestTargets:
         before = found.hpas.objects["shop", "web"]
         played(found.hpas, [event("MODIFIED", hpa(external("queue", "30"), version=2))])
         after = found.hpas.objects["shop", "web"]
-        assert (after.version, after.spec is before.spec) == ("2", True)
+        assert (after.meta.resource_version, after.spec is before.spec) == ("2", True)
 
 
 class TestMisread:
@@ -434,6 +434,16 @@ class TestManagedFields:
         watch = found.workloads["Deployment"]
         played(watch, UnreachableError("anew", 410), listed._replace(body=text.encode()))
         assert ([*watch.objects], [*watch.misread]) == ([("shop", "web"), ("shop", "deep")], [("shop", "odd")])
+
+
+def test_only_pods_that_are_ready_now_run() -> None:
+    """One that was ready and no longer is would be taken for another one that serves, beside the last that does."""
+    sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
+    found = cluster(replicasets=sets, pods=[living(name, created=1, scheduled=2, ready=3) for name in "ab"])
+    gone = living("b", created=1, scheduled=2)
+    gone["status"]["conditions"].append({"type": "Ready", "status": "False", "lastTransitionTime": at(60)})
+    played(found.pods, [event("MODIFIED", gone)])
+    assert [name for _, _, name, _ in found.running({WEB}) or ()] == ["a"]
 
 
 class TestChanges:
