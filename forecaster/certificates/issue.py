@@ -41,8 +41,9 @@ def issue(names: Sequence[str], now: datetime, valid: timedelta) -> Issued:
     """A certificate for these DNS names, the first of which is its common name."""
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority = _authority(authority_key, now, valid)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     certificate = _certificate(names, key.public_key(), (authority, authority_key), now, valid)
-    return Issued(_text(authority), _text(certificate), _key_text(key))
+    return Issued(_text(authority), _text(certificate), private.decode())
 
 
 def _authority(key: ec.EllipticCurvePrivateKey, now: datetime, valid: timedelta) -> x509.Certificate:
@@ -110,7 +111,3 @@ def _usage(**granted: bool) -> x509.KeyUsage:
 
 def _text(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(Encoding.PEM).decode()
-
-
-def _key_text(key: ec.EllipticCurvePrivateKey) -> str:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

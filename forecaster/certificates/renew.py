@@ -102,7 +102,7 @@ class CertificateSpec(NamedTuple):
 def renew_certificate(store: CertificateStore, spec: CertificateSpec, now: datetime) -> Iterator[str]:
     """What was done, line by line; nothing where nothing was needed."""
     stored = store.secret()
-    why = why_renew(stored.certificate, spec.names, now, spec.renew_before)
+    why = why_renew(stored, spec.names, now, spec.renew_before)
     if not why:
         yield from _trust(store, spec, stored.authority)
         return
@@ -129,16 +129,18 @@ def _trusted(now: str, authorities: str, *, exactly: bool) -> bool:
     return bundle(now) == authorities if exactly else bundle(authorities) in bundle(now)
 
 
-def why_renew(certificate: str, names: Sequence[str], now: datetime, renew_before: timedelta) -> str:
-    """Why this PEM text needs a successor; empty if it does not."""
-    if not certificate:
+def why_renew(stored: StoredCertificate, names: Sequence[str], now: datetime, renew_before: timedelta) -> str:
+    """Why this certificate needs a successor; empty if it does not."""
+    if not stored.certificate:
         return "there is none"
     try:
-        found = x509.load_pem_x509_certificate(certificate.encode())
+        found = x509.load_pem_x509_certificate(stored.certificate.encode())
     except ValueError:
         return "it cannot be read"
     if missing := set(names) - _names_of(found):
         return f"it does not name {', '.join(sorted(missing))}"
+    if not bundle(stored.authority):
+        return "its authority, ca.crt of the Secret, is missing"
     if now + renew_before >= found.not_valid_after_utc:
         return f"it ends at {found.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
     return ""

@@ -137,6 +137,7 @@ def test_an_api_that_is_not_registered_is_said(cluster: FakeCluster) -> None:
         ("", "there is none"),
         ("junk", "it cannot be read"),
         (issue(["other.shop.svc"], NOW, timedelta(days=90)).certificate, "it does not name forecaster.forecaster.svc"),
+        (issue(SPEC.names, NOW, timedelta(days=90)).certificate, "its authority, ca.crt of the Secret, is missing"),
     ],
 )
 def test_what_cannot_be_used_is_replaced(cluster: FakeCluster, certificate: str, why: str) -> None:
@@ -147,7 +148,10 @@ def test_what_cannot_be_used_is_replaced(cluster: FakeCluster, certificate: str,
 
 def test_a_certificate_is_good_for_late_clocks() -> None:
     issued = issue(SPEC.names, NOW, timedelta(days=90))
-    assert why_renew(issued.certificate, SPEC.names, NOW, timedelta(days=30)) == ""
+    assert (
+        why_renew(StoredCertificate(issued.authority, issued.certificate, "1"), SPEC.names, NOW, timedelta(days=30))
+        == ""
+    )
     found = x509.load_pem_x509_certificate(issued.certificate.encode())
     assert found.not_valid_before_utc == NOW - timedelta(hours=1)
 
