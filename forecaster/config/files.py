@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -39,10 +40,23 @@ def setting_files(path: Path | None) -> list[Path]:
     return found
 
 
+class OnceLoader(yaml.SafeLoader):
+    """Loads YAML in which no mapping has a key twice: the first one would be dropped without a word."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Return a mapping, as the base does."""
+        node = super().compose_mapping_node(anchor)
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for before, key in pairwise(sorted(keys, key=lambda key: str(key.value))):
+            if before.value == key.value:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} is stated twice", problem_mark=key.start_mark)
+        return node
+
+
 def read_file(path: Path) -> dict[str, object]:
     """What a file says, by section. Raises `ConfigError` with the place that is wrong."""
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        value = yaml.load(path.read_text(encoding="utf-8"), OnceLoader)  # noqa: S506  a SafeLoader
     except OSError as error:
         why = (
             "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"

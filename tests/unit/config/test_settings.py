@@ -114,6 +114,16 @@ class TestFaults:
         ((_, said),) = faults(text).values()
         assert (f"did you mean {meant}?" if meant else "see docs/configure.md") in said
 
+    def test_a_section_that_is_stated_twice_is_refused_and_not_half_of_it_dropped(self, tmp_path: Path) -> None:
+        file = tmp_path / "settings.yaml"
+        file.write_text(
+            "policy: {mode: publish}\nserving: &a {port: 1}\nkeda: {<<: *a, port: 2}\npolicy: {paused: true}\n"
+        )
+        with pytest.raises(ConfigError, match="line 4, column 1: policy is stated twice"):
+            load(file)
+        file.write_text(file.read_text().rpartition("policy")[0])
+        assert load(file).keda.port == 2
+
     def test_sections_that_are_none_or_lists_are_one_fault_each(self) -> None:
         found = faults("{prometheus: , policy: [1], overrides: {a: b}}")
         assert set(found) == {"prometheus", "policy", "overrides"}
