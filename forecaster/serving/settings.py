@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from forecaster.domain.clock import TimeZone
 from forecaster.domain.settings import Duration, Section
 
 
@@ -67,7 +68,9 @@ class SecureSettings(Section):
 class CalendarSettings(Section):
     """Public holidays that are marked on the axes of the dashboard. Forecasts heed them only where the model does."""
 
-    zone: str = Field("UTC", description="IANA name of the time zone in which their days begin, e.g. Europe/Berlin.")
+    zone: TimeZone = Field(
+        "UTC", description="IANA name of the time zone in which their days begin, e.g. Europe/Berlin."
+    )
     countries: tuple[str, ...] = Field(
         (), description="Codes of countries, with a region if need be: DE, DE-BY. Needs the extra `calendar`."
     )

@@ -67,6 +67,12 @@ def test_the_example_in_the_documentation_is_accepted() -> None:
     assert parse(yaml.safe_load(example), "docs").serving.secure.enabled
 
 
+@pytest.mark.parametrize("zone", ["Europe", "Europe/Berln", "x" * 300])
+def test_a_zone_that_there_is_not_is_refused_by_its_path(zone: str) -> None:
+    with pytest.raises(ConfigError, match=r"serving\.holidays\.zone: '(Eur|xxx)"):
+        parse({"serving": {"holidays": {"zone": zone}}}, "test")
+
+
 def test_a_country_without_holidays_is_refused_before_anything_starts() -> None:
     with pytest.raises(ConfigError, match="DE-BY for a region"):
         parse({"serving": {"holidays": {"countries": ["XX"]}}}, "test")
