@@ -72,7 +72,8 @@ def answer(table: PublishedTable, asked: MetricRequest, moment: AskedAt) -> Answ
         return entry
     published = table.published(entry)
     if published is None:
-        return NotThere(f"the policy of {_spelled(asked)} publishes nothing: its mode is observe")
+        which = f"{asked.kind or 'workload'} {asked.namespace}/{asked.name}"
+        return NotThere(f"the policy of {which} publishes nothing: its mode is observe")
     return value_of(published, asked.metric, moment, signal=asked.signal, target=asked.target)
 
 
@@ -84,10 +85,6 @@ def entry_of(table: PublishedTable, namespace: str, name: str, kind: str) -> Tab
     if len(found) > 1:
         return NotNamed(f"{namespace}/{name} is one of {', '.join(entry.kind for entry in found)}: name the kind")
     return found[0]
-
-
-def _spelled(asked: MetricRequest) -> str:
-    return f"{asked.kind or 'workload'} {asked.namespace}/{asked.name}"
 
 
 WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")

@@ -63,7 +63,10 @@ class Discovery:
     """The documents of some groups: legacy by path, and all of them in one."""
 
     def __init__(self, groups: Sequence[ApiGroup] = GROUPS) -> None:
-        self._documents = {path: _reply(document) for path, document in _documents(groups).items()}
+        self._documents = {
+            path: HttpReply(HTTPStatus.OK, msgspec.json.encode(document))
+            for path, document in _documents(groups).items()
+        }
         body = msgspec.json.encode(_aggregated(groups))
         self._etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
         tagged = ((b"etag", self._etag), (b"vary", b"Accept"))
@@ -82,10 +85,6 @@ def _wants_aggregated(accept: str) -> bool:
     parts = ({word.strip() for word in part.split(";")} for part in accept.split(","))
     wanted = {"application/json", "g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
     return any(wanted <= part for part in parts)
-
-
-def _reply(document: dict[str, Any]) -> HttpReply:
-    return HttpReply(HTTPStatus.OK, msgspec.json.encode(document))
 
 
 def _documents(groups: Sequence[ApiGroup]) -> dict[str, dict[str, Any]]:

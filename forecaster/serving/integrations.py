@@ -18,7 +18,7 @@ from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.reply import UNREADABLE
-from forecaster.serving.rest import ProblemError, json_response
+from forecaster.serving.rest import MISSING, ProblemError, json_response, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,11 +108,6 @@ def watermark_reply(value: OfferedValue, offer: WorkloadOffer, reason: str) -> W
 
 INTEGRATION_PATH = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
 INTEGRATION_BODY_MAX = 64 * 1024
-STATUS_OF_MISSING = {
-    NotKnown: HTTPStatus.SERVICE_UNAVAILABLE,
-    NotNamed: HTTPStatus.BAD_REQUEST,
-    NotThere: HTTPStatus.NOT_FOUND,
-}
 
 
 class OfferedCount(NamedTuple):
@@ -143,7 +138,7 @@ class IntegrationPages:
         names = request.path_params
         found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS))
         if not isinstance(found, OfferedCount):
-            raise _problem(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
+            raise missing(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
         portrait = ObjectName(names["portrait"], names["namespace"])
         return json_response(kapacity_result(portrait, found.value, self._clock()))
 
@@ -153,7 +148,7 @@ class IntegrationPages:
         found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
         if isinstance(found, OfferedCount):
             return json_response(watermark_reply(found.value, found.offer, found.reason))
-        return json_response(WatermarkErrorReply(WatermarkError(STATUS_OF_MISSING[type(found)], found.message)))
+        return json_response(WatermarkErrorReply(WatermarkError(MISSING[type(found)][0], found.message)))
 
     def _found(self, asked: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
         table = self._reader.table
@@ -178,8 +173,4 @@ async def _target(request: Request) -> TargetRef:
     try:
         return msgspec.json.decode(body, type=WatermarkRequest).target_ref
     except UNREADABLE as error:
-        raise _problem(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error
-
-
-def _problem(why: NotKnown | NotNamed | NotThere, remedy: str) -> ProblemError:
-    return ProblemError(STATUS_OF_MISSING[type(why)], why.message, remedy)
+        raise missing(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error

@@ -15,7 +15,8 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from forecaster.serving.answers import TableAge, age_of
+from forecaster.publish.values import NotKnown, NotNamed
+from forecaster.serving.answers import NotThere, TableAge, age_of
 from forecaster.serving.reply import UNREADABLE
 
 if TYPE_CHECKING:
@@ -42,6 +43,20 @@ class ProblemError(Exception):
     def __init__(self, status: HTTPStatus, detail: str, remedy: str) -> None:
         super().__init__(detail)
         self.problem = Problem(status, status.phrase, detail, remedy)
+
+
+MISSING = {
+    NotKnown: (HTTPStatus.SERVICE_UNAVAILABLE, "The explanation of the workload says what is missing."),
+    NotNamed: (HTTPStatus.BAD_REQUEST, "Name exactly one of them."),
+    NotThere: (HTTPStatus.NOT_FOUND, "/api/v1/recommendations?namespace= lists what there is."),
+}
+"""Status and remedy of a number that cannot be told."""
+
+
+def missing(why: NotKnown | NotNamed | NotThere, remedy: str = "") -> ProblemError:
+    """The problem of a number that cannot be told, with a remedy of its own where one is given."""
+    status, usual = MISSING[type(why)]
+    return ProblemError(status, why.message, remedy or usual)
 
 
 STATUS_REMEDIES = {

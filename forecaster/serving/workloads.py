@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,9 +11,9 @@ from forecaster.domain.published import REPLICAS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
-from forecaster.publish.values import NotKnown, NotNamed, OfferedValue
+from forecaster.publish.values import NotNamed, OfferedValue
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of, moment_at
-from forecaster.serving.rest import ProblemError, json_response
+from forecaster.serving.rest import json_response, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,7 +140,7 @@ class Workloads:
         moment = moment_at(table, now, self._stale_after)
         found, count = answer(table, asked, moment), answer(table, asked._replace(metric=REPLICAS, signal=""), moment)
         if not isinstance(found, OfferedValue):
-            raise _problem(found)
+            raise missing(found)
         view = table.view(entry)
         units = {one.signal: one.unit for one in view.signals}
         return json_response(
@@ -164,7 +163,7 @@ class Workloads:
         table, names = self._pages.table(), request.path_params
         entry = entry_of(table, names["namespace"], names["name"], names["kind"])
         if isinstance(entry, (NotNamed, NotThere)):
-            raise _problem(entry)
+            raise missing(entry)
         return table, entry
 
 
@@ -185,16 +184,4 @@ def outlook_view(item: SignalItem, path: StepForecast | None, now: datetime) -> 
         quantiles=tuple(QuantileView(*one) for one in sorted(dict(quantiles).items())),
         note=item.note or (ahead.note if ahead else ""),
         path=path_view(path, now) if path else None,
-    )
-
-
-def _problem(why: NotNamed | NotKnown | NotThere) -> ProblemError:
-    if isinstance(why, NotThere):
-        return ProblemError(
-            HTTPStatus.NOT_FOUND, why.message, "/api/v1/recommendations?namespace= lists what there is."
-        )
-    if isinstance(why, NotNamed):
-        return ProblemError(HTTPStatus.BAD_REQUEST, why.message, "Name exactly one of them.")
-    return ProblemError(
-        HTTPStatus.SERVICE_UNAVAILABLE, why.message, "The explanation of the workload says what is missing."
     )
