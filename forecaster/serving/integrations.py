@@ -136,7 +136,7 @@ class IntegrationPages:
     async def kapacity_result(self, request: Request) -> Response:
         """Return the result object for `kubectl apply`."""
         names = request.path_params
-        found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS))
+        found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS, target=1.0))
         if not isinstance(found, OfferedCount):
             raise missing(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
         portrait = ObjectName(names["portrait"], names["namespace"])
@@ -145,7 +145,7 @@ class IntegrationPages:
     async def watermark_recommendation(self, request: Request) -> Response:
         """Return the value for WatermarkPodAutoscaler, which expects errors inside an answer."""
         target = await _target(request)
-        found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS))
+        found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS, target=1.0))
         if isinstance(found, OfferedCount):
             return json_response(watermark_reply(found.value, found.offer, found.reason))
         return json_response(WatermarkErrorReply(WatermarkError(MISSING[type(found)][0], found.message)))

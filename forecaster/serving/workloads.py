@@ -138,7 +138,8 @@ class Workloads:
             entry.namespace, entry.name, entry.kind, names["metric"], request.query_params.get("signal", "")
         )
         moment = moment_at(table, now, self._stale_after)
-        found, count = answer(table, asked, moment), answer(table, asked._replace(metric=REPLICAS, signal=""), moment)
+        counted = asked._replace(metric=REPLICAS, signal="", target=1.0)
+        found, count = answer(table, asked, moment), answer(table, counted, moment)
         if not isinstance(found, OfferedValue):
             raise missing(found)
         view = table.view(entry)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from starlette.applications import Starlette
 
+from forecaster.domain.decision import Reason
+from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.reader import TableReader
 from forecaster.serving.integrations import IntegrationPages
 from forecaster.serving.rest import ProblemError, answer_problem
@@ -75,6 +77,15 @@ class TestWatermark:
         answered = webhook(tmp_path, other)
         assert answered.status_code == 200
         assert answered.json() == {"error": {"code": 404, "message": "no Deployment shop/api in the table"}}
+
+    def test_a_count_that_is_kept_is_none_by_the_target_of_an_hpa_that_reads_the_count_too(
+        self, tmp_path: Path
+    ) -> None:
+        of_an_hpa = (Target("forecaster_replicas", TargetType.AVERAGE_VALUE, 2.0),)
+        held = replace(recommendation(replicas=None, reason=Reason.NO_DATA, now=10), signals=(), targets=of_an_hpa)
+        assert webhook(tmp_path, ASKED, held).json()["targetReplicas"] == 10
+        forecast = client(tmp_path, held).get(f"{WEB}/kapacity/web").json()["data"]["timeSeries"]
+        assert list(json.loads(forecast).values()) == [10]
 
     @pytest.mark.parametrize("junk", [b"", b"{", b"[]", b'{"targetRef": 5}', b"\xff"])
     def test_what_is_no_request_is_refused(self, tmp_path: Path, junk: bytes) -> None:
