@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Path = tuple[str | int, ...]
 
-SECRET = re.compile(r"header|password|secret|token", re.IGNORECASE)
+SECRET = re.compile(r"auth|credential|header|key|pass|secret|token", re.IGNORECASE)
 """Names of settings whose value is never repeated in messages, unknown settings included."""
 ADDRESS = re.compile(r"(?<=://)(\S*@)?([^\s?]*)(\?\S+)?")
 """Credentials, host with path, and query of an address; host and path are shown."""
