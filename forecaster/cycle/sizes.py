@@ -168,7 +168,9 @@ def spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad = UNFORECAST)
 def _explained(id_: ContainerId, one: ContainerSizing, facts: ContainerFacts) -> ContainerSizing:
     """A container's size, or why it has none."""
     if id_ in facts.init:
-        return ContainerSizing(id_.name, one.now, note="an init container, which ends before the load comes; kept")
-    if id_ not in facts.images:
-        return ContainerSizing(id_.name, one.now, note="in no pod's specification: ephemeral, or gone; left out")
-    return one
+        note = "an init container, which ends before the load comes; kept"
+    elif id_ not in facts.images:
+        note = "in no pod's specification: ephemeral, or gone; left out"
+    else:
+        return one
+    return ContainerSizing(id_.name, one.now, note=note, runs=False)

@@ -164,16 +164,18 @@ def _proved(
         workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms
     )
     running = {one.name for one in context.template.containers} | _sidecars(context.template)
-    if named.keys() and named.keys() <= running:
-        by_container: ProposedRequirements | str = {
-            name: requirements_of(rounded(one.recommended)) for name, one in named.items()
-        }
-    else:
-        by_container = split(rounded(decided.resources), context.template)
+    by_container = _by_container(named, running) or split(rounded(decided.resources), context.template)
     if isinstance(by_container, str):
         return None, by_container
     stated = as_stated(context.template, by_container)
     return (prove(stated, context), "") if stated else (None, PART_SIZED)
+
+
+def _by_container(named: Mapping[str, ContainerSize], running: set[str]) -> ProposedRequirements:
+    """Sizes of the template's containers, without those that only its pods have; none where the names are others."""
+    if not (named.keys() <= running or running <= named.keys()):
+        return {}
+    return {name: requirements_of(rounded(one.recommended)) for name, one in named.items() if name in running}
 
 
 def severity_between(now: Resources, recommended: Resources) -> Severity:

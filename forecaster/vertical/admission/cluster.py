@@ -112,24 +112,32 @@ def milli_of(name: str, value: float) -> int:
 def split(resources: Resources, template: Pod) -> ProposedRequirements | str:
     """A pod's recommended sums over its containers, each by its share of what is stated today; or why not.
 
-    Sidecars keep what they have, and so does a resource that a container does not state.
+    Sidecars keep what they have, and so does a resource that a container does not state, or of which there is no sum.
     """
     whole = requirements_of(resources)
     containers = template.containers
     if not containers:
         return "its template has no containers"
     if len(containers) == 1:
-        return {containers[0].name: whole}
+        return {containers[0].name: _with_today(containers[0].resources, whole, whole)}
     shares = {name: _shares(template, name) for name in (CPU_RESOURCE, MEMORY_RESOURCE)}
     unstated = [name for name in whole.requests if not shares[name]]
     if unstated:
         return f"{len(containers)} containers, none of which requests {' or '.join(unstated)}: no share to split by"
-    return {
+    parts = {
         one.name: Requirements(
             _part(one, whole.requests, shares, "requests"), _part(one, whole.limits, shares, "limits")
         )
         for one in containers
     }
+    return {one.name: _with_today(one.resources, parts[one.name], whole) for one in containers}
+
+
+def _with_today(today: Requirements, part: Requirements, whole: Requirements) -> Requirements:
+    """Return a container's part, and today's amounts of a resource of which there is no sum."""
+    kept = [name for name in (CPU_RESOURCE, MEMORY_RESOURCE) if name not in whole.requests]
+    requests, limits = ({name: of[name] for name in kept if name in of} for of in (today.requests, today.limits))
+    return Requirements(part.requests | requests, part.limits | limits)
 
 
 def _shares(template: Pod, name: str) -> dict[str, float]:

@@ -70,6 +70,8 @@ class ContainerSizing:
     """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
     explained: Mapping[str, str] = field(default_factory=dict)
     """What a size is made of instead of days of the container's own, by resource: donors, or runs."""
+    runs: bool = True
+    """Whether it is a part of what a pod requests: no init container that ends, and not gone from its specification."""
 
     def of(self, metric: str) -> ChosenSize | None:
         """What was chosen for `cpu` or `memory`."""

@@ -40,9 +40,10 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
     known = [one for one in sizing if (one.cpu and one.knows("cpu")) or (one.memory and one.knows("memory"))]
     if not known:
         return _not_known(sizing)
-    beside = beside_hpa(workload, sizing, policy)
-    containers = tuple(_sized(one, beside, policy.horizon) for one in sizing)
-    message = "; ".join(_spoken(one, alone=len(containers) == 1) for one in containers)
+    beside = beside_hpa(workload, tuple(one for one in sizing if one.runs), policy)
+    sized = [_sized(one, beside, policy.horizon) for one in sizing]
+    message = "; ".join(_spoken(one, alone=len(sized) == 1) for one in sized)
+    containers = tuple(each for one, each in zip(sizing, sized, strict=True) if one.runs)
     if all(one.recommended == one.now for one in containers):
         acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)

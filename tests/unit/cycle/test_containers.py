@@ -154,6 +154,17 @@ class TestSizes:
         source = Telling([], usage={APP: 1.0, debugger: 3.0})
         assert "ephemeral, or gone" in self.sized(source).of(WEB.id)[1].note
 
+    @pytest.mark.parametrize("other", [SETUP, ContainerId(WEB.id, "debugger-x7")], ids=["init", "ephemeral"])
+    def test_what_does_not_run_with_the_pod_is_no_part_of_its_size(self, other: ContainerId) -> None:
+        """An init container states nothing of its own, as most do; a debugger is in no specification."""
+        usage = {APP: 1.0, PROXY: 0.1}
+        alone, beside = (self.sized(Telling([], usage=told)).of(WEB.id) for told in (usage, usage | {other: 3.0}))
+        decided, other_decided = (size(WEB, one, Policy().vertical) for one in (alone, beside))
+        assert isinstance(decided, Resize)
+        assert isinstance(other_decided, Resize)
+        assert (other_decided.resources, other_decided.containers) == (decided.resources, decided.containers)
+        assert other.name in other_decided.message
+
     def test_an_oom_kill_raises_the_floor(self) -> None:
         killed = ContainerFacts(FACTS.images, FACTS.init, FACTS.resources, oom_limits={APP: 2 * GIB})
         app, _ = self.sized(Telling([], facts=killed)).of(WEB.id)

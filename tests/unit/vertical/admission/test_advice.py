@@ -91,6 +91,24 @@ def test_containers_that_were_sized_one_by_one_are_taken_as_they_are() -> None:
     assert patchable(said)
 
 
+def test_a_container_that_is_injected_into_pods_is_no_part_of_their_template() -> None:
+    """A mesh adds its proxy to every pod: its size is not the app's, and not for the template to say."""
+    sizes = tuple(
+        ContainerSize(name, NOW, Resources(cpu, None, GIB, GIB), None, None, "")
+        for name, cpu in (("app", 0.5), ("proxy", 0.1))
+    )
+    decided = Resize(Resources(0.6, None, 2 * GIB, 2 * GIB), Reason.SIZED, "sized", sizes)
+    one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
+    cluster = Cluster(templates={WEB: Pod((Container("app", block("1", "1Gi", limits=(None, "1Gi"))),))})
+    said = advise(Workload(WEB, 3, 3, NOW), one, cluster)
+    assert said.values == {"app": block("500m", "1Gi", limits=(None, "1Gi"))}
+
+
+def test_a_resource_without_a_sum_keeps_what_the_containers_state() -> None:
+    stated = Pod((Container("app", block("1", "1Gi", limits=("2", "1Gi"))),))
+    assert split(Resources(None, None, 2 * GIB, None), stated) == {"app": block("1", "2Gi", limits=("2", None))}
+
+
 def test_what_the_cluster_refuses_is_replaced_by_the_nearest() -> None:
     cluster = replace(two_containers(), limit_ranges={"shop": (limits(max={"cpu": "1", "memory": "4Gi"}),)})
     one = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), cluster)
