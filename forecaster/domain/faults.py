@@ -82,7 +82,7 @@ def _as_ratio(value: object, context: Mapping[str, Any]) -> str:
     most = context.get("le", context.get("lt"))
     try:
         percent = float(value)  # type: ignore[arg-type]  # what is no number is not one here either
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return ""
     meant = isinstance(most, int | float) and most <= 1 and LEAST_PERCENT <= percent <= PERCENT * most
     return f"; for {percent:g} % write {percent / PERCENT:g}" if meant else ""

@@ -13,7 +13,11 @@ _NANO = 10**9
 _LARGEST = (2**63 - 1) * _NANO
 _DIGITS_KEPT = 64  # longer numbers differ only in what rounding away from zero ignores
 
-_TEXT = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([A-Za-z]*)([+-]?[0-9]+)?", re.ASCII)
+_POWER_DIGITS = 19
+"""Digits of a power of ten, which the API reads as 64 bits."""
+_SHOWN = 64
+"""Characters of a text that are repeated."""
+_TEXT = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([A-Za-z]*+)([+-]?[0-9]++)?", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -78,7 +82,7 @@ def parse_quantity(text: str) -> Quantity:
     """
     match = _TEXT.fullmatch(text)
     if match is None or not (match[2] or match[3]):
-        raise QuantityError(f"{text!r}: quantities are a decimal number and a suffix, like 100m, 1.5, 2Gi or 1e3")
+        raise QuantityError(f"{text[:_SHOWN]!r}: quantities are a decimal number and a suffix, like 100m, 1.5, 2Gi or 1e3")
     sign, whole, fraction, suffix, power = match[1], match[2], match[3] or "", match[4], match[5]
     two, ten, format_ = _scale(text, suffix, power)
     nano = _scaled(whole, fraction, two, ten)
@@ -86,7 +90,7 @@ def parse_quantity(text: str) -> Quantity:
     return Quantity(-nano if sign == "-" else nano, QuantityFormat.DECIMAL_SI if below_one else format_)
 
 
-_LOOSE = re.compile(r"([+-]?[0-9]*[.,]?[0-9]+)\s*([A-Za-z]*)", re.ASCII)
+_LOOSE = re.compile(r"([+-]?(?:[0-9]++(?:[.,][0-9]++)?|[.,][0-9]++))\s*([A-Za-z]*)", re.ASCII)
 _SPELLINGS = {"mb": "M", "gb": "G", "kb": "k", "tb": "T", "cpu": "", "cpus": "", "core": "", "cores": "", "b": ""}
 _SPELLINGS |= {binary.lower() + ending: binary for binary in _BINARY for ending in ("", "b")}
 _SPELLINGS |= {"g": "G", "t": "T", "p": "P", "kib": "Ki", "byte": "", "bytes": "", "mc": "m", "millicores": "m"}
@@ -113,13 +117,14 @@ def milli_quantity(milli: int, format_: QuantityFormat = QuantityFormat.DECIMAL_
 def _scale(text: str, suffix: str, power: str | None) -> tuple[int, int, QuantityFormat]:
     """The powers of two and of ten that a suffix stands for."""
     if power is not None:
-        if suffix in {"e", "E"}:
-            return 0, int(power), QuantityFormat.DECIMAL_EXPONENT
+        digits = power.lstrip("+-").lstrip("0")
+        if suffix in {"e", "E"} and len(digits) <= _POWER_DIGITS:
+            return 0, int(digits or 0) * (-1 if power[0] == "-" else 1), QuantityFormat.DECIMAL_EXPONENT
     elif suffix in _BINARY:
         return _BINARY[suffix], 0, QuantityFormat.BINARY_SI
     elif suffix in _DECIMAL:
         return 0, _DECIMAL[suffix], QuantityFormat.DECIMAL_SI
-    raise QuantityError(f"{text!r}: unable to parse quantity's suffix {suffix + (power or '')!r}")
+    raise QuantityError(f"{text[:_SHOWN]!r}: unable to parse quantity's suffix {(suffix + (power or ''))[:_SHOWN]!r}")
 
 
 def _scaled(whole: str, fraction: str, two: int, ten: int) -> int:

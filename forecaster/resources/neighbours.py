@@ -129,42 +129,43 @@ class Neighbours:
 
     def scaled_object(self, id_: WorkloadId) -> ScaledObject | None:
         """Return the ScaledObject of a workload; also if paused: then KEDA has removed its HPA, and set the count."""
-        return self._scaled_by.get(id_)
+        found = self._scaled_by.get(id_)
+        return found[-1] if found else None
 
     def writes_sizes(self, id_: WorkloadId, resource: str = "") -> str:
         """Why requests of a workload are not ours alone, of any resource or of one; empty where they are.
 
         As beside a VPA `Off`. One that could not be read may be there: not knowing is no leave to write.
         """
-        one = self._sized_by.get(id_)
-        if one is not None and (not resource or resource in one.resources):
-            return (
-                f"VPA {one.name} writes its requests, its updateMode is {one.mode}; set it to Off, or let it size alone"
-            )
+        for one in self._sized_by.get(id_, ()):
+            if one.writes and (not resource or resource in one.resources):
+                mode = f"its updateMode is {one.mode}"
+                return f"VPA {one.name} writes its requests, {mode}; set it to Off, or let it size alone"
         return self.not_known(VPAS)
 
     def sizes(self) -> dict[WorkloadId, tuple[VpaSizes, ...]]:
         """What VPAs recommend, by workload."""
-        found: dict[WorkloadId, tuple[VpaSizes, ...]] = {}
-        for one in self.vpas:
-            found[one.target] = (*found.get(one.target, ()), one.sizes)
-        return found
+        return {id_: tuple(one.sizes for one in found) for id_, found in self._sized_by.items()}
 
     def not_known(self, path: str) -> str:
         """Why the objects of a collection are not known; empty where they are."""
         return f"{path} is not known: {self.unknown[path]}" if path in self.unknown else ""
 
     @cached_property
-    def _scaled_by(self) -> Mapping[WorkloadId, ScaledObject]:
-        return _by_target(self.scaled_objects)
+    def _scaled_by(self) -> Mapping[WorkloadId, list[ScaledObject]]:
+        return by_target(self.scaled_objects)
 
     @cached_property
-    def _sized_by(self) -> Mapping[WorkloadId, VpaNeighbour]:
-        return _by_target([one for one in self.vpas if one.writes])
+    def _sized_by(self) -> Mapping[WorkloadId, list[VpaNeighbour]]:
+        return by_target(self.vpas)
 
 
-def _by_target(found: Iterable[N]) -> dict[WorkloadId, N]:
-    return {one.target: one for one in found}
+def by_target(found: Iterable[N]) -> dict[WorkloadId, list[N]]:
+    """Autoscalers by the workload that they are about, in their order."""
+    grouped: dict[WorkloadId, list[N]] = {}
+    for one in found:
+        grouped.setdefault(one.target, []).append(one)
+    return grouped
 
 
 def neighbours_of(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from forecaster.resources.neighbours import Hpa, Neighbours, ScaledObject, VpaNeighbour, by_target
 from forecaster.resources.objects import API_VERSION, AUTOSCALER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from forecaster.domain.workload import WorkloadId
-    from forecaster.resources.neighbours import Neighbours, VpaNeighbour
 
 VPA_MINIMUMS = {"cpu": "minCpu", "memory": "minMemory"}
 """Settings of `vertical` by the resource of a VPA's `minAllowed`."""
@@ -34,15 +34,19 @@ class Proposal(NamedTuple):
 
 def proposals(known: Neighbours) -> list[Proposal]:
     """One for each workload, by namespace and name. All observe: what acts is for its owner to say."""
-    counted = {one.target for one in known.hpas} | {one.target for one in known.scaled_objects}
-    beside = counted | {one.target for one in known.vpas}
-    shared = Counter((id_.namespace, id_.name) for id_ in beside)
-    return [_proposal(id_, known, alone=shared[id_.namespace, id_.name] == 1) for id_ in sorted(beside)]
+    hpas, scaled, vpas = by_target(known.hpas), by_target(known.scaled_objects), by_target(known.vpas)
+    ids = sorted({*hpas, *scaled, *vpas})
+    shared = Counter((id_.namespace, id_.name) for id_ in ids)
+
+    def proposal(id_: WorkloadId) -> Proposal:
+        counts = _of_counts(id_, hpas.get(id_, ()), scaled.get(id_, ()))
+        return _proposal(id_, counts, vpas.get(id_, ()), alone=shared[id_.namespace, id_.name] == 1)
+
+    return [proposal(id_) for id_ in ids]
 
 
-def _proposal(id_: WorkloadId, known: Neighbours, *, alone: bool) -> Proposal:
+def _proposal(id_: WorkloadId, counts: Iterator[str], vpas: Sequence[VpaNeighbour], *, alone: bool) -> Proposal:
     name = id_.name if alone else f"{id_.name}-{id_.kind.lower()}"
-    vpas = [one for one in known.vpas if one.target == id_]
     spec: dict[str, Any] = {"scaleTargetRef": {"kind": id_.kind, "name": id_.name}, "mode": "observe"}
     if least := _least(vpas):
         spec["vertical"] = least
@@ -52,17 +56,16 @@ def _proposal(id_: WorkloadId, known: Neighbours, *, alone: bool) -> Proposal:
         "metadata": {"name": name, "namespace": id_.namespace},
         "spec": spec,
     }
-    return Proposal(id_, document, (*_of_counts(id_, known), *map(_of_sizes, vpas)))
+    return Proposal(id_, document, (*counts, *map(_of_sizes, vpas)))
 
 
-def _of_counts(id_: WorkloadId, known: Neighbours) -> Iterator[str]:
-    scaled = [one for one in known.scaled_objects if one.target == id_]
+def _of_counts(id_: WorkloadId, found: Sequence[Hpa], scaled: Sequence[ScaledObject]) -> Iterator[str]:
     made = {f"ScaledObject {one.name}" for one in scaled}
     for one in scaled:
         yield f"Keep ScaledObject {one.name}: with mode publish a trigger may read the forecast (docs/integrate.md)."
         if one.paused:
             yield f"It is paused ({one.paused}): nothing of ours ends that."
-    hpas = [one for one in known.hpas if one.target == id_ and one.maker not in made]
+    hpas = [one for one in found if one.maker not in made]
     for hpa in hpas:
         if hpa.maker:
             yield f"HPA {hpa.name} is made from {hpa.maker}: state its minimum and metrics there."
@@ -81,7 +84,7 @@ def _of_sizes(one: VpaNeighbour) -> str:
     return f"VPA {one.name} is Off: keep it to compare, or delete it; forecaster recommend has its arithmetic, too."
 
 
-def _least(vpas: list[VpaNeighbour]) -> dict[str, str]:
+def _least(vpas: Sequence[VpaNeighbour]) -> dict[str, str]:
     """The smallest requests that a VPA may set are those that we may recommend."""
     stated = vpas[0].least if len(vpas) == 1 else {}
     return {setting: str(stated[resource]) for resource, setting in VPA_MINIMUMS.items() if resource in stated}

@@ -18,6 +18,7 @@ from forecaster.domain.policy import Policy
         ({"horizontal": {"lead_time": "4 minutes"}}, "like 90s, 5m, 1h30m or 14d; write 4m"),
         ({"horizontal": {"lead_time": "13h"}}, "horizontal.lead_time is '13h': must be at most 12h"),
         ({"horizontal": {"max_replicas": 2.5}}, "horizontal.max_replicas is '2.5': must be a whole number"),
+        ({"horizontal": {"max_replicas": 10**400}}, "must be at most 100000"),
         ({"horizontal": {"max_replicas": "many"}}, "horizontal.max_replicas is 'many': must be a whole number"),
         ({"horizontal": {"scale_in_by_forecast": "perhaps"}}, "must be true or false"),
         ({"horizontal": 3}, "horizontal is '3': must be a section, with its settings below it"),

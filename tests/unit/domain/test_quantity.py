@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.domain.quantity import Quantity, QuantityError, QuantityFormat, milli_quantity, parse_quantity
+from forecaster.domain.quantity import (
+    Quantity,
+    QuantityError,
+    QuantityFormat,
+    milli_quantity,
+    parse_quantity,
+    right_spelling,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +61,16 @@ def test_other_text_is_refused_and_named(text: str) -> None:
     with pytest.raises(QuantityError) as refusal:
         parse_quantity(text)
     assert repr(text) in str(refusal.value)
+
+
+def test_long_text_is_refused_at_once_and_shown_in_part() -> None:
+    """The pattern of quantities in definitions of custom resources lets all of these pass."""
+    for text in (f"{'1' * 200_000}e1.5", f"1e{'9' * 5000}", f"1e-{'9' * 5000}"):
+        with pytest.raises(QuantityError) as refusal:
+            parse_quantity(text)
+        assert len(str(refusal.value)) < 300
+    assert right_spelling(f"{'1' * 200_000}!") == ""
+    assert parse_quantity(f"2e{'0' * 5000}3").nano == 2 * 10**12
 
 
 def test_values_beyond_63_bits_are_held() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import msgspec
 import pytest
 import yaml
 
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.kube.client import ApiError, UnreachableError
-from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Neighbours, neighbours_of
+from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Hpa, Neighbours, VpaNeighbour, neighbours_of
 from forecaster.resources.proposals import proposals
 from tests.support.api_objects import metadata
 
@@ -104,6 +105,25 @@ class TestSizes:
         found = known(vpas=[one])
         assert {each for each in ("cpu", "memory") if found.writes_sizes(WEB, each)} == written
 
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_belong_to_each_of_two_vpas(self, order: int) -> None:
+        """Which of them its webhook takes is not known here."""
+        pair = [vpa("Auto"), vpa("Auto")]
+        for one, resource in zip(pair, ("cpu", "memory"), strict=True):
+            controlled = {"containerName": "*", "controlledResources": [resource]}
+            one["spec"]["resourcePolicy"] = {"containerPolicies": [controlled]}
+        found = known(vpas=pair[::order])
+        assert all(found.writes_sizes(WEB, resource) for resource in ("cpu", "memory"))
+
+    @pytest.mark.parametrize("amount", [f"1e{'9' * 5000}", f"{'1' * 200_000}e1.5"], ids=["power", "digits"])
+    def test_that_are_no_quantity_are_not_known_and_harm_no_other_vpa(self, amount: str) -> None:
+        """Both pass the pattern that the definition of a VPA has for amounts."""
+        one = vpa("Off")
+        told = {"containerName": "app", "target": {"cpu": amount, "memory": "1Gi"}}
+        one["status"] = {"recommendation": {"containerRecommendations": [told]}}
+        ((sizes, _),) = known(vpas=[one, vpa("Off")]).sizes().values()
+        assert sizes.containers[0].target == Resources(None, None, 2.0**30, None)
+
     def test_are_free_beside_one_that_is_off(self) -> None:
         assert known(vpas=[vpa("Off")]).writes_sizes(WEB) == ""
 
@@ -143,3 +163,11 @@ class TestProposals:
         other["spec"]["scaleTargetRef"]["kind"] = "StatefulSet"
         names = [one.document["metadata"]["name"] for one in proposals(known(hpas=[scaled(), other]))]
         assert names == ["web-deployment", "web-statefulset"]
+
+    def test_of_a_large_cluster_take_a_moment(self) -> None:
+        """Each workload once had looked at every HPA, ScaledObject and VPA: minutes for this many."""
+        ids = [WEB._replace(name=f"w{i}") for i in range(5_000)]
+        found = Neighbours([Hpa(one.name, one, "") for one in ids], (), [VpaNeighbour("v", one, "Off", {}) for one in ids])
+        began = process_time()
+        assert len(proposals(found)) == 5_000
+        assert process_time() - began < 2
