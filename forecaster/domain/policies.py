@@ -158,6 +158,7 @@ class Policies:
 
     def take_over(self, cluster: ClusterPolicies) -> None:
         """What the objects of the cluster state from now on."""
+        self._forget_unused()
         if cluster.defaults != self.cluster.defaults:
             self.chosen.clear()
         if any(selector.labels for selector, _ in (*cluster.defaults, *self._overrides, *self.changes)):
@@ -190,6 +191,10 @@ class Policies:
         if len(self.chosen) > 2 * len(here):
             for id_ in [id_ for id_ in self.chosen if id_ not in here]:
                 del self.chosen[id_]
+
+    def _forget_unused(self) -> None:
+        """Forget combinations of layers that no workload has any more, where they are as many as those in use."""
+        if self.chosen and len(self.built) > 2 * len(self.chosen):
             used = set(map(id, self.chosen.values()))
             self.built = {key: combined for key, combined in self.built.items() if id(combined) in used}
 

@@ -173,6 +173,16 @@ class TestWhatIsStatedOfAWorkloadAndChangesAllTheTime:
         assert policies.of(WEB).horizontal.min_replicas == 78
         assert policies.refused(WEB) == []
 
+    def test_leaves_nothing_behind(self) -> None:
+        """The combinations once were all kept: 10 KB a change, without end."""
+        policies = Policies(Policy())
+        for turn in range(200):
+            policies.take_over(self.states(turn))
+            policies.of(WEB)
+            policies.of(DATABASE)
+        assert len(policies.built) <= 5
+        assert policies.of(WEB).horizontal.min_replicas != 1
+
     def test_says_that_it_waits(self) -> None:
         policies = Policies(Policy())
         said = []
