@@ -82,7 +82,9 @@ def parse_quantity(text: str) -> Quantity:
     """
     match = _TEXT.fullmatch(text)
     if match is None or not (match[2] or match[3]):
-        raise QuantityError(f"{text[:_SHOWN]!r}: quantities are a decimal number and a suffix, like 100m, 1.5, 2Gi or 1e3")
+        raise QuantityError(
+            f"{text[:_SHOWN]!r}: quantities are a decimal number and a suffix, like 100m, 1.5, 2Gi or 1e3"
+        )
     sign, whole, fraction, suffix, power = match[1], match[2], match[3] or "", match[4], match[5]
     two, ten, format_ = _scale(text, suffix, power)
     nano = _scaled(whole, fraction, two, ten)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from forecaster.domain.amounts import counted
@@ -41,7 +42,8 @@ class SelectingLayer(NamedTuple):
     layer: Layer
 
 
-class Selected(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Selected:
     """What is known of the fleet."""
 
     ids: Sequence[WorkloadId]
@@ -50,16 +52,20 @@ class Selected(NamedTuple):
     """PredictivePolicies and overrides, the lowest first."""
     refused: Mapping[WorkloadId, Mapping[str, str]]
     """Layers that a workload's policy is made without, and why."""
+    _found: dict[str, frozenset[WorkloadId]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-
-def selected_by(selector: PolicySelector, fleet: Selected) -> frozenset[WorkloadId]:
-    """The workloads that a selector means."""
-    return frozenset(id_ for id_ in fleet.ids if matches(selector, id_, fleet.labels.get(id_, NO_LABELS)))
+    def by(self, selector: PolicySelector) -> frozenset[WorkloadId]:
+        """The workloads that a selector means; looked for once, as each layer is compared with all others."""
+        key = selector.model_dump_json()
+        if key not in self._found:
+            meant = (id_ for id_ in self.ids if matches(selector, id_, self.labels.get(id_, NO_LABELS)))
+            self._found[key] = frozenset(meant)
+        return self._found[key]
 
 
 def policy_status(one: PolicyResource, fleet: Selected, before: PolicyStatus, now: datetime) -> PolicyStatus:
     """The status after a look at the fleet."""
-    mine = selected_by(one.selector, fleet)
+    mine = fleet.by(one.selector)
     ready = condition_after("Ready", _ready(one, mine, fleet), one.generation, before.condition("Ready"), now)
     return PolicyStatus(one.generation, len(mine), (ready,))
 
@@ -92,7 +98,7 @@ def _stated_otherwise(one: PolicyResource, mine: frozenset[WorkloadId], fleet: S
     places = [each for each, selecting in enumerate(fleet.layers) if selecting.layer.origin == one.layer.origin]
     for selector, layer in fleet.layers[places[-1] + 1 if places else len(fleet.layers) :]:
         clashes = {path: value for path, value in leaves(layer.policy) if path in own and own[path] != value}
-        common = len(mine & selected_by(selector, fleet)) if clashes else 0
+        common = len(mine & fleet.by(selector)) if clashes else 0
         if common:
             for path, value in clashes.items():
                 yield f"{path} {value} by {layer.origin} for {counted(common, 'workload')}"

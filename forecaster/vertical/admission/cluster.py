@@ -137,7 +137,7 @@ def _with_today(today: Requirements, part: Requirements, whole: Requirements) ->
     """Return a container's part, and today's amounts of a resource of which there is no sum."""
     kept = [name for name in (CPU_RESOURCE, MEMORY_RESOURCE) if name not in whole.requests]
     requests, limits = ({name: of[name] for name in kept if name in of} for of in (today.requests, today.limits))
-    return Requirements(part.requests | requests, part.limits | limits)
+    return Requirements({**part.requests, **requests}, {**part.limits, **limits})
 
 
 def _shares(template: Pod, name: str) -> dict[str, float]:

@@ -165,9 +165,11 @@ class TestProposals:
         assert names == ["web-deployment", "web-statefulset"]
 
     def test_of_a_large_cluster_take_a_moment(self) -> None:
-        """Each workload once had looked at every HPA, ScaledObject and VPA: minutes for this many."""
+        """Each workload once had looked at every HPA, ScaledObject and VPA: 4 s for this many."""
         ids = [WEB._replace(name=f"w{i}") for i in range(5_000)]
-        found = Neighbours([Hpa(one.name, one, "") for one in ids], (), [VpaNeighbour("v", one, "Off", {}) for one in ids])
+        found = Neighbours(
+            [Hpa(one.name, one, "") for one in ids], (), [VpaNeighbour("v", one, "Off", {}) for one in ids]
+        )
         began = process_time()
         assert len(proposals(found)) == 5_000
         assert process_time() - began < 2
