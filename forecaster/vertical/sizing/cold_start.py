@@ -1,19 +1,21 @@
 """Sizes of containers with less than a day of their own: by what donors have, as wide as that deserves.
 
-Donors are containers of the same image, else of that name in workloads called alike. Their sizes, on a logarithmic
-scale, are a sample of what such a container needs; its quantile is taken with the spread of a single new member,
-sqrt(1 + 1/n), and never with less spread than two containers of one image show in practice.
+Donors are containers of the same image in its namespace, else of that name in workloads called alike there, else of its
+image in three and more other namespaces, of which the largest and the smallest are left out: no tenant sizes the pods
+of another one. Their sizes, on a logarithmic scale, are a sample of what such a container needs; its quantile is taken
+with the spread of a single new member, sqrt(1 + 1/n), and never with less spread than two containers of one image show
+in practice.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.domain.amounts import resource_amount
+from forecaster.domain.amounts import counted, resource_amount
 from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import oom_floor
 
@@ -29,13 +31,19 @@ LEAST_SPREAD = 0.3
 CPU_QUANTILE, MEMORY_QUANTILE = 0.9, 0.95
 """A container waits for CPU that is short, and is killed for memory that is short."""
 _QUANTILES = {"cpu": CPU_QUANTILE, "memory": MEMORY_QUANTILE}
-_BY = {"image": "of its image", "workload": "of its name in workloads called alike"}
+_OTHERS = "others"
+_BY = {
+    "image": "of its image",
+    "workload": "of its name in workloads called alike",
+    _OTHERS: "of its image, one for each of other namespaces without the largest and the smallest",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Donor:
     """What a container has in common with others, and its sizes if it has any: cores and bytes."""
 
+    namespace: str
     image: str
     workload: str
     """What the names of workloads that are called alike have in common."""
@@ -59,6 +67,8 @@ class Donors:
     """Containers that lend their sizes, by what they have in common with others."""
 
     by_degree: Mapping[str, Mapping[Hashable, Sequence[Donor]]]
+    _sizes: dict[tuple[str, Hashable], dict[str, DonorSize]] = field(default_factory=dict, init=False, compare=False)
+    """Sizes by resource of each group that was asked for: many containers have one image."""
 
     @classmethod
     def of(cls, members: Iterable[Donor]) -> Donors:
@@ -66,13 +76,16 @@ class Donors:
         known = list(members)
         return cls({by: _grouped(known, key) for by, key in _DEGREES})
 
-    def nearest(self, one: Donor) -> tuple[list[Donor], str]:
-        """The donors that have most in common with a container, and what that is; none and empty if there are none."""
-        for by, key in _DEGREES:
-            found = [other for other in self.by_degree[by].get(key(one), ()) if other is not one]
-            if found:
-                return found, by
-        return [], ""
+    def sizes(self, one: Donor) -> dict[str, DonorSize]:
+        """Sizes by resource from the donors that have most in common with a container; empty if there are none."""
+        return next(filter(None, (self._of_group(by, key(one)) for by, key in _DEGREES)), {})
+
+    def _of_group(self, by: str, key: Hashable) -> dict[str, DonorSize]:
+        if (by, key) not in self._sizes:
+            donors = self.by_degree[by].get(key, ())
+            found = {metric: donor_size(_amounts(donors, metric, by), by, _QUANTILES[metric]) for metric in _QUANTILES}
+            self._sizes[by, key] = {metric: size for metric, size in found.items() if size is not None}
+        return self._sizes[by, key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +140,7 @@ def with_donors(
 
     def donor(id_: WorkloadId, one: ContainerSizing) -> Donor:
         cpu, memory = (sized.request if sized else None for sized in (one.cpu, one.memory))
-        return Donor(images.get((id_, one.name), ""), alike(id_), one.name, cpu, memory)
+        return Donor(id_.namespace, images.get((id_, one.name), ""), alike(id_), one.name, cpu, memory)
 
     donors = Donors.of(_with_days({**known, **fresh}, donor))
 
@@ -140,7 +153,10 @@ def with_donors(
 
 
 def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) -> DonorSize | None:
-    """The quantile of what the donors have; None without donors that have anything."""
+    """The quantile of what the donors have; None without donors that have anything.
+
+    Few donors that differ much say little: no more is taken than the largest of them alone would lend.
+    """
     logs = [log(size) for size in sizes if size > 0]
     if not logs:
         return None
@@ -148,7 +164,19 @@ def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) 
     own = sqrt(sum((each - mean) ** 2 for each in logs) / max(len(logs) - 1, 1))
     spread = max(own, LEAST_SPREAD) * sqrt(1 + 1 / len(logs))
     low, size, high = (exp(mean + NormalDist().inv_cdf(p) * spread) for p in (0.05, quantile, 0.95))
-    return DonorSize(size, low, high, len(logs), by)
+    most = exp(max(logs) + NormalDist().inv_cdf(quantile) * LEAST_SPREAD * sqrt(2))
+    return DonorSize(min(size, most), low, high, len(logs), by)
+
+
+def _amounts(donors: Sequence[Donor], metric: str, by: str) -> list[float]:
+    """What the donors have of a resource; of other namespaces the median of each but the smallest and the largest."""
+    found = [(one.namespace, amount) for one in donors if (amount := getattr(one, metric))]
+    if by != _OTHERS:
+        return [amount for _, amount in found]
+    of_namespace: dict[str, list[float]] = defaultdict(list)
+    for namespace, amount in found:
+        of_namespace[namespace].append(amount)
+    return sorted(map(median, of_namespace.values()))[1:-1]
 
 
 def _is_cold(one: ContainerSizing) -> bool:
@@ -162,12 +190,7 @@ def _with_days(
 
 
 def _sized(cold: ColdStart, donors: Donors) -> ContainerSizing:
-    nearest, by = donors.nearest(cold.own)
-    found = {
-        metric: size
-        for metric, quantile in _QUANTILES.items()
-        if (size := donor_size([amount for each in nearest if (amount := getattr(each, metric))], by, quantile))
-    }
+    found = donors.sizes(cold.own)
     if not found:
         return cold.sizing
     return replace(
@@ -180,8 +203,8 @@ def _sized(cold: ColdStart, donors: Donors) -> ContainerSizing:
 
 def _sentence(metric: str, found: DonorSize, days: float) -> str:
     low, high = (resource_amount(value, metric) for value in (found.low, found.high))
-    count = "1 donor" if found.donors == 1 else f"{found.donors} donors"
-    return f"a cold start with {days * 24:.1f} h of usage; by {count} {_BY[found.by]}, nine of ten take {low} to {high}"
+    donors = f"{counted(found.donors, 'donor')} {_BY[found.by]}"
+    return f"a cold start with {days * 24:.1f} h of usage; by {donors}, nine of ten take {low} to {high}"
 
 
 def _without_risk(request: float, limit: float | None, *, kept: bool) -> ChosenSize:
@@ -202,7 +225,8 @@ def _grouped(members: Iterable[Donor], key: Callable[[Donor], Hashable]) -> dict
 
 
 _DEGREES: tuple[tuple[str, Callable[[Donor], Hashable]], ...] = (
-    ("image", lambda one: one.image or None),
-    ("workload", lambda one: (one.workload, one.container)),
+    ("image", lambda one: (one.namespace, one.image) if one.image else None),
+    ("workload", lambda one: (one.namespace, one.workload, one.container)),
+    (_OTHERS, lambda one: one.image or None),
 )
 """Degrees of similarity, the closest first."""

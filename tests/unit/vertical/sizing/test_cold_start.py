@@ -1,24 +1,48 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from forecaster.vertical.sizing.cold_start import Donor, Donors, donor_size
 
-NEW = Donor("shop/web:2", "shop/web", "app")
-SAME_IMAGE = Donor("shop/web:2", "shop/other", "main", cpu=0.5)
-SAME_WORKLOAD = Donor("shop/web:1", "shop/web", "app", cpu=0.4)
-OTHER = Donor("b/web:9", "b/web", "app", cpu=0.3)
+NEW = Donor("shop", "web:2", "web", "app")
+SAME_IMAGE = Donor("shop", "web:2", "other", "main", cpu=0.5)
+SAME_WORKLOAD = Donor("shop", "web:1", "web", "app", cpu=0.4)
+OTHER = Donor("shop", "web:9", "else", "app", cpu=0.3)
+ELSEWHERE = [replace(SAME_IMAGE, namespace=f"team-{number}", cpu=0.3) for number in range(4)]
+TENANT = [replace(SAME_IMAGE, namespace="tenant", cpu=500.0, workload=f"w{number}") for number in range(9)]
+"""A tenant that runs the image everybody runs, in nine huge pods."""
+
+
+def lent(*donors: Donor) -> tuple[float, str]:
+    """Cores, and by what."""
+    found = Donors.of(donors).sizes(NEW).get("cpu")
+    return (found.size, found.by) if found else (0.0, "")
 
 
 def test_the_same_image_is_the_nearest_donor() -> None:
-    assert Donors.of([OTHER, SAME_WORKLOAD, SAME_IMAGE]).nearest(NEW) == ([SAME_IMAGE], "image")
+    assert lent(OTHER, SAME_WORKLOAD, SAME_IMAGE)[1] == "image"
 
 
 def test_then_the_same_container_of_a_workload_called_alike() -> None:
-    assert Donors.of([OTHER, SAME_WORKLOAD]).nearest(NEW) == ([SAME_WORKLOAD], "workload")
-    assert Donors.of([OTHER]).nearest(NEW) == ([], "")
+    assert lent(OTHER, SAME_WORKLOAD)[1] == "workload"
+    assert lent(OTHER) == (0.0, "")
 
 
-def test_a_container_is_not_its_own_donor() -> None:
-    assert Donors.of([NEW]).nearest(NEW) == ([], "")
+def test_then_the_same_image_in_other_namespaces() -> None:
+    cores, by = lent(*ELSEWHERE)
+    assert (0.3 < cores < 0.6, by) == (True, "others")
+
+
+def test_no_tenant_sizes_the_pods_of_another_one() -> None:
+    assert lent(*TENANT) == (0.0, "")
+    assert lent(*TENANT, *ELSEWHERE)[0] < 0.6
+    assert lent(replace(SAME_WORKLOAD, namespace="tenant", cpu=500.0)) == (0.0, "")
+
+
+def test_a_container_without_a_size_lends_none() -> None:
+    assert lent(NEW) == (0.0, "")
 
 
 def test_one_donor_says_little() -> None:
@@ -34,6 +58,15 @@ def test_donors_that_differ_say_less() -> None:
     assert alike is not None
     assert different is not None
     assert different.high / different.low > alike.high / alike.low
+
+
+@pytest.mark.parametrize("sizes", [[0.01, 1.0], [0.1, 0.1, 0.1, 1.0]], ids=["two", "one of four"])
+def test_donors_that_differ_much_lend_no_more_than_the_largest_alone(sizes: list[float]) -> None:
+    """Of 10m and one core, the quantile of the fitted distribution is 16 cores."""
+    found, largest = donor_size(sizes, "image"), donor_size([1.0], "image")
+    assert found is not None
+    assert largest is not None
+    assert found.size <= pytest.approx(largest.size) < 2
 
 
 def test_without_sizes_nothing_is_invented() -> None:
