@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,8 @@ PRIORITY = -10
 """Below every pod that states none, and not below what the cluster autoscaler still adds nodes for (its default
 `--expendable-pods-priority-cutoff` is -10)."""
 _UNIT_CPU, _UNIT_MEMORY = 0.1, 64 * 2**20
+LABEL_MAX = 63
+"""Longest value of a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
     resources = {"requests": {"cpu": text_of(cpu, "cpu"), "memory": text_of(memory, "memory")}}
     taints = [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]
     return {
-        **({"nodeSelector": {pool.label: pool.name}} if pool.label else {}),
+        **({"nodeSelector": {pool.label: pool.template.labels[pool.label]}} if pool.label else {}),
         **(
             {
                 "tolerations": [
@@ -157,9 +160,12 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    """A pool's name as part of an object's name."""
+    """A pool's name as part of an object's name and as a label; what is too long ends in a digest of the name."""
     kept = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name.lower()).strip("-")
-    return kept[:40].strip("-") or "pool"
+    if len(kept) > LABEL_MAX:
+        digest = sha256(name.encode()).hexdigest()[:8]
+        kept = f"{kept[: LABEL_MAX - 9].strip('-')}-{digest}"
+    return kept or "pool"
 
 
 THRESHOLD = 100 * 2**20

@@ -79,12 +79,19 @@ class Pool:
 
 
 def pools_of(nodes: Iterable[Node]) -> list[Pool]:
-    """Every pool, by name; nodes without any of these labels are one pool of their own."""
+    """Every pool, by name; nodes without any of these labels are one pool of their own.
+
+    Of pools whose labels have one value the name says the label, too: by their names they are told apart.
+    """
     found: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
         label = next((one for one in POOL_LABELS if one in node.labels), "")
         found.setdefault((node.labels.get(label, UNNAMED), label), []).append(node)
-    return [Pool(name, label, tuple(members)) for (name, label), members in sorted(found.items())]
+    alike = Counter(value for value, _ in found)
+    return [
+        Pool(f"{label}={value}" if label and alike[value] > 1 else value, label, tuple(members))
+        for (value, label), members in sorted(found.items())
+    ]
 
 
 def homes_of(residents: Iterable[Resident], pools: Iterable[Pool]) -> dict[str, str]:

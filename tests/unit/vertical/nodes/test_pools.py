@@ -8,7 +8,7 @@ import pytest
 
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from forecaster.vertical.nodes.forecast import Aim, PoolForecast, pool_forecast
-from forecaster.vertical.nodes.headroom import buffers, headroom, manifests, pressures
+from forecaster.vertical.nodes.headroom import LABEL_MAX, Headroom, buffers, headroom, manifests, pressures
 from forecaster.vertical.nodes.joint_samples import DemandWindow, past_ranks, samples
 from forecaster.vertical.nodes.pools import Member, Pool, homes_of, pack, pools_of
 from tests.support.cluster_rules import block, node, pod, resident
@@ -52,6 +52,20 @@ class TestPools:
             node("c"),
         ]
         assert [(one.name, len(one.nodes)) for one in pools_of(nodes)] == [("nodes", 1), ("spot", 1), ("web", 1)]
+
+    def test_pools_of_one_name_or_of_long_names_have_headroom_of_their_own(self) -> None:
+        """A NodePool of Karpenter may be called as a node group is; names of node groups end in what differs."""
+        long = "shop-production-general-purpose-eu-central-1"
+        groups = [{"eks.amazonaws.com/nodegroup": name} for name in ("default", f"{long}a", f"{long}b")]
+        found = pools_of(
+            [node(str(i), labels=one) for i, one in enumerate([{"karpenter.sh/nodepool": "default"}, *groups])]
+        )
+        made = [buffers(Headroom(one.name, 1, 1.0, GIB, None, ""), one)[0] for one in found]
+        assert len({one.name for one in found}) == len({one["metadata"]["name"] for one in made}) == 4
+        assert [one["template"]["spec"]["nodeSelector"] for one in made] == [
+            {one.label: one.nodes[0].labels[one.label]} for one in found
+        ]
+        assert all(len(one["metadata"]["labels"]["forecaster/pool"]) <= LABEL_MAX for one in made)
 
     def test_a_workload_is_at_home_where_most_of_its_pods_are(self) -> None:
         both = pools_of([node("a", labels={"karpenter.sh/nodepool": "spot"}), node("b")])
