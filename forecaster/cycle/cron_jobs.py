@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from forecaster.cycle.sizes import spec_of
 from forecaster.domain.decision import Hold, Reason, Recommendation
-from forecaster.domain.workload import ContainerFacts, ContainerId, Workload
+from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, total
 from forecaster.errors import SourceError
 from forecaster.sources.cron_jobs import MAX_CRON_JOBS, runs_of
-from forecaster.vertical.sizing.pod import size, total
+from forecaster.vertical.sizing.pod import size
 from forecaster.vertical.sizing.runs import NO_RUNS, run_sizes
 
 if TYPE_CHECKING:

@@ -94,17 +94,8 @@ def _digits(value: float, count: int) -> str:
 
 def pod(resources: Resources) -> str:
     """CPU and memory of one pod, each as request/limit, as one amount where both are the same."""
-    return f"cpu {cpu_of(resources)}, memory {memory_of(resources)}"
-
-
-def cpu_of(resources: Resources) -> str:
-    """CPU request/limit of one pod."""
-    return _pair(resources.cpu_request, resources.cpu_limit, cores)
-
-
-def memory_of(resources: Resources) -> str:
-    """Memory request/limit of one pod."""
-    return _pair(resources.memory_request, resources.memory_limit, memory)
+    stated = resources.amounts
+    return f"cpu {_pair(stated[:2], cores)}, memory {_pair(stated[2:], memory)}"
 
 
 def pods_change(before: Resources, after: Resources) -> str:
@@ -114,9 +105,8 @@ def pods_change(before: Resources, after: Resources) -> str:
     >>> pods_change(Resources(1.0, 1.0, 2 * 2**30, 8 * 2**30), Resources(1.0, 1.0, 2**32, 2**32))
     'cpu 1000m, memory 2Gi/8Gi → 4Gi/4Gi'
     """
-    cpu = _change((before.cpu_request, before.cpu_limit), (after.cpu_request, after.cpu_limit), cores)
-    of_memory = (before.memory_request, before.memory_limit), (after.memory_request, after.memory_limit)
-    return f"cpu {cpu}, memory {_change(*of_memory, memory)}"
+    old, new = before.amounts, after.amounts
+    return f"cpu {_change(old[:2], new[:2], cores)}, memory {_change(old[2:], new[2:], memory)}"
 
 
 def _change(before: Pair, after: Pair, spoken: Callable[[float], str]) -> str:
@@ -126,8 +116,8 @@ def _change(before: Pair, after: Pair, spoken: Callable[[float], str]) -> str:
     return " → ".join(dict.fromkeys(texts))
 
 
-def _pair(request: float | None, limit: float | None, spoken: Callable[[float], str]) -> str:
-    first, second = (UNKNOWN_AMOUNT if value is None else spoken(value) for value in (request, limit))
+def _pair(amounts: Pair, spoken: Callable[[float], str]) -> str:
+    first, second = (UNKNOWN_AMOUNT if value is None else spoken(value) for value in amounts)
     return first if first == second else f"{first}/{second}"
 
 
@@ -137,9 +127,5 @@ def duration_text(value: timedelta) -> str:
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     whole = "".join(f"{count}{unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if count)
-    return whole + _spoken_seconds(seconds) or "0s"
-
-
-def _spoken_seconds(value: timedelta) -> str:
-    """Up to six decimals; nothing for zero."""
-    return f"{value / timedelta(seconds=1):.6f}".rstrip("0").rstrip(".") + "s" if value else ""
+    part = f"{seconds / timedelta(seconds=1):.6f}".rstrip("0").rstrip(".") + "s" if seconds else ""
+    return whole + part or "0s"

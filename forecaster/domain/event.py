@@ -220,10 +220,7 @@ class ScheduledEvent(BaseModel):
         """Return what it does to the count, in words."""
         if self.freeze:
             return "nothing changes"
-        lowest, most = (
-            (f"at least {self.replicas}", self.replicas),
-            (f"at most {self.max_replicas}", self.max_replicas),
-        )
+        lowest, most = (f"at least {self.replicas}", self.replicas), (f"at most {self.max_replicas}", self.max_replicas)
         return ", ".join(said for said, there in (lowest, most, ("sizes change", self.sizes)) if there)
 
     def lasts_until(self, now: datetime, ahead: timedelta = timedelta(0)) -> datetime | None:

@@ -47,8 +47,12 @@ class PolicyNumber(NamedTuple):
 @cache
 def policy_numbers() -> Mapping[str, PolicyNumber]:
     """Return every number of a horizontal policy by the name of its setting, in the order of the fields."""
-    declared = ((name, field, _declared(field)) for name, field in HorizontalPolicy.model_fields.items())
-    return {name: _number(name, field, decides) for name, field, decides in declared if decides is not None}
+    return {
+        name: _number(name, field, note)
+        for name, field in HorizontalPolicy.model_fields.items()
+        for note in field.metadata
+        if isinstance(note, Decides)
+    }
 
 
 @cache
@@ -68,12 +72,8 @@ def as_number(value: float | timedelta | None) -> float:
     return value.total_seconds() if isinstance(value, timedelta) else float(value)
 
 
-def _declared(field: FieldInfo) -> Decides | None:
-    return next((note for note in field.metadata if isinstance(note, Decides)), None)
-
-
 def _number(name: str, field: FieldInfo, decides: Decides) -> PolicyNumber:
-    bounds = {kind: as_number(bound) for note in _notes(field) for kind, bound in _bounds(note)}
+    bounds = {kind: as_number(bound) for kind, bound in bounds_of(field)}
     kind = next(kind for kind in (timedelta, int, float) if kind in value_types(field.annotation))
     return PolicyNumber(
         name=name,
@@ -86,18 +86,13 @@ def _number(name: str, field: FieldInfo, decides: Decides) -> PolicyNumber:
     )
 
 
-def _bounds(note: object) -> Iterator[tuple[str, Any]]:
-    for kind in ("ge", "gt", "le", "lt"):
-        if (bound := getattr(note, kind, None)) is not None:
-            yield kind, bound
-
-
-def _notes(field: FieldInfo) -> Iterator[object]:
-    """Yield the annotations of a field and of the parts of its type, as in `Annotated[int, Field(ge=1)] | None`."""
-    yield from field.metadata
-    for part in get_args(field.annotation):
-        for note in getattr(part, "__metadata__", ()):
-            yield from getattr(note, "metadata", (note,))
+def bounds_of(field: FieldInfo) -> Iterator[tuple[str, Any]]:
+    """Yield the bounds of a field and of the parts of its type, as in `Annotated[int, Field(ge=1)] | None`."""
+    nested = [note for part in get_args(field.annotation) for note in getattr(part, "__metadata__", ())]
+    for note in (*field.metadata, *(each for one in nested for each in getattr(one, "metadata", (one,)))):
+        for kind in ("ge", "gt", "le", "lt"):
+            if (bound := getattr(note, kind, None)) is not None:
+                yield kind, bound
 
 
 def value_types(annotation: Any) -> tuple[Any, ...]:

@@ -103,7 +103,8 @@ class Signals:
     """Signals by the name that an HPA uses: of a resource of whole pods, or of a metric."""
 
     def __post_init__(self) -> None:
-        meanings = {name: one for one in self.demand for name in (_of_pods(one), *one.metrics) if name}
+        named = ((one, ("" if one.of_container else one.resource, *one.metrics)) for one in self.demand)
+        meanings = {name: one for one, names in named for name in names if name}
         object.__setattr__(self, "by_name", {str(one): one for one in self.measured})
         object.__setattr__(self, "by_metric", meanings)
 
@@ -111,11 +112,6 @@ class Signals:
     def measured(self) -> tuple[Signal, ...]:
         """Return every signal that is asked of a source: demand, and the ready pods that it is divided by."""
         return (*self.demand, PODS)
-
-
-def _of_pods(signal: Signal) -> str:
-    """The resource of whole pods that a signal is; empty where it is none."""
-    return "" if signal.of_container else signal.resource
 
 
 DEMAND = (CPU, MEMORY, REQUESTS)

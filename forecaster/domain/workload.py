@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime, timedelta
 
     import numpy as np
@@ -94,6 +94,22 @@ class Resources:
     def limit(self, resource: str) -> float | None:
         """The limit of `cpu` or `memory`; None of anything else."""
         return {"cpu": self.cpu_limit, "memory": self.memory_limit}.get(resource)
+
+    @property
+    def amounts(self) -> tuple[float | None, float | None, float | None, float | None]:
+        """CPU request and limit, memory request and limit."""
+        return self.cpu_request, self.cpu_limit, self.memory_request, self.memory_limit
+
+
+def total(parts: Iterable[Resources]) -> Resources:
+    """Sum the containers of a pod, None where at least one states none."""
+    return Resources(*map(sum_if_all, zip(*(one.amounts for one in parts), strict=True)))
+
+
+def sum_if_all(values: Iterable[float | None]) -> float | None:
+    """The sum; None where one of them is."""
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
 
 
 NO_RESOURCES = Resources()

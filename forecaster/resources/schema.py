@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.policy_numbers import bounds_of
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.spelling import camel
@@ -108,7 +109,7 @@ def _field(field: FieldInfo, part: Schema, *, filled: bool) -> Schema:
 
 def _plain(part: Schema, field: FieldInfo) -> Schema:
     """A value that is no section: its type, its range, and rules for what OpenAPI has no range of."""
-    bounds = list(_bounds(field))
+    bounds = list(bounds_of(field))
     if part.get("pattern") == DURATION_PATTERN:
         return {"type": "string", "maxLength": MOST_DURATION, "x-kubernetes-validations": list(_of_duration(bounds))}
     if part.get("pattern") == QUANTITY_PATTERN or _is_amount(part):
@@ -173,15 +174,6 @@ def _of_amount(bounds: list[tuple[str, Any]]) -> Iterator[Schema]:
         amount = f"{bound:.0f}" if bound == int(bound) else f"{bound:g}"
         within = f"quantity(string(self)).compareTo(quantity('{amount}')) {sign} 0"
         yield _rule(f"!({written}) || {within}", f"must be {word} {amount}")
-
-
-def _bounds(field: FieldInfo) -> Iterator[tuple[str, Any]]:
-    """Lower and upper bounds, also where they are stated within an optional type."""
-    nested = [note for one in get_args(field.annotation) for note in getattr(one, "__metadata__", ())]
-    for note in (*field.metadata, *(each for one in nested for each in getattr(one, "metadata", (one,)))):
-        for kind in ("gt", "ge", "le"):
-            if (bound := getattr(note, kind, None)) is not None:
-                yield kind, bound
 
 
 def _section_of(annotation: Any) -> type[BaseModel] | None:

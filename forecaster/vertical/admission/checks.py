@@ -133,13 +133,16 @@ def _quota(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> It
 
 def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """Check a quota for a resize in place: pods are resized one after the other, and each one's growth is charged."""
-    for done in range(context.rollout.replicas):
-        charged = charge(quota, pod, before, context.server)
-        if not charged.admitted:
-            told = f"after {done} of {context.rollout.replicas} pods, " if done else ""
-            yield from (refused(QUOTA, told + str(one)) for one in charged.refusals)
-            return
-        quota = replace(quota, used=charged.used_after)
+    charged, replicas, done = charge(quota, pod, before, context.server), context.rollout.replicas, 0
+    if charged.admitted:
+        growth = {name: after - quota.used.get(name, 0) for name, after in charged.used_after.items()}
+        fitting = [(quota.hard[name] - quota.used.get(name, 0)) // more for name, more in growth.items() if more]
+        done = min([replicas, *fitting])
+        used = {name: quota.used.get(name, 0) + done * more for name, more in growth.items()}
+        charged = charge(replace(quota, used=used), pod, before, context.server)
+    if done < replicas:
+        told = f"after {done} of {replicas} pods, " if done else ""
+        yield from (refused(QUOTA, told + str(one)) for one in charged.refusals)
 
 
 def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:

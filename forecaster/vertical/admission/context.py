@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -158,11 +159,9 @@ def most_needed(rollout: Rollout, old: int, new: int) -> int:
 
 
 def pods_until_stall(rollout: Rollout, old: int, new: int, left: int) -> int:
-    """How many new pods fit in before a rollout stalls; all of them if it does not."""
-    for j in range(1, rollout.replicas + 1):
-        if _old_beside(rollout, j) * old + j * new > left:
-            return j - 1
-    return rollout.replicas
+    """How many new pods, larger than the old ones, fit in before a rollout stalls; all of them if it does not."""
+    charges = range(1, rollout.replicas + 1)
+    return bisect_right(charges, left, key=lambda j: _old_beside(rollout, j) * old + j * new)
 
 
 def _old_beside(rollout: Rollout, j: int) -> int:

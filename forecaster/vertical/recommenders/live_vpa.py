@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.amounts import resource_amount
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import Resources
+from forecaster.domain.workload import Resources, total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 LIVE_VPA = "live_vpa"
 """Name of this recommender in comparisons."""
@@ -44,7 +44,7 @@ class VpaSizes(NamedTuple):
     def pod(self, containers: Iterable[str]) -> Resources | None:
         """Requests of a pod with these containers; None where it does not recommend for each, in part or at all."""
         found = {one.container: one.target for one in self.containers}
-        return _sum(tuple(found.values())) if found and found.keys() >= set(containers) else None
+        return total(found.values()) if found and found.keys() >= set(containers) else None
 
     def __str__(self) -> str:
         said = "; ".join(map(str, self.containers)) or ": ".join(filter(None, ("nothing yet", self.why)))
@@ -81,17 +81,6 @@ def _why_none(status: Mapping[str, Any]) -> str:
     """Return the reason from its condition `RecommendationProvided`."""
     of = (one for one in map(_mapping, _list(status.get("conditions"))) if one.get("type") == "RecommendationProvided")
     return next((str(one.get("message") or one.get("reason") or "") for one in of), "")
-
-
-def _sum(containers: Sequence[Resources]) -> Resources:
-    """Sum containers to one pod; a resource unknown in one container is unknown in the sum."""
-    cpu, memory = ([one.request(name) for one in containers] for name in VPA_RESOURCES)
-    return Resources(cpu_request=_total(cpu), memory_request=_total(memory))
-
-
-def _total(amounts: list[float | None]) -> float | None:
-    known = [one for one in amounts if one is not None]
-    return sum(known) if len(known) == len(amounts) else None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

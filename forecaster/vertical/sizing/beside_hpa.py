@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING
 
-from forecaster.domain.workload import Resources, Target, TargetType, Workload
+from forecaster.domain.workload import Target, TargetType, Workload, sum_if_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
@@ -55,8 +53,8 @@ def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) ->
 
 def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:
     """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
-    stated = [one for one in sizing if _request_of(one.now, metric)]
-    now = sum_if_all(_request_of(one.now, metric) for one in stated)
+    stated = [one for one in sizing if one.now.request(metric)]
+    now = sum_if_all(one.now.request(metric) for one in stated)
     chosen = sum_if_all(_chosen_request(one, metric) for one in stated)
     if not now or not chosen:
         return None
@@ -85,16 +83,6 @@ def request_beside_hpa(request: float, target: float, desired: float) -> tuple[f
     point = request * target
     new_request = min(max(desired, point / MOST_TARGET), point / LEAST_TARGET)
     return new_request, point / new_request
-
-
-def sum_if_all(values: Iterable[float | None]) -> float | None:
-    """The sum; None where one of them is."""
-    known = list(values)
-    return None if None in known else sum(value for value in known if value is not None)
-
-
-def _request_of(resources: Resources, metric: str) -> float | None:
-    return resources.cpu_request if metric == "cpu" else resources.memory_request
 
 
 def _chosen_request(one: ContainerSizing, metric: str) -> float | None:

@@ -101,7 +101,7 @@ def choose(
 
 def panel_of(cpu: Floats, memory: Floats, points: int, specs: Sequence[ContainerSpec]) -> ContainerPanel:
     """Usage [row, time], `points` to a day, beside what each container has."""
-    now = np.array([_amounts(one.resources) for one in specs], np.float64).reshape(-1, 4)
+    now = np.array([one.resources.amounts for one in specs], np.float64).reshape(-1, 4)
     return ContainerPanel(
         cpu=_at_least_a_day(cpu, points),
         memory=_at_least_a_day(memory, points),
@@ -123,11 +123,6 @@ def _likeness(loads: Sequence[PodLoad]) -> NDArray[np.float64] | None:
     if not days:
         return None
     return np.array([(*one.likeness, *(1.0,) * (days - len(one.likeness))) for one in loads])
-
-
-def _amounts(resources: Resources) -> list[float]:
-    values = (resources.cpu_request, resources.cpu_limit, resources.memory_request, resources.memory_limit)
-    return [math.nan if value is None else value for value in values]
 
 
 def _at_least_a_day(usage: Floats, points: int) -> Floats:

@@ -49,19 +49,18 @@ class PodModel:
 
 @dataclass(frozen=True, slots=True)
 class JointBounds:
-    """Within what replicas, the load of one pod and sizes have to stay.
-
-    A quota is over all pods, a node holds at least one pod.
-    """
+    """Within what replicas and the load of one pod have to stay; of sizes the cluster says what it takes."""
 
     min_replicas: int = 1
     max_replicas: int = 100
     least_load: float = 0.0
     most_load: float = inf
-    node_cpu: float = inf
-    node_memory: float = inf
-    quota_cpu: float = inf
-    quota_memory: float = inf
+
+    def counts(self, load: float) -> range:
+        """Counts that may share a load, and not many others: an HPA may allow two billion."""
+        fewest = max(self.min_replicas, int(load / self.most_load), 1)
+        most = min(self.max_replicas, int(load / self.least_load) + 1) if self.least_load else self.max_replicas
+        return range(fewest, most + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +109,15 @@ def joint_choice(
     says why a plan within the bounds is not possible after all; empty if it is.
     """
     peak = max(one.load for one in ahead)
-    counts = range(max(bounds.min_replicas, 1), bounds.max_replicas + 1)
-    plans = [_plan(ahead, peak, count, model, bounds, costs, replicas_now) for count in counts]
+    plans = [_plan(ahead, peak, count, model, bounds, costs, replicas_now) for count in bounds.counts(peak)]
     carried = [one for one in plans if bounds.least_load <= peak / one.replicas <= bounds.most_load]
     first = ""
     for plan in sorted(carried, key=lambda one: (one.cost, one.replicas)):
-        why = _refusal(plan, bounds) or refusal(plan)
+        why = refusal(plan)
         if not why:
             return plan
         first = first or why
-    return Infeasible(first or _none_carried(plans, peak, bounds))
+    return Infeasible(first or _none_carried(peak, bounds))
 
 
 def least_replicas(load: float, model: PodModel, cpu_request: float, utilization: float) -> int:
@@ -160,17 +158,8 @@ def size_plan(
     return SizePlan(max(pods), cpu, memory, cost, min(pods))
 
 
-def _refusal(plan: SizePlan, bounds: JointBounds) -> str:
-    """Why a plan is not possible; empty if it is."""
-    if plan.cpu > bounds.node_cpu or plan.memory > bounds.node_memory:
-        return f"a pod of {plan.cpu:.3g} cores and {plan.memory / GIB:.3g} GiB is larger than a node"
-    if plan.replicas * plan.cpu > bounds.quota_cpu or plan.replicas * plan.memory > bounds.quota_memory:
-        return f"{plan.replicas} pods of {plan.cpu:.3g} cores and {plan.memory / GIB:.3g} GiB exceed the quota"
-    return ""
-
-
-def _none_carried(plans: Sequence[SizePlan], peak: float, bounds: JointBounds) -> str:
-    if not plans:
+def _none_carried(peak: float, bounds: JointBounds) -> str:
+    if bounds.min_replicas > bounds.max_replicas:
         return "min_replicas is above max_replicas"
     return (
         f"no count from {bounds.min_replicas} to {bounds.max_replicas} gives a pod between {bounds.least_load:.3g} and "

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.window import DAY
-from forecaster.domain.workload import Autoscaler, ContainerSize, Resources, Risk, Workload, WorkloadId
-from forecaster.vertical.sizing.beside_hpa import BesideHpa, beside_hpa, sum_if_all, utilization_targets
+from forecaster.domain.workload import Autoscaler, ContainerSize, Resources, Risk, Workload, WorkloadId, total
+from forecaster.vertical.sizing.beside_hpa import BesideHpa, beside_hpa, utilization_targets
 from forecaster.vertical.sizing.containers import OWN_DAYS, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container
 
     from forecaster.domain.vertical_policy import VerticalPolicy
 
@@ -84,16 +84,11 @@ class SizeCache:
         self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in here}
 
 
-def total(parts: Iterable[Resources]) -> Resources:
-    """Sum the containers of a pod, None where at least one states none."""
-    columns = zip(*((p.cpu_request, p.cpu_limit, p.memory_request, p.memory_limit) for p in parts), strict=True)
-    return Resources(*(sum_if_all(column) for column in columns))
-
-
 def _sized(one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:
     cpu, cpu_said = _resource("cpu", one, beside, horizon)
     memory, memory_said = _resource("memory", one, beside, horizon)
-    chosen = Resources(*(cpu or (one.now.cpu_request, one.now.cpu_limit)), *(memory or _memory_of(one.now)))
+    now = one.now.amounts
+    chosen = Resources(*(cpu or now[:2]), *(memory or now[2:]))
     return ContainerSize(
         one.name,
         one.now,
@@ -150,10 +145,6 @@ def _risk(metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedel
     bound = sized.over_request if sized.over_limit is None else sized.over_limit
     kills = None if metric == "cpu" or bound is None or sized.mechanism is Mechanism.CACHE else _kills(bound, horizon)
     return Risk(sized.over_request, sized.over_limit, slack_hours, kills)
-
-
-def _memory_of(resources: Resources) -> tuple[float | None, float | None]:
-    return resources.memory_request, resources.memory_limit
 
 
 def clause(

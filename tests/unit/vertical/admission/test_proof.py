@@ -88,6 +88,14 @@ class TestQuota:
         proof = prove({APP: block("1400m", "1Gi")}, context(before, quotas=quotas, in_place=True))
         assert "after 2 of 3 pods" in first_refusal(proof)
 
+    @pytest.mark.parametrize(("in_place", "fit"), [(True, 10**9), (False, 10**9 - 1)], ids=["in place", "rolled out"])
+    def test_of_two_billion_pods_is_answered_at_once(self, fit: int, *, in_place: bool) -> None:
+        """An owner may state so many replicas; they were counted one by one."""
+        many = 2**31 - 1
+        hard = quota({"requests.cpu": f"{many + 10**9}"}, {"requests.cpu": f"{many}"})
+        facts = context(pod(block("1", "1Gi")), quotas=(hard,), in_place=in_place, rollout=Rollout(many))
+        assert f"after {fit} of {many} pods" in first_refusal(prove({APP: block("2", "1Gi")}, facts))
+
     def test_a_tracked_limit_must_be_stated(self) -> None:
         proof = prove({APP: block("500m", "1Gi")}, context(quotas=(quota({"limits.memory": "8Gi"}),)))
         assert "tracks limits.memory, so app must state it" in first_refusal(proof)

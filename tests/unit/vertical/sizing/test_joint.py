@@ -40,16 +40,9 @@ def test_pods_that_cost_something_by_themselves_are_few_and_large() -> None:
     assert chosen().replicas == 2
 
 
-def test_a_node_bounds_the_size() -> None:
-    plan = chosen(bounds=replace(BOUNDS, node_cpu=4.0))
-    assert plan.cpu <= 4.0
-    assert plan.replicas == 4
-
-
-def test_a_quota_that_nothing_satisfies_is_told() -> None:
-    refused = joint_choice(all_day(10.0), MODEL, replace(BOUNDS, quota_cpu=5.0), COSTS, 4)
-    assert isinstance(refused, Infeasible)
-    assert "exceed the quota" in refused.reason
+def test_an_hpa_that_allows_two_billion_pods_is_answered_at_once() -> None:
+    """What one pod was seen to carry bounds the counts that are looked at."""
+    assert chosen(bounds=JointBounds(1, 2**31 - 1, least_load=0.5, most_load=2.0)).replicas == 5
 
 
 def test_dear_starts_keep_the_count() -> None:
