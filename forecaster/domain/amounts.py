@@ -94,8 +94,7 @@ def _digits(value: float, count: int) -> str:
 
 def pod(resources: Resources) -> str:
     """CPU and memory of one pod, each as request/limit, as one amount where both are the same."""
-    stated = resources.amounts
-    return f"cpu {_pair(stated[:2], cores)}, memory {_pair(stated[2:], memory)}"
+    return pods_change(resources, resources)
 
 
 def pods_change(before: Resources, after: Resources) -> str:
@@ -114,11 +113,6 @@ def _change(before: Pair, after: Pair, spoken: Callable[[float], str]) -> str:
     one_each = all(request == limit for request, limit in pairs)
     texts = [request if one_each else f"{request}/{limit}" for request, limit in pairs]
     return " → ".join(dict.fromkeys(texts))
-
-
-def _pair(amounts: Pair, spoken: Callable[[float], str]) -> str:
-    first, second = (UNKNOWN_AMOUNT if value is None else spoken(value) for value in amounts)
-    return first if first == second else f"{first}/{second}"
 
 
 def duration_text(value: timedelta) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
@@ -76,9 +77,6 @@ def _offset(at: datetime, clock: ZoneInfo) -> timedelta:
 
 def _first_after(before: datetime, after: datetime, clock: ZoneInfo) -> datetime:
     """Return the first full second with the offset of `after`, by halving."""
-    changed = _offset(after, clock)
-    while after - before > SECOND:
-        middle = before + (after - before) // 2
-        middle = middle.replace(microsecond=0) if middle.replace(microsecond=0) > before else middle
-        before, after = (before, middle) if _offset(middle, clock) == changed else (middle, after)
-    return after
+    begin, changed = before.replace(microsecond=0), _offset(after, clock)
+    seconds = range((after - begin) // SECOND)
+    return begin + SECOND * bisect_left(seconds, 1, key=lambda past: _offset(begin + past * SECOND, clock) == changed)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from forecaster.domain.clock import TimeZone
+from forecaster.domain.clock import TimeZone, clock_changes
 from forecaster.domain.settings import Duration
+from forecaster.domain.window import MINUTE, MINUTES_A_DAY
 
 SUNDAY = 7
 YEARS = range(2000, 2200)
@@ -45,25 +46,31 @@ FIELDS = (
 
 
 class _LocalDay(NamedTuple):
-    """A day of a time zone: its beginning there and in UTC, its dates, minutes that are over, if its clock changes."""
+    """A day of a time zone: its beginning in UTC, minutes that are over, and the change of its clock."""
 
-    midnight: datetime
     begins: datetime
-    day: int
-    month: int
-    weekday: int
     past: int
-    changes: bool
+    changes_at: int
+    """Minute that the clock shows from which on it has changed; beyond the day where it does not change."""
+    by: int
+    """Minutes by which it is put forward; negative where it is put back."""
+
+
+@lru_cache(256)
+def _local_midnight(at: datetime, zone: str) -> datetime:
+    """The local midnight before an instant: the same for all events of a policy."""
+    return at.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
 
 
 @lru_cache(256)
 def _local_day(at: datetime, zone: str, back: int) -> _LocalDay:
-    """The day of an instant, or so many days before: the same for all events of a policy."""
-    here = at.astimezone(ZoneInfo(zone))
-    midnight = here.replace(hour=0, minute=0, second=0, microsecond=0, fold=0) - timedelta(days=back)
-    changes = midnight.utcoffset() != (midnight + timedelta(days=1)).utcoffset()
-    dates = midnight.day, midnight.month, midnight.isoweekday() % SUNDAY
-    return _LocalDay(midnight, midnight.astimezone(UTC), *dates, (at - midnight) // timedelta(minutes=1), changes)
+    """The day of an instant, or so many days before."""
+    midnight = _local_midnight(at, zone) - timedelta(days=back)
+    begins, next_day = midnight.astimezone(UTC), midnight + timedelta(days=1)
+    by = ((next_day.utcoffset() or timedelta(0)) - (midnight.utcoffset() or timedelta(0))) // MINUTE
+    changes = clock_changes(zone, begins, next_day.astimezone(UTC)) if by else ()
+    changed = max((change.at - begins) // MINUTE for change in changes) if changes else 0
+    return _LocalDay(begins, (at - begins) // MINUTE, max(changed, changed + by) if by else MINUTES_A_DAY, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +93,35 @@ class Cron:
 
         A local time that daylight saving skips begins when the clock has jumped; one that comes twice, the first time.
         """
-        earliest = before - within
+        today = _local_midnight(before, zone).date()
         for back in range(within.days + 2):
-            day = _local_day(before, zone, back)
-            found = self._latest_of(day, before) if self._meant(day) else None
-            if found is not None or day.midnight <= earliest:
-                return found if found and found > earliest else None
+            if self._meant(today - timedelta(days=back)):
+                found = self._latest_of(_local_day(before, zone, back))
+                if found is not None:
+                    return found if found > before - within else None
         return None
 
-    def _latest_of(self, day: _LocalDay, before: datetime) -> datetime | None:
-        """The latest beginning of one local day that is not after `before`; None if there is none."""
-        if day.changes:
-            clock = (day.midnight.replace(hour=hour, minute=minute) for hour in self.hours for minute in self.minutes)
-            return max((at for one in clock if (at := one.astimezone(UTC)) <= before), default=None)
-        hour, minute = divmod(day.past, 60)
+    def _latest_of(self, day: _LocalDay) -> datetime | None:
+        """The latest beginning of the part of a local day that is over; None if there is none."""
+        first = self._latest_minute(min(day.past, day.changes_at - 1))
+        then = self._latest_minute(day.past + day.by) if day.past + day.by >= day.changes_at else None
+        found = [] if first is None else [first]
+        found += [] if then is None or then < day.changes_at else [then - day.by]
+        return day.begins + timedelta(minutes=max(found)) if found else None
+
+    def _latest_minute(self, most: int) -> int | None:
+        """The latest minute of a day, up to this one, at which something begins; None if there is none."""
+        hour, minute = divmod(most, 60)
         place = bisect_right(self.hours, hour) - 1
         if place >= 0 and self.hours[place] == hour and self.minutes[0] > minute:
             place -= 1
         if place < 0:
             return None
         among = bisect_right(self.minutes, minute) if self.hours[place] == hour else 0
-        return day.begins + timedelta(hours=self.hours[place], minutes=self.minutes[among - 1])
+        return 60 * self.hours[place] + self.minutes[among - 1]
 
-    def _meant(self, day: _LocalDay) -> bool:
-        by_date, by_name = day.day in self.days, day.weekday in self.weekdays
+    def _meant(self, day: date) -> bool:
+        by_date, by_name = day.day in self.days, day.isoweekday() % SUNDAY in self.weekdays
         chosen = by_date or by_name if self.either_day else by_date and by_name
         return chosen and day.month in self.months
 
@@ -124,14 +136,13 @@ def parse_cron(text: str) -> Cron:
     parts = text.split()
     if len(parts) != len(FIELDS):
         raise ValueError(f"{text!r} has {len(parts)} fields; a cron expression has five, e.g. `0 8 * * mon-fri`")
-    minutes, hours, days, months, weekdays = (_values(part, field) for part, field in zip(parts, FIELDS, strict=True))
+    minutes, hours, days, months, weekdays = (
+        frozenset(value for span in part.split(",") for value in _range(span, field))
+        for part, field in zip(parts, FIELDS, strict=True)
+    )
     either = not parts[2].startswith("*") and not parts[4].startswith("*")
     at = tuple(sorted(minutes)), tuple(sorted(hours))
     return Cron(*at, days, months, frozenset(day % SUNDAY for day in weekdays), either)
-
-
-def _values(text: str, field: _Field) -> frozenset[int]:
-    return frozenset(value for part in text.split(",") for value in _range(part, field))
 
 
 def _range(text: str, field: _Field) -> range:
