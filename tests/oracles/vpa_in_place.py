@@ -7,12 +7,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus, resize_status
+from forecaster.vertical.cluster_rules.resize import ResizeStatus, resize_status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.vertical.cluster_rules.resize_progress import PodCondition
+    from forecaster.vertical.cluster_rules.resize import PodCondition
 
 DEFERRED_FOR = timedelta(minutes=5)
 IN_PROGRESS_FOR = timedelta(hours=1)

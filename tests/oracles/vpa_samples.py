@@ -6,9 +6,10 @@ spec/vertical.md §1.6 to §1.9.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from forecaster.vertical.recommenders.vpa import DEFAULT_PEAKS, MemoryPeaks
+from forecaster.vertical.recommenders.vpa import BUMP_RATIO, LEAST_BUMP
 from tests.oracles.vpa_amounts import scaled, to_cores
 from tests.oracles.vpa_histograms import (
     DAY,
@@ -95,12 +96,21 @@ class Aggregate(Protocol):
         """A memory peak that another replaces."""
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryPeaks:
+    """Length of a window of memory peaks, and how far an OOM kill raises the next recommendation, in bytes."""
+
+    interval: timedelta = timedelta(days=1)
+    bump_ratio: float = BUMP_RATIO
+    least_bump: int = LEAST_BUMP
+
+
 @dataclass(slots=True)
 class ContainerState:
     """The open window and what it holds. Every method says whether the sample was accepted."""
 
     aggregate: Aggregate
-    rules: MemoryPeaks = DEFAULT_PEAKS
+    rules: MemoryPeaks = MemoryPeaks()
     last_cpu: int = UNSET
     last_memory: int = UNSET
     window_end: int = UNSET

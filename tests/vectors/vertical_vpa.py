@@ -12,7 +12,7 @@ import numpy as np
 
 from forecaster.domain.quantity import milli_quantity
 from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, ExponentialBuckets
-from forecaster.vertical.recommenders.vpa import ConfidenceRule, MemoryPeaks, VpaPanel, VpaSettings
+from forecaster.vertical.recommenders.vpa import ConfidenceRule, VpaPanel, VpaSettings
 from tests.oracles import vpa_amounts
 from tests.oracles.vpa_amounts import at_least, with_confidence, with_margin
 from tests.oracles.vpa_capping import NO_POLICY
@@ -38,7 +38,7 @@ from tests.oracles.vpa_histograms import (
     to_datetime,
 )
 from tests.oracles.vpa_recommender import BOTH, Amounts, ContainerAmounts, floored, pod_minimum, recommend
-from tests.oracles.vpa_samples import AggregateState, ContainerState, merged
+from tests.oracles.vpa_samples import AggregateState, ContainerState, MemoryPeaks, merged
 from tests.vectors.vertical_comparison import Json, Suite, each, exact, listed, quantities, relative
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.quantity import Quantity, parse_quantity
-from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
+from forecaster.vertical.cluster_rules.resize import PodCondition, resize_status
 from tests.oracles.vpa_admission import Boosted, StartupBoostError, boosted, container_resources
 from tests.oracles.vpa_capping import (
     Capped,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resize import ResizeStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping

@@ -18,8 +18,7 @@ from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
 from forecaster.vertical.cluster_rules.pod import Requirements
-from forecaster.vertical.cluster_rules.resize import resize
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resize import ResizeStatus, resize
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from forecaster.kube.collection import listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
-from forecaster.vertical.cluster_rules.resize_progress import PodCondition, resize_status
+from forecaster.vertical.cluster_rules.resize import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 

@@ -11,7 +11,7 @@ from forecaster.actuators.limits import FALL, Move
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
 
 if TYPE_CHECKING:

@@ -87,6 +87,8 @@ class Occupancy:
         self.by_name: dict[str, Node] = {}
         self.repelling: list[Resident] = []
         """Residents with a required pod anti-affinity."""
+        self.reaching: list[Resident] = []
+        """Those of them with a term that names other namespaces."""
         self._on: dict[str, list[Resident]] = defaultdict(list)
         self._of: dict[str, list[Resident]] = defaultdict(list)
         self._in: dict[str, list[Resident]] = defaultdict(list)
@@ -118,14 +120,17 @@ class Occupancy:
         self._in[resident.placement.namespace].append(resident)
         if resident.placement.pod_anti_affinity:
             self.repelling.append(resident)
+            if any(term.namespaces is not None for term in resident.placement.pod_anti_affinity):
+                self.reaching.append(resident)
         _add(self._taken[resident.node], resident.requests, 1)
 
     def remove(self, resident: Resident) -> None:
         """One pod is gone."""
         for index in (self._on[resident.node], self._of[resident.workload], self._in[resident.placement.namespace]):
             index.remove(resident)
-        if resident in self.repelling:
-            self.repelling.remove(resident)
+        for index in (self.repelling, self.reaching) if resident.placement.pod_anti_affinity else ():
+            if resident in index:
+                index.remove(resident)
         _add(self._taken[resident.node], resident.requests, -1)
 
     @property

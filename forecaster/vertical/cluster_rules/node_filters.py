@@ -126,11 +126,11 @@ class PodAffinity:
 
     @classmethod
     def of(cls, placement: Placement, occupancy: Occupancy, without: str = "") -> PodAffinity:
-        """Domains of a pod with this placement; one without terms of its own is only kept away by terms of others."""
+        """Domains of a pod with this placement; terms that name no namespaces mean those of the pod's own."""
         found = cls(placement, joined={i: set() for i in range(len(placement.pod_affinity))})
-        has_terms = placement.pod_affinity or placement.pod_anti_affinity
-        residents = occupancy.residents() if has_terms else occupancy.repelling
-        for resident in residents:
+        far = any(term.namespaces is not None for term in (*placement.pod_affinity, *placement.pod_anti_affinity))
+        others = [one for one in occupancy.reaching if one.placement.namespace != placement.namespace]
+        for resident in occupancy.residents() if far else (*occupancy.in_namespace(placement.namespace), *others):
             if resident.node in occupancy.by_name and (not without or resident.workload != without):
                 found.add(resident.placement, occupancy.by_name[resident.node])
         return found

@@ -14,7 +14,7 @@ from forecaster.vertical.cluster_rules.resource_list import Amounts, added
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from forecaster.vertical.cluster_rules.node_filters import SpreadCount
 
@@ -122,39 +122,42 @@ class _Placing:
     """The nodes while pods are placed on them one by one, because filters look at the other pods."""
 
     pod: Pod
-    open: list[Node]
-    """Nodes that may still take one; a node without free resources is dropped for good."""
-    left: dict[str, int]
-    turned_down: Counter[str]
+    nodes: Sequence[Node]
+    places: Callable[[Node], tuple[str, int]]
     spread: list[SpreadCount]
     affinity: PodAffinity
+    left: dict[str, int] = field(default_factory=dict)
+    """Places on each node that was looked at; most pods find one on the first nodes."""
+    turned_down: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, pod: Pod, request: Amounts, occupancy: Occupancy, without: str) -> _Placing:
-        found = {node.name: _places(node, pod, request, occupancy, without) for node in occupancy.nodes}
         return cls(
             pod,
-            open=[node for node in occupancy.nodes if not found[node.name][0]],
-            left={name: places for name, (why, places) in found.items() if not why},
-            turned_down=Counter(why for why, _ in found.values() if why),
+            occupancy.nodes,
+            places=lambda node: _places(node, pod, request, occupancy, without),
             spread=spread_counts(pod.placement, occupancy, without),
             affinity=PodAffinity.of(pod.placement, occupancy, without),
         )
 
     def first_that_passes(self) -> Node | None:
-        return next((node for node in self.open if not self._refused_by_pods(node)), None)
+        return next((node for node in self.nodes if self._has_place(node) and not self._refused_by_pods(node)), None)
 
     def place(self, node: Node) -> None:
         self.left[node.name] -= 1
-        if not self.left[node.name]:
-            self.open.remove(node)
-            self.turned_down["full"] += 1
+        self.turned_down["full"] += not self.left[node.name]
         for one in self.spread:
             one.count(node)
         self.affinity.add(self.pod.placement, node)
 
     def refusals(self) -> Counter[str]:
-        return self.turned_down + Counter(self._refused_by_pods(node) for node in self.open)
+        return +self.turned_down + Counter(self._refused_by_pods(node) for node in self.nodes if self.left[node.name])
+
+    def _has_place(self, node: Node) -> bool:
+        if node.name not in self.left:
+            why, self.left[node.name] = self.places(node)
+            self.turned_down[why] += bool(why)
+        return self.left[node.name] > 0
 
     def _refused_by_pods(self, node: Node) -> str:
         if not all(one.admits(node) for one in self.spread):

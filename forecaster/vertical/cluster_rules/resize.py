@@ -1,8 +1,12 @@
-"""In-place resize of a running pod: what the API server accepts and what is restarted for it (§6.9)."""
+"""In-place resize of a running pod: what the API server accepts, what is restarted for it (§6.9), how far it got.
+
+How far it got is told by the VPA's rules (spec/vertical.md §1.15).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
@@ -12,7 +16,7 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import RESIZE_POLICY, Refusal, defaulted, faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 _NOTHING = Requirements()
@@ -158,3 +162,42 @@ def _changed(before: Container, after: Container) -> list[str]:
         if before.resources.requests.get(name) != after.resources.requests.get(name)
         or before.resources.limits.get(name) != after.resources.limits.get(name)
     ]
+
+
+_PENDING = "PodResizePending"
+_IN_PROGRESS = "PodResizeInProgress"
+
+
+class ResizeStatus(StrEnum):
+    """How far the node got with a resize."""
+
+    NONE = "None"
+    DEFERRED = "Deferred"
+    INFEASIBLE = "Infeasible"
+    IN_PROGRESS = "InProgress"
+    ERROR = "Error"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """A condition of a pod."""
+
+    type: str
+    status: str = "True"
+    reason: str = ""
+    message: str = ""
+
+
+def resize_status(conditions: Sequence[PodCondition]) -> ResizeStatus:
+    """Return the status by a pod's conditions: none unless the first resize condition is True."""
+    about = [condition for condition in conditions if condition.type in {_PENDING, _IN_PROGRESS}]
+    if not about or about[0].status != "True":
+        return ResizeStatus.NONE
+    pending = next((condition for condition in about if condition.type == _PENDING), None)
+    if pending is not None:
+        reasons = {"Deferred": ResizeStatus.DEFERRED, "Infeasible": ResizeStatus.INFEASIBLE}
+        return reasons.get(pending.reason, ResizeStatus.UNKNOWN)
+    if about[0].reason == "Error":
+        return ResizeStatus.ERROR
+    return ResizeStatus.UNKNOWN if about[0].reason or about[0].message else ResizeStatus.IN_PROGRESS

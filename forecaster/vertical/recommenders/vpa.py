@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LARGEST_AMOUNT = 10**14
 """Millicores or bytes; larger ones are held here."""
+BUMP_RATIO, LEAST_BUMP = 1.2, 100 * 2**20
+"""How far an OOM kill raises the next recommendation: as a factor, and by so many bytes at least."""
 _SECOND = timedelta(seconds=1)
 _CPU_WEIGHT = 0.1
 _CHUNK = 2**22
@@ -45,15 +47,6 @@ class VpaSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryPeaks:
-    """Length of a window of memory peaks, and how far an OOM kill raises the next recommendation, in bytes."""
-
-    interval: timedelta = DAY
-    bump_ratio: float = 1.2
-    least_bump: int = 100 * 2**20
-
-
-@dataclass(frozen=True, slots=True)
 class ConfidenceRule:
     """`amount * (1 + multiplier / confidence) ^ exponent`."""
 
@@ -62,7 +55,6 @@ class ConfidenceRule:
 
 
 VPA_DEFAULTS = VpaSettings()
-DEFAULT_PEAKS = MemoryPeaks()
 UPPER = ConfidenceRule(1.0, 1.0)
 LOWER = ConfidenceRule(0.001, -2.0)
 
@@ -81,7 +73,7 @@ class VpaPanel:
 
     def __init__(self, containers: int) -> None:
         """Start empty."""
-        self.interval = DEFAULT_PEAKS.interval // _SECOND
+        self.interval = DAY // _SECOND
         self.cpu = DecayingWeights.empty(containers, CPU_BUCKETS)
         self.memory = DecayingWeights.empty(containers, MEMORY_BUCKETS)
         self.first = np.zeros(containers, np.int64)
@@ -109,7 +101,7 @@ class VpaPanel:
         """OOM kills of some containers, with the memory they had requested."""
         used = np.maximum(requested, self.memory_peak[rows])
         needed = np.full(len(self.counted), np.nan)
-        needed[rows] = np.maximum(used + DEFAULT_PEAKS.least_bump, np.floor(used * DEFAULT_PEAKS.bump_ratio))
+        needed[rows] = np.maximum(used + LEAST_BUMP, np.floor(used * BUMP_RATIO))
         self._enter(needed, rows, at)
 
     def recommend(self, settings: VpaSettings = VPA_DEFAULTS) -> dict[str, VpaBounds]:

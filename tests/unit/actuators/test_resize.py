@@ -20,7 +20,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import qos_of
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.builders import NOON
 

@@ -20,7 +20,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation

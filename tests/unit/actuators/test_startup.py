@@ -16,7 +16,7 @@ from forecaster.actuators.settings import ResizeSettings
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources
-from forecaster.vertical.cluster_rules.resize_progress import ResizeStatus
+from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.admitting import FITS, MIB, WEB, Admitting, Document, FakeRules, admitting_in, sized, web
 from tests.support.builders import NOON
