@@ -122,7 +122,7 @@ def _fitted(case: Refused, name: str) -> list[Cell]:
     """One resource of all containers, up first, then down."""
     cells = [cell.raised() for cell in _cells(case, name)]
     cells = _grown(case, name, cells)
-    cells = [_kept_from_shrinking(case, name, cell).lowered() for cell in cells]
+    cells = [cell.lowered() for cell in _kept_from_shrinking(case, name, cells)]
     for bound in _bounds(case, name):
         cells = _shrunk(case, name, cells, bound)
     return cells
@@ -131,15 +131,23 @@ def _fitted(case: Refused, name: str) -> list[Cell]:
 def _cells(case: Refused, name: str) -> list[Cell]:
     """A container that states nothing of the resource has no cell, unless its class asks for one."""
     tied = case.stays is QosClass.GUARANTEED
+    limited, exclusive = _must_be_limited(case, name), {}
+    if name == CPU_RESOURCE:
+        exclusive = exclusive_cpus(case.before, case.context.cpu_manager, case.context.server)
     return [
-        _cell(case, name, container, tied=tied)
+        replace(
+            _cell(case, name, container),
+            tied=tied,
+            limited=limited,
+            unit=MILLI if name == MEMORY_RESOURCE or exclusive.get(container.name) else 1,
+        )
         for container in case.pod.every_container()
         if container.name in case.proposed
         and (tied or name in container.resources.requests or name in container.resources.limits)
     ]
 
 
-def _cell(case: Refused, name: str, container: Container, *, tied: bool) -> Cell:
+def _cell(case: Refused, name: str, container: Container) -> Cell:
     items, block = case.items(CONTAINER), container.resources
     limit = block.limits.get(name)
     return Cell(
@@ -149,16 +157,7 @@ def _cell(case: Refused, name: str, container: Container, *, tied: bool) -> Cell
         floor=max((item.min.get(name, 0) for item in items), default=0),
         ceiling=min((item.max.get(name, _UNBOUNDED) for item in items), default=_UNBOUNDED),
         ratio=min((item.ratio[name] for item in items if name in item.ratio), default=None),
-        tied=tied,
-        limited=_must_be_limited(case, name),
-        unit=_unit(case, name, container),
     )
-
-
-def _unit(case: Refused, name: str, container: Container) -> int:
-    """A byte, a thousandth of a core or, where it has CPUs of its own, a core."""
-    exclusive = exclusive_cpus(case.before, case.context.cpu_manager, case.context.server).get(container.name)
-    return 1 if name == CPU_RESOURCE and not exclusive else MILLI
 
 
 def _must_be_limited(case: Refused, name: str) -> bool:
@@ -242,17 +241,17 @@ def _with_cell(block: Requirements, name: str, cell: Cell) -> Requirements:
     return Requirements({**block.requests, name: cell.request}, limits)
 
 
-def _kept_from_shrinking(case: Refused, name: str, cell: Cell) -> Cell:
+def _kept_from_shrinking(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
     """Servers that cannot lower a memory limit in place keep today's."""
-    if (
-        name != MEMORY_RESOURCE
-        or not case.context.in_place
-        or case.context.server.shrinks_memory_limits
-        or cell.limit is None
-    ):
-        return cell
-    today = {one.name: one for one in case.before.every_container()}.get(cell.container)
-    if today is None or today.restarts_on(MEMORY_RESOURCE):
+    if name != MEMORY_RESOURCE or not case.context.in_place or case.context.server.shrinks_memory_limits:
+        return cells
+    stay = {one.name: one for one in case.before.every_container() if not one.restarts_on(MEMORY_RESOURCE)}
+    return [_kept_up(cell, stay[cell.container]) if cell.container in stay else cell for cell in cells]
+
+
+def _kept_up(cell: Cell, today: Container) -> Cell:
+    """Return the cell with a limit no lower than today's; one without a limit stays."""
+    if cell.limit is None:
         return cell
     least = max(cell.limit, today.resources.limits.get(MEMORY_RESOURCE, 0))
     return replace(cell, limit=least, request=least if cell.tied else cell.request)

@@ -60,7 +60,9 @@ def _on_nodes(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
         yield unknown(RESIZE, "no nodes are known")
         return
     nodes = context.occupancy.by_name
-    outcomes = Counter(_outcome(pod, nodes[name], context) for _, name in context.running if name in nodes)
+    outcomes: Counter[str] = Counter()
+    for name, pods in Counter(name for _, name in context.running if name in nodes).items():
+        outcomes[_outcome(pod, nodes[name], pods - 1, context)] += pods
     said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
     if outcomes[INFEASIBLE]:
         yield refused(RESIZE, f"{said}: a node can never grant it")
@@ -70,15 +72,14 @@ def _on_nodes(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
         yield passes(RESIZE, said)
 
 
-def _outcome(pod: Pod, node: Node, context: AdmissionContext) -> str:
-    """What the kubelet of this node would answer."""
+def _outcome(pod: Pod, node: Node, siblings: int, context: AdmissionContext) -> str:
+    """What the kubelet of this node would answer, with so many other pods of the workload on it."""
     if context.cpu_manager.is_static and any(exclusive_cpus(pod, context.cpu_manager, context.server).values()):
         return INFEASIBLE
     request = scheduled(pod_requests(pod, context.server))
     if any(request.get(name, 0) > node.scheduler_allocatable.get(name, 0) for name in COMPUTE):
         return INFEASIBLE
     others = context.occupancy.taken(node.name, context.workload) if context.occupancy else {}
-    siblings = sum(name == node.name for _, name in context.running) - 1
     taken = added(others, *([scheduled(pod_requests(context.template, context.server))] * siblings))
     fits = all(taken.get(name, 0) + request.get(name, 0) <= node.scheduler_allocatable.get(name, 0) for name in COMPUTE)
     return APPLIED if fits else DEFERRED

@@ -179,14 +179,16 @@ def _limits(container: Container) -> Amounts:
 
 def _aggregated_requests(pod: Pod, server: Server) -> dict[str, int]:
     if not server.sums_before_comparing:
-        return total(pod, lambda container: _largest_requests(pod, container))
+        status = _before_1_37(pod)
+        return total(pod, lambda one: _largest_requests(pod, one, status.get(one.name)))
     sums = [total(pod, lambda one: _allocated(pod, one)), total(pod, lambda one: _applied_requests(pod, one))]
     return largest(sums if pod.status.resize_infeasible else [total(pod, _requests), *sums])
 
 
 def _aggregated_limits(pod: Pod, server: Server) -> dict[str, int]:
     if not server.sums_before_comparing:
-        return total(pod, lambda container: _largest_limits(pod, container))
+        status = _before_1_37(pod)
+        return total(pod, lambda one: _largest_limits(pod, one, status.get(one.name)))
     applied = total(pod, lambda one: _applied_limits(pod, one))
     return applied if pod.status.resize_infeasible else largest([total(pod, _limits), applied])
 
@@ -215,21 +217,20 @@ def _status(pod: Pod, container: Container) -> ContainerStatus:
     return pod.status.containers.get(container.name, _UNREPORTED)
 
 
-def _largest_requests(pod: Pod, container: Container) -> Amounts:
+def _before_1_37(pod: Pod) -> dict[str, ContainerStatus]:
     """Until 1.36: container by container, where the status has resources, and not for ordinary init containers."""
-    status = _status(pod, container)
-    if not status.has_resources or _is_ordinary_init(pod, container):
+    ordinary = {one.name for one in pod.init_containers if not one.sidecar}
+    return {name: one for name, one in pod.status.containers.items() if one.has_resources and name not in ordinary}
+
+
+def _largest_requests(pod: Pod, container: Container, status: ContainerStatus | None) -> Amounts:
+    if status is None:
         return container.resources.requests
     spec = _spec_if_feasible(pod, container.resources.requests)
     return largest([spec, status.requests or NO_AMOUNTS, status.allocated or NO_AMOUNTS])
 
 
-def _largest_limits(pod: Pod, container: Container) -> Amounts:
-    status = _status(pod, container)
-    if not status.has_resources or _is_ordinary_init(pod, container):
+def _largest_limits(pod: Pod, container: Container, status: ContainerStatus | None) -> Amounts:
+    if status is None:
         return container.resources.limits
     return largest([_spec_if_feasible(pod, container.resources.limits), status.limits or NO_AMOUNTS])
-
-
-def _is_ordinary_init(pod: Pod, container: Container) -> bool:
-    return not container.sidecar and container in pod.init_containers

@@ -106,32 +106,25 @@ def oom_score_adj(pod: Pod, node_memory_bytes: int, server: Server = LATEST_SERV
 
     The kernel kills the largest `score + 1000 * usage / node memory`.
     """
-    return {container.name: _score(pod, container, node_memory_bytes, server) for container in pod.every_container()}
-
-
-def _score(pod: Pod, container: Container, node_memory_bytes: int, server: Server) -> int:
+    names = [container.name for container in pod.every_container()]
     if pod.priority_class == NODE_CRITICAL:
-        return PROTECTED
+        return dict.fromkeys(names, PROTECTED)
     match qos_of(pod, server):
         case QosClass.GUARANTEED:
-            return PROTECTED
+            return dict.fromkeys(names, PROTECTED)
         case QosClass.BEST_EFFORT:
-            return EXPOSED
+            return dict.fromkeys(names, EXPOSED)
         case QosClass.BURSTABLE:
-            return _clamped(_burstable(pod, container, node_memory_bytes, server))
+            return _burstable(pod, node_memory_bytes, server)
 
 
-def _clamped(score: int) -> int:
-    """Between Guaranteed and BestEffort."""
-    return max(_LEAST, _MOST if score == EXPOSED else score)
-
-
-def _burstable(pod: Pod, container: Container, node_memory_bytes: int, server: Server) -> int:
-    """Of a sidecar no higher than that of the smallest request beside it."""
+def _burstable(pod: Pod, node_memory_bytes: int, server: Server) -> dict[str, int]:
+    """Of a sidecar no higher than that of the smallest request beside it; between Guaranteed and BestEffort."""
     share = share_of_pod_level(pod, server)
-    smallest = min(map(_memory_request, pod.containers)) if container.sidecar else 0
-    request = max(_memory_request(container), smallest) + share
-    return EXPOSED - EXPOSED * request // node_memory_bytes
+    smallest = min(map(_memory_request, pod.containers), default=0)
+    requests = {one.name: max(_memory_request(one), smallest if one.sidecar else 0) for one in pod.every_container()}
+    scores = {name: EXPOSED - EXPOSED * (request + share) // node_memory_bytes for name, request in requests.items()}
+    return {name: max(_LEAST, _MOST if score == EXPOSED else score) for name, score in scores.items()}
 
 
 def _memory_request(container: Container) -> int:
