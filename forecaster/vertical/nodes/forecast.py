@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,9 @@ class PoolWindow:
     replicas: Mapping[str, int]
     """Pods of each workload in the scenario that needs this much."""
     packing: Packing
+    unasked_cpu: float
+    """Part of the requested CPU that no replica asks for yet, beside that of the pods that are there."""
+    unasked_memory: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +86,22 @@ class _Present:
         ours = {one.workload for one in self.members}
         return _requested(one for one in self.residents if one.workload not in ours)
 
+    def requested(self, replicas: Floats) -> tuple[Floats, Floats]:
+        """Return cores and bytes [member + 1, sample] of so many replicas; the last row is pods without a forecast."""
+        cpu, memory = _column([one.cpu for one in self.members]), _column([one.memory for one in self.members])
+        fixed_cpu, fixed_memory = (np.full((1, replicas.shape[1]), value) for value in self.fixed)
+        return np.vstack([replicas * cpu, fixed_cpu]), np.vstack([replicas * memory, fixed_memory])
+
+    def unasked(self, replicas: Floats) -> Floats:
+        """Return [member, sample] without the replicas that are stated and on no node of the pool.
+
+        These ask for nodes themselves, unless a quota keeps them out.
+        """
+        counted = Counter(one.workload for one in self.residents)
+        there = _column([counted[one.workload] for one in self.members])
+        waiting = np.maximum(_column([one.replicas for one in self.members]) - there, 0)
+        return np.where(replicas > there, np.maximum(replicas - waiting, there), replicas)
+
 
 def pool_forecast(
     pool: Pool, members: Sequence[Member], residents: Iterable[Resident], windows: Sequence[DemandWindow], aim: Aim
@@ -114,9 +134,8 @@ def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
 def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
     members = present.members
     replicas = _replicas(members, ahead)
-    fixed_cpu, fixed_memory = present.fixed
-    cpu = np.vstack([replicas * _column([one.cpu for one in members]), _row(fixed_cpu, replicas)])
-    memory = np.vstack([replicas * _column([one.memory for one in members]), _row(fixed_memory, replicas)])
+    cpu, memory = present.requested(replicas)
+    unasked = present.requested(present.unasked(replicas))
     sums = _Sums(cpu.sum(axis=0), memory.sum(axis=0))
     counts = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
     growth = [(one, counts[one.workload] - one.replicas) for one in members]
@@ -133,6 +152,8 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
         used_memory=total(_of(members, ahead, ahead.memory)),
         replicas=counts,
         packing=pack(present.pool, [(one, more) for one, more in growth if more > 0], present.residents, aim.server),
+        unasked_cpu=total(unasked[0]).value,
+        unasked_memory=total(unasked[1]).value,
     )
 
 
@@ -185,7 +206,3 @@ def _scenario(present: _Present, replicas: Floats, sums: _Sums, quantile: float,
 
 def _column(values: Sequence[float]) -> Floats:
     return np.array(values, np.float64)[:, None]
-
-
-def _row(value: float, like: Floats) -> Floats:
-    return np.full((1, like.shape[1]), value)

@@ -52,13 +52,13 @@ class Headroom:
 
 
 def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
-    """What windows that begin until `before` will request beyond what is requested now.
+    """What windows that begin until `before` will request beyond what is requested now, also by pods that wait.
 
     One of them is as large as the largest pod that may come, so that any of them fits where it stood.
     """
     near = [one for one in ahead.windows if one.begin <= before]
-    cpu = max((one.requested_cpu.value - ahead.requested_cpu for one in near), default=0.0)
-    memory = max((one.requested_memory.value - ahead.requested_memory for one in near), default=0.0)
+    cpu = max((one.unasked_cpu - ahead.requested_cpu for one in near), default=0.0)
+    memory = max((one.unasked_memory - ahead.requested_memory for one in near), default=0.0)
     growing = [one for one in ahead.members if any(w.replicas[one.workload] > one.replicas for w in near)]
     if not growing or max(cpu, memory) <= 0:
         return Headroom(ahead.pool.name, 0, 0.0, 0.0, None, "no window ahead requests more than is requested now")

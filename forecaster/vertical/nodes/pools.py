@@ -48,12 +48,15 @@ class Member:
         return float(self._request(MEMORY_RESOURCE))
 
     def replicas_for(self, demand: Floats) -> Floats:
-        """Pods for each total demand of CPU in cores: what its autoscaler will ask for, within its bounds."""
+        """Pods for each total demand of CPU in cores: what its autoscaler will ask for, within its bounds.
+
+        An HPA lets a workload without replicas be, so its minimum does not count there.
+        """
         if self.per_pod is None or self.per_pod <= 0:
             return np.full(demand.shape, float(self.replicas))
         highest = math.inf if self.max_replicas is None else self.max_replicas
         # A sliver above a whole pod is the rounding of a quotient, not a reason for one more.
-        return np.clip(np.ceil(demand / self.per_pod - 1e-9), self.min_replicas, highest)
+        return np.clip(np.ceil(demand / self.per_pod - 1e-9), self.min_replicas if self.replicas else 0, highest)
 
     def _request(self, name: str) -> int:
         return scheduled(pod_requests(self.pod)).get(name, 0)

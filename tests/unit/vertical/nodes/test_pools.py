@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -134,6 +135,18 @@ class TestHeadroom:
         wanted = headroom(found, NOON + QUARTER)
         assert (wanted.replicas, wanted.cpu) == (2, 1.0)
 
+    @pytest.mark.parametrize(
+        "blocked",
+        [member(replicas=10_000, per_pod=None), replace(member(replicas=0), min_replicas=10**6)],
+        ids=["kept out by a quota", "scaled to zero, beside an HPA with a minimum"],
+    )
+    def test_replicas_that_never_come_keep_nothing_warm(self, blocked: Member) -> None:
+        """What an owner states is no demand: placeholders for it would make the autoscaler add nodes."""
+        pods = [on("n1", WEB), on("n1", BATCH), on("n1", BATCH)]
+        busy = window((WEB, 0.1, 0.1), (BATCH, 2.0, 2.0), later=1)
+        found = ahead(busy, pool=pool(), members=[blocked, member(BATCH)], residents=pods)
+        assert headroom(found, NOON + QUARTER).replicas == 2
+
     def test_windows_that_begin_later_are_not_kept_warm_yet(self) -> None:
         found = ahead(
             window((WEB, 2.0, 2.0), later=4), pool=pool(), members=[member()], residents=[on("n1", WEB), on("n1", WEB)]
@@ -153,7 +166,8 @@ class TestHeadroom:
 
     def test_a_buffer_has_the_size_and_the_pool_of_the_placeholders_and_no_priority(self) -> None:
         tainted = node("a", labels={"karpenter.sh/nodepool": "Spot_1"}, taint="spot")
-        found = ahead(window((WEB, 2.0, 2.0)), pool=pool(tainted), members=[member()])
+        pods = [on("a", WEB), on("a", WEB)]
+        found = ahead(window((WEB, 3.0, 3.0)), pool=pool(tainted), members=[member()], residents=pods)
         template, buffer = buffers(headroom(found, NOON), found.pool)
         pod = template["template"]["spec"]
         assert buffer["spec"] == {"podTemplateRef": {"name": "forecaster-headroom-spot-1"}, "replicas": 4}
