@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.publish.settings import PriceSettings
     from forecaster.report.helm_values import HelmFiles
     from forecaster.vertical.admission.advice import Advice
-    from forecaster.vertical.recommenders.krr import Severity
+    from forecaster.vertical.recommenders.baselines import Severity
     from forecaster.vertical.sizing.joint import ResourceCosts
 
 Objects = Annotated[
@@ -319,7 +319,7 @@ def filtered(
 
 def _at_least(text: str | None) -> list[Severity]:
     """Severities from the worst down to the one that is asked for; all where none is."""
-    from forecaster.vertical.recommenders.krr import Severity
+    from forecaster.vertical.recommenders.baselines import Severity
 
     order = [*reversed(Severity)]
     if text is not None and text.upper() not in order[:3]:

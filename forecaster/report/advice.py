@@ -28,7 +28,7 @@ from forecaster.vertical.admission.advice import file_name, kustomization, patch
 from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import milli_of
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, text_of
-from forecaster.vertical.recommenders.krr import Severity
+from forecaster.vertical.recommenders.baselines import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from forecaster.vertical.recommenders.krr import Severity
+from forecaster.vertical.recommenders.baselines import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from forecaster.domain.quantity import parse_quantity
-from forecaster.vertical.recommenders.krr import Severity, rounded_cpu, rounded_memory, severity_of
+from forecaster.vertical.recommenders.baselines import Severity, rounded_cpu, rounded_memory, severity_of
 from tests.oracles.crane import (
     LadderError,
     asymmetric_percentage_error,

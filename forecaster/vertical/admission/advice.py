@@ -15,7 +15,7 @@ from forecaster.vertical.admission.cluster import POD, Cluster, requirements_of,
 from forecaster.vertical.admission.context import PART_SIZED, ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MILLI, texts
-from forecaster.vertical.recommenders.krr import Severity, severity_of, worst
+from forecaster.vertical.recommenders.baselines import Severity, severity_of, worst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -95,16 +95,17 @@ def _when_empty(pod: Pod, node: Node, context: AdmissionContext) -> int:
 
 
 def _preempted(pod: Pod, found: Fit, waiting: int, context: AdmissionContext) -> tuple[Preemption, ...]:
-    """One preemption after the other, those pods that found a node already on it."""
-    if context.occupancy is None or not pod.preempts or pod.priority <= context.occupancy.lowest_priority:
+    """One preemption after the other on nodes with pods of lower priority; those that found a node already on it."""
+    if context.occupancy is None or not pod.preempts:
         return ()
     request = scheduled(pod_requests(pod, context.server))
     one = replace(Resident.of(pod, "", context.server), workload=_NEW)
-    others = (other for other in context.occupancy.residents() if other.workload != context.workload)
-    occupancy = Occupancy(context.occupancy.nodes, others)
-    for name, pods in found.placed.items():
-        for _ in range(pods):
-            occupancy.add(replace(one, node=name))
+    on = {node.name: context.occupancy.on(node.name, context.workload) for node in context.occupancy.nodes}
+    lower = {name for name, pods in on.items() if any(each.priority < pod.priority for each in pods)}
+    occupancy = Occupancy(node for node in context.occupancy.nodes if node.name in lower)
+    for name in lower:
+        for there in (*on[name], *[replace(one, node=name)] * found.placed.get(name, 0)):
+            occupancy.add(there)
     preempted = []
     for _ in range(min(waiting, MOST_PREEMPTIONS)):
         each = preemption(pod, request, occupancy)

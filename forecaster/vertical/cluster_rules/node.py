@@ -133,11 +133,6 @@ class Occupancy:
                 index.remove(resident)
         _add(self._taken[resident.node], resident.requests, -1)
 
-    @property
-    def lowest_priority(self) -> int:
-        """Return the lowest priority of all residents; 0 where there are none."""
-        return min((one.priority for one in self.residents()), default=0)
-
     def residents(self) -> Iterable[Resident]:
         """All residents, node by node."""
         return (resident for on_node in self._on.values() for resident in on_node)

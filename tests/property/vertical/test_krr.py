@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.vertical.recommenders.baselines import CPU_QUANTILE, krr
-from forecaster.vertical.recommenders.krr import rounded_cpu, rounded_memory
+from forecaster.vertical.recommenders.baselines import CPU_QUANTILE, krr, rounded_cpu, rounded_memory
 from tests.oracles.krr import KRR_UNKNOWN, QueryResults, simple
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from forecaster.report.advice import proof_lines, spoken, told_patchable
 from forecaster.report.advice_view import changes, document, read_previous
 from forecaster.vertical.admission.advice import Advice
 from forecaster.vertical.admission.proof import prove
-from forecaster.vertical.recommenders.krr import Severity
+from forecaster.vertical.recommenders.baselines import Severity
 from tests.support.cluster_rules import APP, block, context, limits
 from tests.support.recommendations import GIB
 

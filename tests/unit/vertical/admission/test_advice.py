@@ -18,8 +18,7 @@ from forecaster.vertical.admission.advice import (
 )
 from forecaster.vertical.admission.cluster import Cluster, split
 from forecaster.vertical.cluster_rules.pod import Container, Pod
-from forecaster.vertical.recommenders.baselines import krr, vpa
-from forecaster.vertical.recommenders.krr import Severity
+from forecaster.vertical.recommenders.baselines import Severity, krr, vpa
 from tests.support.cluster_rules import block, limits
 from tests.support.recommendations import GIB, NOON
 
