@@ -39,7 +39,8 @@ class FrontProxy(NamedTuple):
     """Empty: any certificate of that CA."""
     user_headers: tuple[bytes, ...] = (b"x-remote-user",)
     group_headers: tuple[bytes, ...] = (b"x-remote-group",)
-    uid_headers: tuple[bytes, ...] = (b"x-remote-uid",)
+    uid_headers: tuple[bytes, ...] = ()
+    """Only those that are configured: API servers before 1.32 pass on such a header of the caller's own."""
     extra_prefixes: tuple[bytes, ...] = (b"x-remote-extra-",)
 
     def shown_by(self, peer: Peer | None) -> bool:

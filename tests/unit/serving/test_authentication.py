@@ -9,7 +9,7 @@ from forecaster.kube.reviews import User
 from forecaster.serving.authentication import FrontProxy, bearer_token, front_proxy
 from forecaster.serving.connection import Peer
 
-PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}))
+PROXY = FrontProxy(ca="PEM", allowed_names=frozenset({"front-proxy-client"}), uid_headers=(b"x-remote-uid",))
 PEER = Peer("front-proxy-client")
 HPA = [
     (b"x-remote-user", b"hpa"),
@@ -52,6 +52,14 @@ def test_without_an_authority_nobody_is_believed() -> None:
 def test_a_proxy_that_names_nobody_speaks_for_nobody() -> None:
     assert PROXY.user(PEER, [(b"x-remote-group", b"system:masters")]) is None
     assert PROXY.user(PEER, [(b"x-remote-user", b""), (b"x-remote-group", b"system:masters")]) is None
+
+
+def test_a_uid_is_read_only_where_the_cluster_says_so() -> None:
+    older = front_proxy({"requestheader-client-ca-file": "PEM"}).user(PEER, HPA)
+    newer = front_proxy({"requestheader-client-ca-file": "PEM", "requestheader-uid-headers": '["X-Remote-Uid"]'}).user(
+        PEER, HPA
+    )
+    assert [user.uid for user in (older, newer) if user] == ["", "u-1"]
 
 
 def test_settings_are_those_of_the_cluster() -> None:
