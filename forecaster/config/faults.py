@@ -37,21 +37,24 @@ def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
 def faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
     """Overrides are fragments, so each is checked as what it becomes: the defaults with the fragment put in.
 
-    So is each pair that some workload may meet. Rules between settings concern two of them, hence pairs are enough.
+    So is each pair that some workload may meet. Rules between settings concern two of them, hence pairs are enough;
+    overrides of many namespaces say much the same, and no pair of fragments is checked twice.
     """
     defaults, faults = _sound_defaults(value.get("policy", {})), []
-    sound: list[tuple[int, PolicySelector, Mapping[str, object]]] = []
+    sound: list[tuple[int, PolicySelector, Mapping[str, object], str]] = []
+    together: set[tuple[str, str]] = set()
     for i, selector, fragment in _fragments(value.get("overrides", ())):
-        where = ("overrides", i, "policy")
+        where, text = ("overrides", i, "policy"), repr(fragment)
         alone = _faults_of_policy(merged(defaults, fragment), where)
         faults += alone
         if alone or selector is None:
             continue
-        for earlier, other, base in sound:
-            if overlap(other, selector):
+        for earlier, other, base, base_text in sound:
+            if (base_text, text) not in together and overlap(other, selector):
                 both = _faults_of_policy(merged(merged(defaults, base), fragment), where)
                 faults += [_together(fault, earlier) for fault in both]
-        sound.append((i, selector, fragment))
+                together |= set() if both else {(base_text, text)}
+        sound.append((i, selector, fragment, text))
     return faults
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.config.settings import Settings, load, parse
+from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import ConfigError
 
@@ -135,6 +136,22 @@ class TestFaults:
 
     def test_a_forecast_cannot_ask_for_more_minutes_than_are_kept(self) -> None:
         assert "minutes_kept" in faults("{history: {minutes_kept: 1h}, policy: {min_history: 2h}}")["policy"][1]
+
+    def test_overrides_of_many_namespaces_that_say_the_same_are_not_checked_pair_by_pair(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fragments = {"namespace": "{max_replicas: 50}", "name": "{min_replicas: 2}"}
+        lines = [
+            f"- {{match: {{{key}: x-{number}}}, policy: {{horizontal: {fragment}}}}}"
+            for key, fragment in fragments.items()
+            for number in range(40)
+        ]
+        checked: list[object] = []
+        model_validate = Policy.model_validate
+        monkeypatch.setattr(Policy, "model_validate", lambda value: checked.append(value) or model_validate(value))
+        settings = parse(yaml.safe_load("overrides:\n" + "\n".join(lines)), "settings.yaml")
+        assert len(settings.overrides) == 80
+        assert len(checked) < 200
 
     def test_an_override_that_breaks_a_rule_together_with_the_defaults_is_found(self) -> None:
         found = faults("""
