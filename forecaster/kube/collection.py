@@ -142,6 +142,8 @@ class Progress(Generic[T]):
             page = self._page(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(f"{self.collection.path}: a page is not understood ({error})") from error
+        if not (page.metadata.more or page.metadata.resource_version):
+            raise ApiError(f"{self.collection.path}: its list has no version, so it cannot be watched")
         self._more = page.metadata.more
         self.version = "" if self._more else page.metadata.resource_version
         return page.items or []

@@ -232,7 +232,8 @@ ANNOTATION_PREFIX = "forecaster.dev/"
 """How labels and annotations begin that this project writes or reads."""
 
 
-def _ours(marks: dict[str, str]) -> dict[str, str]:
+def ours(marks: dict[str, str]) -> dict[str, str]:
+    """Labels or annotations of ours among these."""
     return {name: value for name, value in marks.items() if name.startswith(ANNOTATION_PREFIX)}
 
 
@@ -241,10 +242,6 @@ class AnnotatedMeta(WatchedMeta, frozen=True):
 
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
-
-    def ours(self) -> dict[str, str]:
-        """Annotations of ours."""
-        return _ours(self.annotations)
 
 
 class LabelledOnly(Wire, frozen=True):
@@ -292,19 +289,17 @@ class ManagedFields(Wire, frozen=True):
             return None
 
 
-class HorizontalPodAutoscalerMeta(WatchedMeta, frozen=True):
+class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
     """Annotations and label may tell of a floor, and the managed fields of its writers."""
 
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
-    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     managed_fields: tuple[ManagedFields, ...] = ()
 
     def ours(self) -> HorizontalPodAutoscalerMeta:
         """Return the metadata without the managedFields of others: for 10,000 HPAs that is 20 MiB."""
         return msgspec.structs.replace(
             self,
-            labels=_ours(self.labels),
-            annotations=_ours(self.annotations),
+            labels=ours(self.labels),
+            annotations=ours(self.annotations),
             managed_fields=tuple(each for each in self.managed_fields if each.fields_v1.spec.min_replicas is not None),
         )
 

@@ -12,13 +12,11 @@ from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused
-from forecaster.sources import wire
 from forecaster.sources.identity import BearerToken, beside_us, cloud_identity, permission_named
-from forecaster.sources.wire import Query, QueryAnswer, body_of, translated, understood
+from forecaster.sources.wire import Query, QueryAnswer, body_of, facts_of, translated, understood
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime, timedelta
     from pathlib import Path
     from types import TracebackType
 
@@ -51,16 +49,6 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         self._read_timeout, self._most = settings.read_timeout_seconds, settings.most_answer_mib << 20
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
-    def custom_query(self, query: str, at: datetime, name: str = "query") -> QueryAnswer:
-        """Every series of `query` at one instant."""
-        return self.ask(wire.at_instant(name, query, at))
-
-    def custom_query_range(
-        self, query: str, start: datetime, end: datetime, step: timedelta, name: str = "query"
-    ) -> QueryAnswer:
-        """Every series of `query` over a range, both ends included."""
-        return self.ask(wire.over_range(name, query, start, end, step))
-
     def ask(self, question: Query) -> QueryAnswer:
         """Send one question and decode its answer.
 
@@ -85,7 +73,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
                 timeout=self._timeout,
                 allow_redirects=False,
             )
-        return wire.facts_of(response.content) if response.ok else {}
+        return facts_of(response.content) if response.ok else {}
 
     def _post(self, question: Query) -> requests.Response:
         return self._session.post(  # type: ignore[no-any-return]

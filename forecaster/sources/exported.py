@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SERIES_COLUMN = "series"
 LONGEST_STEP = timedelta(hours=1)
+LONGEST_SPAN = timedelta(days=3 * 366)
+"""Each minute of it takes memory in every workload: one sample of 1970 beside those of today would take all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +63,8 @@ def read_export(path: Path, known: Signals = BUILT_IN) -> Exported:
         for (signal, name), group in frame.groupby(["signal", "workload"])
     }
     widest = max(step for _, step in series.values())
+    if end - start > LONGEST_SPAN:
+        raise SourceRefused(f"{path}: its samples are of {start:%F} to {end:%F}, more than {LONGEST_SPAN.days} days")
     minutes = int((end - start) / MINUTE) + widest
     values: dict[Signal, NDArray[np.float64]] = {}
     for (signal, name), (group, step) in series.items():

@@ -17,7 +17,7 @@ from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Ta
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
-from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta
+from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta, ours
 from forecaster.sources.live_targets import targets_of_hpa
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def workload_of_object(one: Scalable) -> LiveWorkload:
         containers=_containers(spec.template.spec),
         resources=pod_resources(spec.template.spec),
         version=one.metadata.resource_version,
-        annotations=one.metadata.ours() or NOTHING_NOTED,
+        annotations=ours(one.metadata.annotations) or NOTHING_NOTED,
         labels=_labels(one.metadata.labels),
         image=_image(spec.template.spec),
         revision=_text(one.status.update_revision),

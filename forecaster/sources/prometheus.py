@@ -24,7 +24,7 @@ from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inven
 from forecaster.sources.pacing import AnswerTime, BackOff, Grid, Slices, grid_between, read_ahead
 from forecaster.sources.presets import PREFERRED
 from forecaster.sources.request_origins import Origins
-from forecaster.sources.wire import MalformedAnswer, Query, QueryAnswer, TooMuch, at_instant
+from forecaster.sources.wire import MalformedAnswer, Query, QueryAnswer, TooMuch, at_instant, over_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ class PrometheusSource:
         if not query:
             return _nothing(signal, grid)
         with self._patient(signal, at):
-            answer = self.client.custom_query(query, at, name=str(signal))
+            answer = self.client.ask(at_instant(str(signal), query, at))
             return self._complete(self._block(signal, answer, grid), signal, grid)
 
     def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
@@ -184,7 +184,7 @@ class PrometheusSource:
 
     def _sliced(self, signal: Signal, query: str, grid: Grid) -> Iterator[tuple[Grid, QueryAnswer]]:
         def ask(piece: Grid) -> QueryAnswer:
-            return self.client.custom_query_range(query, piece.start, piece.end, piece.step, name=str(signal))
+            return self.client.ask(over_range(str(signal), query, piece.start, piece.end, piece.step))
 
         chosen = self._settings
         slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
@@ -218,8 +218,8 @@ class PrometheusSource:
 
     def _ask_grid(self, name: str, query: str, grid: Grid) -> QueryAnswer:
         if grid.points == 1:
-            return self.client.custom_query(query, grid.start, name=name)
-        return self.client.custom_query_range(query, grid.start, grid.end, grid.step, name=name)
+            return self.client.ask(at_instant(name, query, grid.start))
+        return self.client.ask(over_range(name, query, grid.start, grid.end, grid.step))
 
     def _block(self, signal: Signal, answer: QueryAnswer, grid: Grid) -> Block:
         with self._promised(str(signal)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import requests
-from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, masked, shown_url
 
@@ -249,10 +249,10 @@ def _next(response: requests.Response) -> bytes:
     """What has come of a body: as much as one read of the socket brings, nothing at its end."""
     try:
         return bytes(response.raw.read1(_CHUNK))
-    except ProtocolError as error:
-        raise requests.exceptions.ChunkedEncodingError(error) from error
     except ReadTimeoutError as error:
         raise TimeoutError from error
+    except HTTPError as error:  # also of TLS, whose records came damaged
+        raise requests.exceptions.ChunkedEncodingError(error) from error
 
 
 def understood(response: requests.Response, body: bytes, name: str, url: str) -> QueryAnswer:

@@ -107,6 +107,13 @@ class TestList:
         played(watch, page())
         assert watch.synced.is_set()
 
+    def test_without_a_version_is_asked_for_again_after_a_pause(self) -> None:
+        """As a server behind the aggregator may tell it: there is nothing that a watch could begin with."""
+        watch, listed = counts(), page(deployment("a", 1))
+        server = ScriptedServer.of(listed._replace(body=listed.body.replace(b'"resourceVersion": "1"', b'"x": "1"', 1)))
+        assert stepped(watch, server) > 0.0
+        assert "has no version" in watch.health.fault
+
 
 class TestEvents:
     def test_change_what_is_known_and_are_told_once(self) -> None:

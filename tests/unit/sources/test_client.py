@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 import trustme
+from urllib3.exceptions import SSLError
 
 from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, shown_url
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.settings import PrometheusSettings
-from forecaster.sources.wire import Denied, TooMuch
+from forecaster.sources.wire import Denied, TooMuch, at_instant
 from tests.support.http_server import Reply, Running, Server, page, vector, verdict
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 def ask(url: str, **settings: Any) -> QueryAnswer:
     patience = {"retries": 0, "retry_backoff_seconds": 0.0} | settings
     with closing(PrometheusClient(PrometheusSettings(url=url, **patience))) as client:
-        return client.custom_query("up", AT, name="cpu")
+        return client.ask(at_instant("cpu", "up", AT))
 
 
 def replying(*replies: Reply) -> Callable[[Asked], Reply]:
@@ -296,9 +297,9 @@ def test_a_token_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
     with Server(replying(vector())) as server:
         settings = PrometheusSettings(url=server.url, bearer_token_file=token)
         with closing(PrometheusClient(settings)) as client:
-            client.custom_query("up", AT)
+            client.ask(at_instant("query", "up", AT))
             token.write_text("the second\n", encoding="utf-8")
-            client.custom_query("up", AT)
+            client.ask(at_instant("query", "up", AT))
     assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer the second"]
 
 
@@ -364,6 +365,14 @@ class TestTls:
     @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
     def test_verification_can_be_switched_off(self, server: Server) -> None:
         assert ask(server.url, insecure_skip_verify=True).series == []
+
+    def test_a_damaged_record_in_an_answer_is_unavailable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def damaged(*_: object) -> bytes:
+            raise SSLError("[SSL: DECRYPTION_FAILED_OR_BAD_RECORD_MAC]")
+
+        monkeypatch.setattr("urllib3.response.HTTPResponse.read1", damaged)
+        with Server(replying(vector())) as server, pytest.raises(SourceUnavailable, match="BAD_RECORD_MAC"):
+            ask(server.url)
 
     def test_a_client_certificate_is_shown(self, authority: trustme.CA, tmp_path: Path) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

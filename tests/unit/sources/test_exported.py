@@ -95,6 +95,7 @@ def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: 
         ("timestamp,value\n2026-03-01T12:00:00Z,much\n", "much is no demand"),
         ("time,a,b\n2026-03-01T12:00:00Z,,1\n2026-03-01T12:01:00Z,inf,2\n", "inf is no demand"),
         ("timestamp,value\n2026-03-01T12:00:00Z,1\n,2\n", "a sample has no timestamp"),
+        ("timestamp,workload,value\n1970-01-01T00:00:00Z,a,1\n2026-03-01T12:00:00Z,b,2\n", "1970-01-01 to 2026-03-01"),
         ("timestamp,workload,value\n2026-03-01T12:00:00Z,,1\n", "a sample has no workload"),
         ("timestamp,signal,value\n2026-03-01T12:00:00Z,disk,1\n", "signal 'disk' is not known"),
         ("timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:00:30Z,2\n", "two samples of the minute"),

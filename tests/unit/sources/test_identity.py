@@ -16,7 +16,7 @@ from forecaster.errors import SourceRefused, SourceUnavailable
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.identity import BearerToken, Keys, Lease, Renewed, SigV4, aws_keys, cloud_identity
 from forecaster.sources.settings import PrometheusSettings
-from forecaster.sources.wire import Denied
+from forecaster.sources.wire import Denied, at_instant
 from tests.support.http_server import Reply, Server, page, vector
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def recomputed(asked: Asked) -> bool:
 def query(url: str, provider: str) -> None:
     settings = PrometheusSettings(url=url, identity=provider, retries=0)  # type: ignore[arg-type]
     with closing(PrometheusClient(settings)) as client:
-        client.custom_query("up", NOW)
+        client.ask(at_instant("query", "up", NOW))
 
 
 def sent(url: str, auth: requests.auth.AuthBase) -> requests.Response:
