@@ -205,8 +205,9 @@ class LiveCluster:
         return self.nodes.objects.get(("", node), NOWHERE)
 
     def pods_counted(self) -> Counter[WorkloadId]:
-        """How many pods of each workload live."""
-        return Counter(self.above(pod.owner) for pod in list(self.pods.objects.values()))
+        """How many pods of each workload live; none where that is not known."""
+        pods = list(self.pods.objects.values()) if self._owned() else []
+        return Counter(self.above(pod.owner) for pod in pods)
 
     def running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
         """Ready pods of these workloads: the workload, namespace, name and size; None while that is not known."""
@@ -323,7 +324,7 @@ class LiveCluster:
     def _pointless(self, namespaces: re.Pattern[str]) -> Iterator[str]:
         for id_, keys in list(self._scalers.items()):
             watch = self.workloads.get(id_.kind)
-            gone = watch is not None and watch.synced.is_set() and (id_.namespace, id_.name) not in watch.objects
+            gone = watch is not None and self._young(watch) and (id_.namespace, id_.name) not in watch.objects
             if gone and namespaces.fullmatch(id_.namespace):
                 for namespace, name in sorted(keys):
                     yield f"HPA {namespace}/{name}: scales {id_.kind} {id_.name}, which is not there"
@@ -333,7 +334,7 @@ class LiveCluster:
 
         The mean, because the HPA divides the usage of all pods by the requests of all pods.
         """
-        if not (self.pods.synced.is_set() and self.replica_sets.synced.is_set()):
+        if not self._owned():
             return {}
         counts: dict[WorkloadId, dict[Resources, int]] = defaultdict(lambda: defaultdict(int))
         for pod in list(self.pods.objects.values()):

@@ -29,6 +29,7 @@ from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from forecaster.store.state import ObservedFile
 from tests.support.api_objects import (
+    bookmark,
     container,
     deployment,
     event,
@@ -306,6 +307,17 @@ class TestResources:
         played(found.pods, refusal(403))
         assert only(found).resources.cpu_request == 0.5
         assert "/api/v1/pods is not known: GET /api/v1/pods?limit=500: 403 no" in found.faults()[0]
+
+    def test_are_those_of_the_template_where_pods_may_not_be_listed_any_more(self) -> None:
+        """Of pods that were there when the right was lost, nothing is known: there may have been a rollout since."""
+        clock, sets = Clock(), [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
+        pods = [pod("a", ("ReplicaSet", "web-1"), container(cpu="9"))]
+        found = cluster(clock, deployments=[deployment()], replicasets=sets, pods=pods)
+        assert only(found).resources.cpu_request == 9.0
+        clock.now += 2 * LIVE_AGED_SECONDS
+        for watch in found.watches:
+            played(watch, refusal(403) if watch is found.pods else [bookmark(2)])
+        assert only(found).resources.cpu_request == 0.5
 
     def test_are_beside_the_share_of_pods_on_the_fullest_node_and_in_the_fullest_zone(self) -> None:
         sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
