@@ -161,9 +161,10 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
     named, ids = [one for one, _ in whose], [id_ for _, id_ in whose]
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
     unique, values, doubled = each_once(ids, values)
-    sentences = (*_short(answer.remarks), *_nameless(answer.series, named), *doubled, *remarks.sentences())
-    said = tuple(f"{signal}: {sentence}" for sentence in sentences)
-    return Block(signal, unique, start, step, values, said, partial=answer.partial)
+    said = (remark[:_REMARK_LENGTH] for remark in answer.remarks[:_REMARKS_KEPT])
+    sentences = (*said, *_nameless(answer.series, named), *doubled, *remarks.sentences())
+    warnings = tuple(f"{signal}: {sentence}" for sentence in sentences)
+    return Block(signal, unique, start, step, values, warnings, partial=answer.partial)
 
 
 SAMPLES_OF_A_POD = 1e9
@@ -262,10 +263,6 @@ def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
     """
     namespace, kind, name = labels.get("namespace"), labels.get("workload_kind"), labels.get("workload")
     return WorkloadId(intern(namespace), intern(kind), intern(name)) if namespace and kind and name else None
-
-
-def _short(remarks: Sequence[str]) -> tuple[str, ...]:
-    return tuple(remark[:_REMARK_LENGTH] for remark in remarks[:_REMARKS_KEPT])
 
 
 def _nameless(every: Sequence[Series], named: Sequence[Series]) -> tuple[str, ...]:

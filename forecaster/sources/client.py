@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
@@ -158,38 +159,29 @@ def query_retry(settings: PrometheusSettings) -> QueryRetry:
     )
 
 
-class SecretFile:
-    """The content of a file, without surrounding white space, read again when the file changes."""
+def secret_in(file: Path) -> str:
+    """The present content of a file, without surrounding white space.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen: tuple[int, int, int] | None = None
-        self._text = ""
-
-    def read(self) -> str:
-        """The present content. Raises `SourceRefused` when it cannot be read: a person must look."""
-        try:
-            status = self._path.stat()
-            version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if version != self._seen:
-                self._text = self._path.read_text(encoding="utf-8").strip()
-                self._seen = version
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not text"
-            raise SourceRefused(f"cannot read the secret file {self._path}: {reason}") from error
-        return self._text
+    Raises:
+        SourceRefused: it cannot be read; a person must look.
+    """
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise SourceRefused(f"cannot read the secret file {file}: {reason}") from error
 
 
 class Password(AuthBase):
     """Basic authentication with the password from a file."""
 
-    def __init__(self, username: str, file: SecretFile) -> None:
+    def __init__(self, username: str, file: Path) -> None:
         self._username = username
         self._file = file
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Add the header."""
-        return HTTPBasicAuth(self._username, self._file.read())(request)  # type: ignore[no-any-return]
+        return HTTPBasicAuth(self._username, secret_in(self._file))(request)  # type: ignore[no-any-return]
 
 
 def anonymous(request: PreparedRequest) -> PreparedRequest:
@@ -202,7 +194,7 @@ def identity(settings: PrometheusSettings) -> Callable[[PreparedRequest], Prepar
     if settings.identity:
         return cloud_identity(settings.identity, settings.url)
     if settings.bearer_token_file:
-        return BearerToken(SecretFile(settings.bearer_token_file).read)
+        return BearerToken(partial(secret_in, settings.bearer_token_file))
     if settings.password_file:
-        return Password(settings.username, SecretFile(settings.password_file))
+        return Password(settings.username, settings.password_file)
     return anonymous

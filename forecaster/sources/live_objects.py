@@ -18,7 +18,7 @@ from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
 from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta, ours
-from forecaster.sources.live_targets import targets_of_hpa
+from forecaster.sources.live_targets import LONGEST_NAME, bounded_name, targets_of_hpa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 PODS_PATH = "/api/v1/pods"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
 NODES_PATH = "/api/v1/nodes"
+LONGEST_AMOUNT, FEW = 64, 32
+"""Signs of an amount that is read, and containers whose sum is remembered: an owner can write a million each time."""
 LIVING = frozenset({"Pending", "Running"})
 """Phases of pods that count; those of others are not kept."""
 
@@ -280,10 +282,12 @@ def place_of_object(one: LabelledOnly, labels: Sequence[str]) -> NodePlace:
     return NodePlace(pool, _text(found.get(ZONE_LABEL) or ""))
 
 
-@lru_cache(maxsize=1 << 17)
 def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
     """Return the identity, one object for all pods of a workload."""
-    return WorkloadId(namespace, kind, name)
+    return _one_id(namespace, bounded_name(kind), bounded_name(name))
+
+
+_one_id = lru_cache(maxsize=1 << 17)(WorkloadId)
 
 
 def scaled_id(namespace: str, spec: HpaSpec) -> WorkloadId:
@@ -313,10 +317,12 @@ def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
     } or NOTHING_NOTED
 
 
-@lru_cache(maxsize=1 << 14)
 def _text(text: str) -> str:
-    """Return one object for equal texts."""
-    return text
+    """Return one object for equal texts; one that is longer than a name is not remembered for others."""
+    return text if len(text) > LONGEST_NAME else _one_text(text)
+
+
+_one_text = lru_cache(maxsize=1 << 14)(str)
 
 
 def pod_resources(spec: PodSpec) -> Resources:
@@ -359,7 +365,8 @@ def _stated(requirements: ResourceRequirements | None) -> Resources:
 
 
 def _written(amounts: Quantities, resource: str) -> str:
-    return str(amounts.get(resource, ""))
+    text = str(amounts.get(resource, ""))
+    return text if len(text) <= LONGEST_AMOUNT else "too long"
 
 
 @lru_cache(maxsize=1 << 14)
@@ -377,12 +384,14 @@ def _amount(text: str) -> float | None:
         return None
 
 
-@lru_cache(maxsize=1 << 14)
 def _summed(parts: tuple[Resources, ...]) -> Resources:
-    """Sum the containers of a pod; one object for equal parts."""
-    if not parts:
-        return _NOTHING
-    return Resources(*(_sum(amounts) for amounts in zip(*map(_amounts_of, parts), strict=True)))
+    """Sum the containers of a pod; one object for equal parts, unless they are thousands."""
+    return Resources(*map(_sum, zip(*map(_amounts_of, parts), strict=True))) if len(parts) > FEW else _sum_of_few(parts)
+
+
+@lru_cache(maxsize=1 << 14)
+def _sum_of_few(parts: tuple[Resources, ...]) -> Resources:
+    return Resources(*map(_sum, zip(*map(_amounts_of, parts), strict=True))) if parts else _NOTHING
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:

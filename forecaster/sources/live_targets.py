@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 
+LONGEST_NAME = 253
+"""Signs of the longest name of an object. Names in an HPA and in references to owners may have a million."""
+
+
+def bounded_name(text: str) -> str:
+    """Return a name, or the beginning of one that no object has."""
+    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"
+
+
 def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
     """The targets of an HPA, in the order of the inventory: by metric and type.
 
@@ -27,13 +36,13 @@ def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
 
 def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
     name, signal = _named(metric, id_)
-    stated = metric.target
+    stated, container = metric.target, bounded_name(metric.container)
     if stated.average_utilization_percent is not None:
-        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100, metric.container, signal)
+        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100, container, signal)
     if stated.average_value_milli is not None:
-        return Target(name, TargetType.AVERAGE_VALUE, stated.average_value_milli / 1000, metric.container, signal)
+        return Target(name, TargetType.AVERAGE_VALUE, stated.average_value_milli / 1000, container, signal)
     if stated.value_milli is not None:
-        return Target(name, TargetType.VALUE, stated.value_milli / 1000, metric.container, signal)
+        return Target(name, TargetType.VALUE, stated.value_milli / 1000, container, signal)
     return None
 
 
@@ -43,9 +52,10 @@ LONGEST_SELECTOR = 4096
 
 def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     """The name of a metric, and of our demand the signal that its selector names."""
-    ours = own_metric(metric.name)
-    if ours is None or ours.metric != metric.name:  # KEDA's names say the signal; its selectors are about itself
-        return metric.name, ""
+    name = bounded_name(metric.name)
+    ours = own_metric(name)
+    if ours is None or ours.metric != name:  # KEDA's names say the signal; its selectors are about itself
+        return name, ""
     try:
         requirements = parse_selector(metric.selector).requirements if len(metric.selector) <= LONGEST_SELECTOR else ()
     except SelectorError:
@@ -55,9 +65,9 @@ def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     described = metric.described_object
     elsewhere = described is not None and (described.kind, described.name) != (id_.kind, id_.name)
     if elsewhere or not all(one.matches(labels) for one in others):
-        return f"{metric.name}{{{metric.selector}}}", ""
+        return f"{name}{{{bounded_name(metric.selector)}}}", ""
     named = [one.values for one in requirements if one.key == "signal" and one.operator == "in"]
-    return metric.name, next(iter(named[0])) if metric.name == DEMAND_METRIC and named and len(named[0]) == 1 else ""
+    return name, next(iter(named[0])) if name == DEMAND_METRIC and named and len(named[0]) == 1 else ""
 
 
 def misread(targets: Sequence[Target], signals: Collection[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -456,6 +457,24 @@ def test_only_pods_that_are_ready_now_run() -> None:
     gone["status"]["conditions"].append({"type": "Ready", "status": "False", "lastTransitionTime": at(60)})
     played(found.pods, [event("MODIFIED", gone)])
     assert [name for _, _, name, _ in found.running({WEB}) or ()] == ["a"]
+
+
+def test_what_an_owner_writes_again_and_again_is_not_kept() -> None:
+    """What was made of texts is remembered for the next object; a million signs an update would fill memory."""
+    found, long = cluster(), "x" * 300_000
+
+    def write(count: int) -> None:
+        one = deployment("web", 3, container(image=f"{long}-{count}"))
+        played(found.workloads["Deployment"], [event("MODIFIED", one)])
+        played(found.hpas, [event("MODIFIED", hpa(external(f"{long}-{count}", "1"), of=f"{long}-{count}"))])
+
+    write(0)
+    with ExitStack() as stack:
+        tracemalloc.start()
+        stack.callback(tracemalloc.stop)
+        for count in range(1, 20):
+            write(count)
+        assert tracemalloc.get_traced_memory()[0] < 2_000_000  # what is written now; of all updates 17 MB
 
 
 class TestChanges:
