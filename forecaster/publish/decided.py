@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -119,15 +119,7 @@ class DecidedRows(Sequence["Recommendation"]):
     def __len__(self) -> int:
         return len(self.replicas)
 
-    @overload
-    def __getitem__(self, index: int) -> Recommendation: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Recommendation]: ...
-
-    def __getitem__(self, index: int | slice) -> Recommendation | list[Recommendation]:
-        if isinstance(index, slice):
-            return [self._record(i) for i in range(*index.indices(len(self)))]
+    def __getitem__(self, index: int) -> Recommendation:  # type: ignore[override]  # nothing takes a slice
         return self._record(range(len(self))[index])
 
     def summary(self, index: int) -> Recommendation:
