@@ -64,16 +64,16 @@ def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
 
     One that cannot be read states nothing and is told; a mode or a pause that cannot be read is taken for `observe`.
     """
-    own = (name for name in annotations if name.startswith(ANNOTATION_PREFIX))
-    names = sorted(own, key=lambda name: (name not in READ, name))[:NAMES_MAX]
-    ours = tuple((name, annotations[name][: VALUE_MAX + 1] if name in READ else "") for name in names)
-    return _annotated(ours, described) if ours else NO_ANNOTATIONS
+    own = sorted(name for name in annotations if name.startswith(ANNOTATION_PREFIX))
+    stated = [(name, annotations[name][: VALUE_MAX + 1]) for name in own if name in READ][:NAMES_MAX]
+    unknown = [(name, "") for name in own if name not in READ and not name.endswith(WRITTEN)][:NAMES_COMPARED]
+    return _annotated((*stated, *unknown), described) if stated or unknown else NO_ANNOTATIONS
 
 
 @lru_cache(maxsize=1 << 15)
 def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Annotated:
     policy: dict[str, object] = {}
-    pause, faults, compared = None, [], 0
+    pause, faults = None, []
     for name, text in annotations:
         bare = name.removeprefix(ANNOTATION_PREFIX)
         if name in ANNOTATION_SETTINGS:
@@ -85,8 +85,7 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 faults.append(
                     f"{described}: annotation {name} is {text[:VALUE_SHOWN]!r}, taken for true; use true or false"
                 )
-        elif compared < NAMES_COMPARED and not name.endswith(WRITTEN):
-            compared += 1
+        else:
             near = nearest(bare, KNOWN_ANNOTATIONS, 1)
             said = f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}"
             faults += [f"{said}{one}?" for one in near]

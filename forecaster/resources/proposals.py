@@ -27,8 +27,11 @@ class Proposal(NamedTuple):
     notes: tuple[str, ...]
 
     def text(self) -> str:
-        """Return the proposal as YAML; the notes are comments above it."""
-        comments = "".join(f"# {note}\n" for note in self.notes)
+        """Return the proposal as YAML; the notes are comments above it, each line of them.
+
+        They name kinds and owners of objects, for which the API server lets a tenant write several lines.
+        """
+        comments = "".join(f"# {line}\n" for note in self.notes for line in note.splitlines())
         return comments + yaml.safe_dump(self.document, sort_keys=False, allow_unicode=True)
 
 

@@ -253,8 +253,8 @@ def _block(values: Requirements) -> dict[str, Any]:
 
 
 def file_name(advice: Advice) -> str:
-    """One patch a file."""
-    return f"{advice.id.namespace}-{advice.id.kind.lower()}-{advice.id.name}.yaml"
+    """One patch a file, within its folder: labels of series may hold what no name of an object does."""
+    return f"{advice.id.namespace}-{advice.id.kind.lower()}-{advice.id.name}.yaml".replace("/", "-")
 
 
 def kustomization(advices: Iterable[Advice], base: str = BASE) -> dict[str, Any]:

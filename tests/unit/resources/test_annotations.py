@@ -61,6 +61,7 @@ class TestAHostileOwner:
         _annotated.cache_clear()
         for number in range(50):
             marks = {f"forecaster.dev/x{each}": "y" * 9000 for each in range(200)}
+            marks |= {f"forecaster.dev/y{number}{each}": "" for each in range(200)}
             annotated(marks | {"forecaster.dev/watched": f"{number}" * 9000}, "HPA web")
         assert _annotated.cache_info().currsize == 1
 

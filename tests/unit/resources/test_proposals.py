@@ -164,6 +164,15 @@ class TestProposals:
         names = [one.document["metadata"]["name"] for one in proposals(known(hpas=[scaled(), other]))]
         assert names == ["web-deployment", "web-statefulset"]
 
+    def test_are_one_object_whatever_a_tenant_writes_into_its_own(self) -> None:
+        """Owners' kinds and targets may have several lines; what init prints is applied by who may do everything."""
+        lines = "Thing\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\n---\n#"
+        target = WEB._replace(kind=lines)
+        for hpas in ([Hpa("web", WEB, f"{lines} x")], [Hpa("a", target, ""), Hpa("b", target, "")]):
+            (one,) = proposals(Neighbours(hpas))
+            (document,) = yaml.safe_load_all(one.text())
+            assert document["kind"] == "PredictiveAutoscaler"
+
     def test_of_a_large_cluster_take_a_moment(self) -> None:
         """Each workload once had looked at every HPA, ScaledObject and VPA: 4 s for this many."""
         ids = [WEB._replace(name=f"w{i}") for i in range(5_000)]

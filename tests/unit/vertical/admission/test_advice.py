@@ -10,6 +10,7 @@ from forecaster.domain.workload import ContainerSize, Prices, Resources, Workloa
 from forecaster.vertical.admission.advice import (
     Advice,
     advise,
+    file_name,
     kustomization,
     patch,
     patchable,
@@ -131,6 +132,11 @@ def test_no_request_no_price() -> None:
 
 
 class TestPatches:
+    def test_a_patch_is_a_file_of_its_folder(self) -> None:
+        """A series that a tenant exports may name any workload."""
+        one = replace(advice(None), id=WorkloadId("shop", "Deployment", "../../../etc/cron.d/x"))
+        assert "/" not in file_name(one)
+
     def test_a_patch_changes_requests_and_limits_only(self) -> None:
         (container, proxy) = patch(advice(Resources(2.0, None, 2 * GIB, 2 * GIB), two_containers()))["spec"][
             "template"
