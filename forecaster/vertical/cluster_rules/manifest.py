@@ -29,6 +29,7 @@ Wire = Mapping[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MIRROR = "kubernetes.io/config.mirror"
 _ALWAYS = "Always"
+NOT_UNDERSTOOD = (QuantityError, KeyError, TypeError, AttributeError)
 
 
 def placement_of(spec: Wire, metadata: Wire) -> Placement:
@@ -100,7 +101,7 @@ def pod_of(wire: Wire) -> Pod:
     name = f"pod {metadata.get('namespace', '')}/{metadata.get('name', '')}"
     try:
         return read_spec(wire.get("spec") or {}, metadata, wire.get("status") or {})
-    except (QuantityError, KeyError, TypeError, AttributeError) as error:
+    except NOT_UNDERSTOOD as error:
         raise ManifestError(f"{name}: not a pod as the API writes it: {error}") from error
 
 
@@ -179,7 +180,7 @@ def node_of(wire: Wire) -> Node:
             taints=tuple(taint_of(one) for one in spec.get("taints") or ()),
             unschedulable=bool(spec.get("unschedulable")),
         )
-    except (QuantityError, KeyError, TypeError) as error:
+    except NOT_UNDERSTOOD as error:
         raise ManifestError(f"node {metadata.get('name', '')}: not a node as the API writes it: {error}") from error
 
 
@@ -193,7 +194,7 @@ def limit_range_of(wire: Wire) -> LimitRange:
     name = (wire.get("metadata") or {}).get("name") or ""
     try:
         items = tuple(limit_range_item_of(one) for one in (wire.get("spec") or {}).get("limits") or ())
-    except (QuantityError, TypeError) as error:
+    except NOT_UNDERSTOOD as error:
         raise ManifestError(f"LimitRange {name}: {error}") from error
     return LimitRange(items, name)
 
@@ -217,7 +218,7 @@ def quota_of(wire: Wire) -> Quota:
     try:
         hard = parsed(status.get("hard") or spec.get("hard"))
         return Quota(hard, parsed(status.get("used")), _scopes(spec), name)
-    except (QuantityError, KeyError, TypeError) as error:
+    except NOT_UNDERSTOOD as error:
         raise ManifestError(f"ResourceQuota {name}: {error}") from error
 
 

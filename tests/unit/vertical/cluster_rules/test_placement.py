@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from forecaster.vertical.cluster_rules.manifest import ManifestError, node_of, pod_of, quota_of
+from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
 from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.node_filters import tolerates
 from forecaster.vertical.cluster_rules.node_fit import fit, preemption
@@ -13,6 +13,9 @@ from forecaster.vertical.cluster_rules.placement import LabelCondition, Taint, T
 from forecaster.vertical.cluster_rules.quota import matches
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.cluster_rules import block, node, pod, quota, resident
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 SAME_APP = {"matchLabels": {"app": "web"}}
@@ -167,6 +170,20 @@ class TestManifests:
         }
         with pytest.raises(ManifestError, match=r"pod shop/web: .*unable to parse quantity's suffix 'x'"):
             pod_of(wire)
+
+    @pytest.mark.parametrize(
+        ("read", "part"),
+        [
+            (node_of, {"status": {"allocatable": "4 CPUs"}}),
+            (limit_range_of, {"spec": {"limits": [None]}}),
+            (limit_range_of, {"spec": {"limits": [{"max": ["1"]}]}}),
+            (quota_of, {"spec": {"hard": "much"}}),
+        ],
+    )
+    def test_an_object_of_another_form_is_named(self, read: Callable[[dict[str, Any]], Any], part: Any) -> None:
+        """A file of objects may be written by hand; one odd object is left out, and said."""
+        with pytest.raises(ManifestError, match="odd"):
+            read({"metadata": {"name": "odd"}, **part})
 
     def test_a_node_without_a_name_is_refused(self) -> None:
         with pytest.raises(ManifestError, match="not a node as the API writes it"):
