@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -14,7 +15,6 @@ from forecaster.domain.layers import Layer
 from forecaster.domain.policy import PolicySelector
 from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.kube.objects import WatchedMeta, Wire
-from forecaster.resources.spelling import in_settings
 
 GROUP, VERSION = "autoscaling.forecaster.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -191,3 +191,34 @@ def policy_of_resource(one: CustomResource) -> PolicyResource:
     meta, layer = one.metadata, Layer(origin, in_settings(spec))
     status = one.status.copy()  # alone: it would keep the whole page that it came with
     return PolicyResource(meta.name, selector, layer, fault, meta.uid, meta.generation, status)
+
+
+_WORD = re.compile(r"_([a-z0-9])")
+_NESTED = (dict, list)
+_CAPITAL = re.compile(r"([A-Z])")
+
+
+def camel(name: str) -> str:
+    """The name of a setting in an object.
+
+    >>> camel("scale_in_by_forecast")
+    'scaleInByForecast'
+    """
+    return _WORD.sub(lambda found: found[1].upper(), name)
+
+
+@lru_cache(maxsize=1024)  # the API server drops other names than those of the schema
+def snake(name: str) -> str:
+    """The setting of a name in an object.
+
+    >>> snake("scaleInByForecast")
+    'scale_in_by_forecast'
+    """
+    return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
+
+
+def in_settings(value: Any) -> Any:
+    """A value of an object in the names of the settings, at every depth."""
+    if isinstance(value, dict):
+        return {snake(key): in_settings(each) if isinstance(each, _NESTED) else each for key, each in value.items()}
+    return [in_settings(each) for each in value] if isinstance(value, list) else value

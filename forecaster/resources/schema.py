@@ -19,7 +19,7 @@ from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.policy_numbers import bounds_of
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.resources.spelling import camel
+from forecaster.resources.objects import camel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -27,7 +27,7 @@ from forecaster.horizontal.terms import policy_columns, terms_of
 from forecaster.replay.sliders import LEAD_TIME, sliders_of
 from forecaster.resources.annotations import annotated
 from forecaster.resources.definitions import definitions
-from forecaster.resources.spelling import camel
+from forecaster.resources.objects import camel
 from tests.support.builders import workload
 
 if TYPE_CHECKING:

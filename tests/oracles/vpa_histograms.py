@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Protocol
 
-from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS
+from forecaster.vertical.recommenders.vpa import CPU_BUCKETS, MEMORY_BUCKETS
 
 UNSET = 0
 SECOND = 10**9

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.connections import RawAnswer, RawRequest
-from forecaster.resources.spelling import camel
+from forecaster.resources.objects import camel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from forecaster.kube.objects import ANNOTATION_PREFIX
 from forecaster.resources.annotations import ANNOTATION_SETTINGS, PAUSED
 from forecaster.resources.definitions import definitions
-from forecaster.resources.spelling import camel
+from forecaster.resources.objects import camel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forecaster.domain.quantity import milli_quantity
-from forecaster.vertical.recommenders.histograms import CPU_BUCKETS, MEMORY_BUCKETS, ExponentialBuckets
-from forecaster.vertical.recommenders.vpa import ConfidenceRule, VpaPanel, VpaSettings
+from forecaster.vertical.recommenders.vpa import (
+    CPU_BUCKETS,
+    MEMORY_BUCKETS,
+    ConfidenceRule,
+    ExponentialBuckets,
+    VpaPanel,
+    VpaSettings,
+)
 from tests.oracles import vpa_amounts
 from tests.oracles.vpa_amounts import at_least, with_confidence, with_margin
 from tests.oracles.vpa_capping import NO_POLICY

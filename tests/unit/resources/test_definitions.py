@@ -17,9 +17,8 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.definitions import definitions, definitions_text
-from forecaster.resources.objects import CustomResource, autoscaler_of_resource
+from forecaster.resources.objects import CustomResource, autoscaler_of_resource, camel, in_settings, snake
 from forecaster.resources.schema import CEL_RULES, schema_of
-from forecaster.resources.spelling import camel, in_settings, snake
 from forecaster.resources.stated import cluster_policies
 from tests.support.api_objects import in_objects, metadata
 
