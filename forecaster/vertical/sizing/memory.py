@@ -60,14 +60,15 @@ def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     shares = shares_of(days)
     peak, kept = _peak_to_cover(panel, ahead, count, policy)
     request, limit = request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
-    cache = mechanism == Mechanism.CACHE
+    cache, goes = mechanism == Mechanism.CACHE, limit_goes(panel, policy)
+    stays = cache | (kept & ~goes & ~np.isnan(panel.memory_request))
     return evaluated(
-        np.where(cache, panel.memory_request, request),
-        np.where(cache, panel.memory_limit, limit),
+        np.where(stays, panel.memory_request, request),
+        np.where(stays, panel.memory_limit, limit),
         lambda level: chance_above(ahead, level, count),
         shares,
         days=days.known,
-        kept=(kept | cache) & ~limit_goes(panel, policy),
+        kept=(kept | cache) & ~goes,
         mechanism=mechanism,
     )
 

@@ -51,6 +51,16 @@ def days_ago(day: int, value: float, base: float = 0.5) -> np.ndarray:
     return usage
 
 
+@pytest.mark.parametrize("memory_limit", ["request", "peak", "keep-ratio"])
+def test_what_is_kept_is_told_as_it_is(memory_limit: str) -> None:
+    """The chance is that of today's limit, whatever would be chosen beside another request."""
+    policy = VerticalPolicy.model_validate({"memory_limit": memory_limit})
+    found = sizes(two_weeks(1.3), policy, memory_request=1.0, memory_limit=2.0)
+    assert (found.kept[0], gib(found), found.limit[0] / GIB) == (True, 1.0, 2.0)
+    assert 1e-6 < found.over_limit[0] < 0.01
+    assert found.slack[0] == 0
+
+
 class TestSteady:
     def test_is_covered_with_room(self) -> None:
         assert 0.5 < gib(sizes(two_weeks(0.5))) < 0.7
