@@ -210,7 +210,7 @@ def watch_of(annotations: Mapping[str, str]) -> Watch:
         return None
     try:
         watch = _decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, RecursionError):
         return None
     return watch if watch is None or _plausible(watch) else None
 

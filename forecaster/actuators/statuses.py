@@ -19,7 +19,14 @@ from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.domain.layers import leaf_origins
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.objects import Wire
-from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource, PolicyResource
+from forecaster.resources.objects import (
+    API_VERSION,
+    AUTOSCALER,
+    AUTOSCALERS,
+    NOT_READ,
+    AutoscalerResource,
+    PolicyResource,
+)
 from forecaster.resources.policy_status import PolicyStatus
 from forecaster.resources.status import AutoscalerStatus, Condition, Decided, news, status_of
 
@@ -257,7 +264,7 @@ def status_there(status: msgspec.Raw, kind: type[S]) -> S:
     """The status that an object has; an empty one where it has none, or one of another version."""
     try:
         return msgspec.json.decode(status, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_READ:
         return kind()
 
 

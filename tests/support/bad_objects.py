@@ -45,6 +45,14 @@ def hostile(one: Document, _mode: str) -> None:
     meta["labels"] = {"forecaster.dev/floor": "x", "forecaster.dev/scale": "x", "forecaster.dev/resize": "watched"}
 
 
+def bottomless(one: Document, mode: str) -> None:
+    """Marks of ours that nest deeper than any decoder follows."""
+    hostile(one, mode)
+    size = '{"at":"2026-02-28T12:00:00Z","restarts":0,"containers":{},"x":'
+    marks = {"watched": '{"type":"watched","x":' + "[" * 1000, "size-before": f"{size}{'[' * 5000}{']' * 5000}}}"}
+    one["metadata"]["annotations"] |= {f"forecaster.dev/{name}": text for name, text in marks.items()}
+
+
 def enormous(one: Document, mode: str) -> None:
     """As many annotations as there may be; where no controller would make the pods, two billion of them, too."""
     one["metadata"]["annotations"] = {"forecaster.dev/watched": "x" * 125_000, "note": "y" * 125_000}
@@ -71,6 +79,7 @@ BAD = {
     "its webhook fails": Bad(500),
     "an error of ours": Bad(ValueError("unexpected"), in_memory=True),
     "hostile": Bad(spoil=hostile),
+    "bottomless": Bad(spoil=bottomless),
     "enormous": Bad(spoil=enormous),
     "owned by another": Bad(spoil=owned),
 }

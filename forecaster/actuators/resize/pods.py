@@ -324,7 +324,7 @@ def _kept(text: str | None) -> tuple[Resized | None, str]:
         before, started = (
             {name: requirements_of(block) for name, block in of.items()} for of in (kept.before, kept.started)
         )
-    except (msgspec.MsgspecError, ManifestError, ValueError) as error:
+    except (msgspec.MsgspecError, ManifestError, ValueError, RecursionError) as error:
         return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
     at = max(_aware(kept.at), LONG_AGO)
     until = kept.boosted_until and _aware(kept.boosted_until)
