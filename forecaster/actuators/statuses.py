@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, create_event, event, instant_text
+from forecaster.actuators.queue import error_text
 from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.domain.layers import leaf_origins
 from forecaster.kube.client import ApiClient, ApiError
@@ -129,16 +130,18 @@ class StatusSender(Generic[W]):
             try:
                 self.write(write)
                 self.outcomes["written"] += 1
-            except ApiError as error:
-                self.outcomes["gone" if error.status in STILL else "failed"] += 1
+            except Exception as error:  # noqa: BLE001  a boundary by object: the others are written
+                still = isinstance(error, ApiError) and error.status in STILL
+                self.outcomes["gone" if still else "failed"] += 1
                 self.lost(write)
-                failed += [] if error.status in STILL else [f"{write.resource.layer.origin}: {error}"]
+                failed += [] if still else [f"{write.resource.layer.origin}: {error_text(error)}"]
         if failed:
             self.log.warning("statuses_not_written", count=len(failed), first=failed[0])
 
     def run(self) -> None:
         """Send what is found until closed."""
-        while self._wake.wait() and not self._closed:
+        while not self._closed:
+            self._wake.wait()  # `close` sets it, too, and a step that ends may take that back
             self.step()
 
     def close(self) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 
-from forecaster.actuators.statuses import REFRESHED_SECONDS, StatusWrite, StatusWriter, event_of, status_there
+from forecaster.actuators.statuses import (
+    REFRESHED_SECONDS,
+    StatusSender,
+    StatusWrite,
+    StatusWriter,
+    event_of,
+    status_there,
+)
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -170,6 +179,41 @@ def test_what_failed_is_written_in_the_next_cycle_and_is_one_line() -> None:
     stage.cluster.refuses = 0
     assert stage.cycle() == ["api", "web"]
     assert stage.writer.sender.outcomes == {"failed": 2, "written": 2}
+
+
+def test_an_unexpected_error_about_one_object_keeps_no_other_from_its_status() -> None:
+    stage = Stage()
+    write = stage.writer.sender.write
+
+    def odd(one: StatusWrite) -> None:
+        if one.resource.name == "web":
+            raise ValueError("odd")
+        write(one)
+
+    stage.writer.sender.write = odd
+    assert stage.cycle() == ["api"]
+    assert stage.log.lines == [("statuses_not_written", 1)]
+    stage.writer.sender.write = write
+    assert stage.cycle() == ["web"]
+
+
+def test_a_sender_that_is_closed_while_it_sends_ends_with_the_write_under_way() -> None:
+    began, goes_on, written = threading.Event(), threading.Event(), list[int]()
+
+    def write(one: int) -> None:
+        began.set()
+        assert goes_on.wait(10)
+        written.append(one)
+
+    sender: StatusSender[Any] = StatusSender(write, lambda _: None, Fence(), Log())
+    thread = threading.Thread(target=sender.run, daemon=True)
+    thread.start()
+    sender.begin(lambda: [1, 2])
+    assert began.wait(10)
+    sender.close()
+    goes_on.set()
+    thread.join(10)
+    assert (thread.is_alive(), written) == (False, [1])
 
 
 def test_an_object_that_has_gone_is_no_failure() -> None:
