@@ -30,6 +30,8 @@ BACKOFF_SECONDS = (0.2, 1.0, 5.0, 30.0)
 """Waits before the first, second, ... restart; the last one repeats."""
 SERVING = (sys.executable, "-m", "forecaster.serving")
 """The serving process, before its options."""
+NOT_STARTED = os.EX_OSERR
+"""Exit code that is told of a child that the system could not start."""
 HEALTHY_SECONDS = 60.0
 """After this long alive, the next death counts as the first again."""
 
@@ -101,8 +103,8 @@ class SupervisedChild:
         """Runs in a thread: waits for the end of each child and starts the next."""
         child: subprocess.Popen[bytes] | None = first
         deaths = 0
-        while child is not None:
-            code, lived = _outlive(child)
+        while not self._stopping.is_set():
+            code, lived = _outlive(child) if child else (NOT_STARTED, 0.0)
             if self._stopping.is_set():
                 return
             deaths = 1 if lived > HEALTHY_SECONDS else deaths + 1
@@ -112,8 +114,12 @@ class SupervisedChild:
             child = self._replace()
 
     def _replace(self) -> subprocess.Popen[bytes] | None:
+        """Start the next child; None where none is wanted, or the system has no memory or process for it now."""
         with self._lock:
-            self._child = None if self._stopping.is_set() else self._spawn()
+            self._child = None
+            if not self._stopping.is_set():
+                with suppress(OSError):
+                    self._child = self._spawn()
             return self._child
 
     def _spawn(self) -> subprocess.Popen[bytes]:

@@ -71,7 +71,7 @@ def claim_state(directory: Path, identity: ClusterIdentity) -> str:
     file = directory / IDENTITY_FILE
     try:
         before = msgspec.json.decode(file.read_bytes(), type=ClusterIdentity) if file.exists() else ClusterIdentity()
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise StoreError(f"{file}: cannot be read ({error}); remove it if the state is that of this cluster") from error
     foreign = identity.difference(before)
     try:

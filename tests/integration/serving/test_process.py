@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from forecaster.app.child import ChildExit, ServingProcess
+from forecaster.app.child import NOT_STARTED, ChildExit, ServingProcess, SupervisedChild
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
@@ -83,6 +83,29 @@ def test_a_killed_process_is_replaced_and_clients_only_wait(served: Served) -> N
     assert served.get("/healthz").status_code == 200
     assert served.deaths == [ChildExit(-signal.SIGKILL, 0.2)]
     assert served.process.pid != pid
+
+
+def test_a_child_that_cannot_be_started_is_tried_again_until_it_can(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+
+    def write(text: str) -> None:
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+
+    def told(death: ChildExit) -> None:
+        deaths.append(death.code)
+        if len(deaths) == 1:
+            program.unlink()
+        else:
+            write("exec sleep 60")
+
+    deaths: list[int] = []
+    write("exit 3")
+    child = SupervisedChild("odd", [str(program)], on_death=told)
+    child.start()
+    wait_until(lambda: len(deaths) == 2 and child.pid is not None, what="the child that can be started again")
+    child.stop()
+    assert deaths == [3, NOT_STARTED]
 
 
 def test_it_is_stopped_while_waiting_for_a_restart(served: Served) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,15 @@ def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answ
 def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
     line = msgspec.json.encode({"id": WEB})
     assert b"does not tell its history" in WhatIfAnswers(str(tmp_path / "nothing")).answer(line)
+
+
+def test_what_is_no_question_keeps_no_later_one_from_its_answer(facts: FactsServer) -> None:
+    for odd in (b'["\xff","Deployment","web"]\n', b"{}\n"):
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(facts.path))
+            asking.sendall(odd)
+            assert asking.recv(1) == b""
+    assert asked_facts(str(facts.path), WEB) is not None
 
 
 def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path) -> None:
