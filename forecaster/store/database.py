@@ -165,6 +165,7 @@ class Database:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
+            self._renew()
             raise StoreError(f"ledger {self}: {_told(error)}") from error
         except (ValueError, OverflowError) as error:  # a row that no forecaster wrote
             raise StoreError(f"ledger {self}: malformed ({error}); {DATABASE_REMEDIES['malformed']}") from error
@@ -187,6 +188,11 @@ class Database:
 
     def close(self) -> None:
         """Give back all connections."""
+        self._engine.dispose()
+
+    def _renew(self) -> None:
+        """Connect and look at the tables anew at the next use: the database may be another one by then."""
+        self._checked = False
         self._engine.dispose()
 
     def _check(self) -> None:

@@ -83,7 +83,7 @@ class SqlLedger:
             StoreError: nothing of this cycle was kept.
         """
         now = int(at.timestamp())
-        tidy = now - self._tidied_at >= HOUR.total_seconds()
+        tidy = not 0 <= now - self._tidied_at < HOUR.total_seconds()  # after a clock that was ahead, too
         known, self._known = self._known, None  # what becomes of a commit that is not answered is read anew
         with self._database.transaction() as connection:
             known = _read_known(connection) if known is None else known
@@ -239,8 +239,13 @@ def _before(known: Mapping[WorkloadId, KnownWorkload], workload: WorkloadId) -> 
 
 
 def _change(row: int, at: int, one: Recommendation, after: DecisionRow) -> dict[str, object]:
-    messages = {"message": one.replicas.message, "resources_message": one.resources.message}
+    messages = {"message": _plain(one.replicas.message), "resources_message": _plain(one.resources.message)}
     return dict(after._asdict(), workload=row, at=at, **messages)
+
+
+def _plain(message: str) -> str:
+    """A message without NUL, which any owner may write into the name of an event, and PostgreSQL refuses."""
+    return message.replace("\0", "")
 
 
 def _instant(seconds: int) -> datetime:

@@ -72,15 +72,15 @@ class WaitingScores:
         """Some more."""
         for one in matured:
             self._sums.setdefault(_key(one), Accuracy()).add(one)
-            self._newest = max(self._newest, int(one.matured_at.timestamp()))
+        self._newest = max((int(one.matured_at.timestamp()) for one in matured), default=self._newest)
 
     def __bool__(self) -> bool:
         return bool(self._sums)
 
     @property
     def due(self) -> bool:
-        """Is it time to write? Told from the scores, not from a clock."""
-        return self._newest - self._written_at >= SCORE_INTERVAL
+        """Is it time to write? Told from the scores, not from a clock; after a jump back in time it is."""
+        return not 0 <= self._newest - self._written_at < SCORE_INTERVAL
 
     @contextmanager
     def written(self) -> Iterator[Mapping[Key, Accuracy]]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select, text
 
 from forecaster.app.restored import recall
 from forecaster.app.telemetry import logger
@@ -16,6 +17,7 @@ from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.errors import ConfigError, StoreError
+from forecaster.store.database import Database, metadata, workloads
 from forecaster.store.ledger import ASKED_AT_ONCE, SqlLedger
 from tests.support.accuracies import accuracy_of
 from tests.support.full_disk import full_disk
@@ -121,6 +123,31 @@ def test_odd_names_are_kept_as_they_are(ledger: SqlLedger) -> None:
     assert len(ledger.changes_of([odd], EVER)[odd]) == 1
 
 
+def test_a_name_with_nul_in_the_message_of_one_decision_keeps_no_other_from_the_ledger(ledger: SqlLedger) -> None:
+    odd = recommendation(API)
+    odd = replace(odd, replicas=replace(odd.replicas, message="event sale\0 holds"))
+    ledger.record(NOON, [recommendation(WEB), odd])
+    assert replicas(ledger) == [5]
+    assert [one.message for one in ledger.changes_of([API], EVER)[API]] == ["event sale holds"]
+
+
+def test_after_a_clock_that_was_ahead_scores_are_written_again(ledger: SqlLedger, address: str) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    ledger.score([score(NOON + 300 * DAY)])
+    for minute in range(2):
+        ledger.score([score(NOON + minute * MINUTE)])
+    assert accuracy_of(address, WEB, EVER)[0].accuracy.count == 1
+
+
+def test_after_a_clock_that_was_ahead_workloads_are_known_to_be_there(ledger: SqlLedger, address: str) -> None:
+    ledger.record(NOON, [recommendation(WEB)])
+    ledger.record(NOON + 10 * DAY, [recommendation(WEB), recommendation(API)])
+    ledger.record(NOON + HOUR, [recommendation(WEB, replicas=7), recommendation(API)])
+    with closing(Database(address)) as database, database.transaction() as connection:
+        seen = connection.scalars(select(workloads.c.seen_at)).all()
+    assert set(seen) == {int((NOON + HOUR).timestamp())}
+
+
 def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger, address: str) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     for minute in (0, 20, 40, 60):
@@ -198,6 +225,29 @@ def failure(ledger: SqlLedger) -> str:
 def test_a_file_that_is_no_database_says_so(file: Path) -> None:
     file.write_bytes(b"garbage" * 1000)
     assert "file is not a database; move the file away" in failure(open_ledger(f"sqlite:///{file}"))
+
+
+def test_a_damaged_file_that_is_moved_away_is_replaced_while_the_service_runs(file: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{file}")
+    ledger.record(NOON, [recommendation(WEB, replicas=4)])
+    ledger._database.close()  # noqa: SLF001  pages that SQLite holds would hide the damage for a while
+    whole = file.read_bytes()
+    file.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    assert "malformed; move the file away; a new one is made" in failure(ledger)
+    file.rename(file.with_suffix(".damaged"))
+    ledger.record(NOON + 2 * MINUTE, [recommendation(WEB)])
+    assert replicas(ledger) == [5]
+    ledger.close()
+
+
+def test_tables_that_are_gone_are_made_anew(ledger: SqlLedger, address: str) -> None:
+    ledger.record(NOON, [recommendation(WEB, replicas=4)])
+    with closing(Database(address)) as database, database.transaction() as connection:
+        metadata.drop_all(connection)
+        connection.execute(text("DROP TABLE alembic_version"))
+    failure(ledger)
+    ledger.record(NOON + 2 * MINUTE, [recommendation(WEB)])
+    assert replicas(ledger) == [5]
 
 
 def test_a_directory_that_is_missing_says_so(tmp_path: Path) -> None:
