@@ -111,7 +111,10 @@ def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, a
     """What `kubectl describe` shows. Its name is made of what it is about: sent twice it is one."""
     digest, now = hashlib.sha256(about.encode()).hexdigest()[:16], instant_text(at)
     return EventObject(
-        ObjectMeta(name=f"{involved.name[:EVENT_NAME_MAX]}.{digest}", namespace=involved.namespace or OF_THE_CLUSTER),
+        ObjectMeta(
+            name=f"{involved.name[:EVENT_NAME_MAX].rstrip('-.')}.{digest}",
+            namespace=involved.namespace or OF_THE_CLUSTER,
+        ),
         involved,
         reason=kind.reason,
         message=message,

@@ -179,12 +179,12 @@ class WriteQueue:
             if queue and namespace_of(write) in hurt:
                 late.append(write)
                 continue
-            admitted = self._admitted(write, found)
-            if admitted is None:
-                continue
             if self.seconds() > until or not self.fence.valid():
                 found.failures.extend(self._left([write, *queue, *late]))
                 return
+            admitted = self._admitted(write, found)
+            if admitted is None:
+                continue
             again, error = write.subject.key in self.turns.failed, self._tried(cluster, admitted, found)
             yield Outcome(admitted, error)
             if error is None:

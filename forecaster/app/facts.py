@@ -79,7 +79,7 @@ class FactsServer:
                 asking, _ = listener.accept()
             except OSError:
                 return  # it was closed
-            with asking, suppress(OSError, UnicodeDecodeError, msgspec.MsgspecError):  # it has gone, or that is no question
+            with asking, suppress(OSError, UnicodeDecodeError, msgspec.MsgspecError):  # gone, or no question
                 asking.settimeout(FACTS_SECONDS_MAX)
                 asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
 

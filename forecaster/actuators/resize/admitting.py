@@ -107,7 +107,7 @@ class InitialActuator:
             self.given = given_before(self.path, self.cluster)
         before = self.given or {}
         kept = {id_: before[id_] for id_ in fitting if id_ in before and near(self._now(id_), before[id_])}
-        self.given = before | fresh
+        self.given = {id_: size for id_, size in (before | fresh).items() if id_ in self.offered.rows}
         return self._boosted(kept | fresh)
 
     def _boosted(self, sizes: dict[WorkloadId, NewPodSize]) -> dict[WorkloadId, NewPodSize]:

@@ -91,8 +91,9 @@ class ShardedCycle:
 
     def divide(self, shards: int) -> None:
         """Have so many shards from the next cycle on."""
-        self.learned.divide(shards)
-        self.told.clear()
+        if shards != self.learned.shards:
+            self.learned.divide(shards)
+            self.told.clear()
 
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from forecaster.app import telemetry
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.serve import build_service, state_directory
 from forecaster.app.sharding.cycle import ShardedCycle
+from forecaster.app.sharding.executors import LocalExecutor
 from forecaster.config.files import fingerprint
 from forecaster.config.settings import load
 from forecaster.domain.layers import merged
@@ -198,3 +200,6 @@ def test_another_number_of_shards_is_taken_over_with_the_next_cycle(mounted: Mou
     assert service.report
     assert service.report.failures == ("settings: sharding.scheduler changed; restart the service for it",)
     assert counts(service).keys() == {"web", "cart"}
+    with patch.object(LocalExecutor, "run", autospec=True, side_effect=LocalExecutor.run) as run:
+        tick(service, after(2))
+    assert {task.told for task in run.call_args.args[1]} == {after(1)}, "sizes that have not changed are told again"

@@ -136,7 +136,7 @@ def test_after_a_clock_that_was_ahead_scores_are_written_again(ledger: SqlLedger
     ledger.score([score(NOON + 300 * DAY)])
     for minute in range(2):
         ledger.score([score(NOON + minute * MINUTE)])
-    assert accuracy_of(address, WEB, EVER)[0].accuracy.count == 1
+    assert [one.at for one in accuracy_of(address, WEB, EVER)] == [NOON, NOON + 300 * DAY]
 
 
 def test_after_a_clock_that_was_ahead_workloads_are_known_to_be_there(ledger: SqlLedger, address: str) -> None:

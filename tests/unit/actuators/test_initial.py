@@ -104,6 +104,15 @@ def test_while_a_given_size_fits_the_running_pods_it_is_given_on(admitting: Admi
     assert admitting.cycle(held, minutes=4, now=given)["offered"] == 0
 
 
+def test_sizes_of_workloads_that_are_gone_are_not_kept(admitting: Admitting) -> None:
+    admitting.cycle(sized())
+    gone = WEB._replace(name="preview-1")
+    assert admitting.actuator.given is not None
+    admitting.actuator.given[gone] = admitting.actuator.given[WEB]
+    admitting.cycle(sized(0.4), minutes=1)
+    assert admitting.actuator.given.keys() == {WEB}
+
+
 @pytest.mark.parametrize("given", [{"paused": True}, {"dry_run": True}], ids=str)
 def test_paused_or_tried_out_new_pods_keep_their_sizes(admitting: Admitting, given: dict[str, bool]) -> None:
     admitting.actuator.acting = ActingSettings.model_validate(given)

@@ -15,7 +15,7 @@ from forecaster.actuators.queue import RESUME_LASTS, WriteQueue
 from forecaster.actuators.scale.plan import ScaleWrite
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
 from forecaster.actuators.writes import MANAGER, Change
-from forecaster.kube.client import ApiError
+from forecaster.kube.client import ApiError, UnreachableError
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
 from tests.support.builders import NOON
 from tests.support.fences import Fence, Log
@@ -24,7 +24,9 @@ from tests.support.scales import FakeScales, live_scale_of
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from forecaster.actuators.room import Room
     from forecaster.domain.report import Effected
+    from forecaster.domain.workload import WorkloadId
 
 MINUTE = timedelta(minutes=1)
 
@@ -116,6 +118,26 @@ def test_a_write_that_fails_takes_nothing_from_the_limits() -> None:
     found = queue.effected(cluster, writes, [], NOON, limits=limits)
     assert [one.autoscaler.namespace for one in cluster.written] == ["free"] * 5
     assert found.reasons[("failed", "403")] > 0
+
+
+def test_quotas_that_are_not_answered_hold_a_cycle_no_longer_than_its_budget() -> None:
+    """Each look at a quota waits ten seconds for an API server that is away."""
+    now, asked = 0.0, list[int]()
+
+    def take(_: WorkloadId, more: int) -> Room:
+        nonlocal now
+        now += 10.0
+        asked.append(more)
+        raise UnreachableError("no answer within 10 s")
+
+    hpas = [live_hpa(f"web-{number}", replicas=2) for number in range(50)]
+    cluster = FakeAutoscalers.of(*hpas)
+    writes = [Write(one, Change.RAISE, 4, "asked for", WrittenFloor(2, NOON)) for one in hpas]
+    queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster), seconds=lambda: now)
+    limits = CycleLimits.of([2] * 50, FloorSettings(enabled=True))
+    found = queue.effected(cluster, writes, [], NOON, limits=limits, take=take)
+    assert len(asked) == 3
+    assert "floor: 47 changes left for the next cycle" in found.failures
 
 
 def in_namespace(namespace: str, number: int) -> Write:

@@ -71,6 +71,13 @@ def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
     assert write.reason == f"6 are asked for; 5 fit: {why}"
 
 
+def test_two_billion_pods_are_counted_as_fast_as_one() -> None:
+    """An owner whose metric asks for as many, without a bound, would otherwise end the cycle of the fleet."""
+    roomy = Quota({"pods": 10**14}, {"pods": 0}, name="pods")
+    assert room(HALF, 2_000_000_000, [roomy], LATEST_SERVER).pods == 2_000_000_000
+    assert room(HALF, 2_000_000_000, [roomy, CPUS], LATEST_SERVER).pods == 4
+
+
 def test_where_nothing_fits_it_is_held_with_the_name_of_the_quota() -> None:
     plan = scaled(rooms(replace(CPUS, used={"requests.cpu": 4000})), 6)
     assert plan.writes == []

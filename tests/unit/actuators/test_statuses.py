@@ -237,6 +237,8 @@ def test_events_of_one_change_have_one_name() -> None:
     )
     assert event == event_of(write.resource, condition, write.at)
     assert event.metadata.name != event_of(write.resource, replace_reason(condition), write.at).metadata.name
+    cut = msgspec.structs.replace(write.resource, name="a" * 199 + "-tail")
+    assert event_of(cut, condition, write.at).metadata.name.startswith("a" * 199 + "."), "no part may end with a dash"
 
 
 def replace_reason(condition: object) -> object:

@@ -83,7 +83,7 @@ def test_state_of_another_cluster_is_moved_aside_and_said(tmp_path: Path, other:
 
 def test_a_damaged_identity_is_an_error_with_its_remedy(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_bytes(b'{"uid":"\xff\xfe"}')
-    with pytest.raises(StoreError, match="cannot be read .* remove it if the state is that of this cluster"):
+    with pytest.raises(StoreError, match=r"cannot be read .* remove it if the state is that of this cluster"):
         claim_state(tmp_path, HERE)
 
 
