@@ -12,10 +12,11 @@ from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_worklo
 from forecaster.actuators.queue import WriteQueue, read_each
 from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
-from forecaster.actuators.resize.window import closed, outside
 from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, HealthAt, errors_worse, unseen
-from forecaster.actuators.writes import Change, WriteRefusal
+from forecaster.actuators.writes import Change, RefusalReason, Unseen, WriteRefusal
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import Resize
+from forecaster.horizontal.events import freeze_at
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.advice import rounded, sum_of
 from forecaster.vertical.admission.cluster import requirements_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.resize.pods import Resizes
     from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ResizeSettings
+    from forecaster.domain.event import ScheduledEvent
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import Resources, WorkloadId
@@ -140,7 +142,10 @@ class ResizeActuator:
                 others[id_].append((namespace, name))
         self.turn += 1
         held = {id_: why for id_ in others if (why := self._closed(id_, now))}
-        waiting = [outside(id_, min(others.pop(id_))[1], why) for id_, why in held.items()]
+        waiting = [
+            WriteRefusal(Unseen(id_, min(others.pop(id_))[1]), RefusalReason.OUTSIDE_WINDOW, f"{id_}: {why}")
+            for id_, why in held.items()
+        ]
         turns = islice(((id_, sorted(pods)[self.turn % len(pods)]) for id_, pods in others.items()), MOST_WORKLOADS)
         chosen = ((id_, key[1], key) for id_, key in turns)
         pods, unread = read_each(lambda key: self.pods.of(*key), chosen)
@@ -179,3 +184,22 @@ def sizes_wanted(
         if isinstance(decided, Resize) and not decided.targets and decided.containers and decided.containers[0].name:
             found[id_] = {one.name: requirements_of(rounded(one.recommended)) for one in decided.containers}
     return found
+
+
+def closed(events: Sequence[ScheduledEvent], now: datetime) -> str:
+    """Why sizes of running pods do not change now; empty where they may.
+
+    An event with `freeze` changes nothing. Where any event has `sizes`, they change while one of those is on.
+    """
+    if freeze := freeze_at(events, now):
+        return f"its size stays, {freeze.event} changes nothing until {freeze.until:%Y-%m-%d %H:%M} UTC"
+    windows = [event for event in events if event.sizes]
+    if not windows or any(event.lasts_until(now) for event in windows):
+        return ""
+    return f"its size changes during {', or '.join(map(_when, windows))}"
+
+
+def _when(event: ScheduledEvent) -> str:
+    if event.cron is not None and event.duration is not None:
+        return f"{event.name} ({event.cron} for {duration_text(event.duration)}, {event.time_zone})"
+    return f"{event.name} ({event.start:%Y-%m-%d %H:%M %Z} to {event.end:%Y-%m-%d %H:%M %Z})"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, Sizes, sizes_text
-from forecaster.actuators.resize.startup import boosted
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
@@ -26,12 +25,15 @@ from forecaster.vertical.cluster_rules.manifest import (
     requirements_of,
 )
 from forecaster.vertical.cluster_rules.node import Occupancy
+from forecaster.vertical.cluster_rules.resize import resize
+from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from forecaster.publish.new_pods import NewPods, NewPodSize
+    from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 
 Document = dict[str, Any]
 WHY_MAX = 1000
@@ -150,3 +152,39 @@ def _placed(document: Document, namespace: str) -> Document:
     """Return the pod with namespace and name, which a new pod need not have yet."""
     meta = document.get("metadata") or {}
     return {**document, "metadata": {"name": meta.get("generateName", ""), **meta, "namespace": namespace}}
+
+
+def boosted(pod: Pod, base: Sizes, offered: NewPodSize, around: Surroundings) -> dict[str, Requirements]:
+    """Return the sizes [container] of a new pod with more CPU than `base`; none where it could not go back.
+
+    A Guaranteed pod has the limit of its request, and no resize changes the class of a pod; nor may the way back
+    restart a container. It is as near to the factor as LimitRanges and quotas of its namespace admit. Requests stay,
+    so where the pod runs, what quotas of requests count, and what an HPA divides by stay, too.
+    """
+    learned = {name: one.factor for name, one in offered.boosts.items()}
+    factors = {one.name: learned.get(one.name, offered.boost) for one in pod.containers}
+    more = {
+        name: _times(size, factors[name])
+        for name, size in base.items()
+        if factors.get(name, 1.0) > 1.0 and size.limits.get(CPU_RESOURCE)
+    }
+    if not more:
+        return {}
+    own = with_values(pod, base)
+    nearest, _ = admitted(own, more, around, replicas=offered.replicas)
+    found = {name: nearest[name] for name in more if name in nearest and _raised(nearest[name], base[name])}
+    back = resize(with_values(own, found), own, around.server)
+    return found if back.allowed and not back.restarts else {}
+
+
+def _raised(size: Requirements, base: Requirements) -> bool:
+    """Whether the limit is higher, and it alone: a Guaranteed pod is only admitted with a higher request, too."""
+    return _limit(size) > _limit(base) and size.requests == base.requests
+
+
+def _times(size: Requirements, factor: float) -> Requirements:
+    return replace(size, limits={**size.limits, CPU_RESOURCE: round(_limit(size) * factor)})
+
+
+def _limit(size: Requirements) -> int:
+    return size.limits.get(CPU_RESOURCE, 0)
