@@ -215,7 +215,8 @@ def _stood_in(demand: Floats, why: Codes, history: Floats) -> tuple[Floats, Code
 
 
 def _amounts(values: Sequence[float | None]) -> Floats:
-    return np.array([np.nan if value is None else value for value in values], np.float32)
+    """[workload] amounts, NaN where there is none. A limit or request of 0 is none: such a pod is not always full."""
+    return np.array([value or np.nan for value in values], np.float32)
 
 
 def _nothing(count: int) -> Floats:

@@ -63,6 +63,13 @@ def test_full_pods_at_the_most_replicas_are_masked_where_no_limit_says_more() ->
     assert (clean(usage, UNLIMITED, pods=4.0).why == Masked.MAXIMUM).any()
 
 
+@pytest.mark.parametrize("stated", [Resources(cpu_request=4.0, cpu_limit=0.0), Resources(cpu_request=0.0)])
+def test_a_limit_or_request_of_nothing_makes_no_pod_full(stated: Resources) -> None:
+    """Kubernetes takes a CPU limit of 0 for none."""
+    usage = days(5)
+    assert not clean(usage, workload(resources=stated, autoscaler=hpa(highest=4)), pods=4.0).why.any()
+
+
 def test_a_throttled_hour_is_masked() -> None:
     hour = slice(4 * COLUMNS_A_DAY, 4 * COLUMNS_A_DAY + 12)
     usage = days(5)
