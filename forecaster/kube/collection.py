@@ -64,13 +64,6 @@ class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
     items: list[T] | None = None
 
 
-class RawPage(msgspec.Struct, frozen=True):
-    """A page with items that are not decoded."""
-
-    metadata: ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
 class WatchEvent(msgspec.Struct, frozen=True):
     """A line of a watch."""
 
@@ -181,7 +174,7 @@ class Progress(Generic[T]):
         except msgspec.ValidationError:
             if not self.collection.spares:
                 raise
-            page = decoded(body, RawPage)
+            page = decoded(body, ObjectPage[msgspec.Raw])
             understood = map(self._understood, page.items or ())
             return ObjectPage(page.metadata, [one for one in understood if one is not None])
 

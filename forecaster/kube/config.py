@@ -67,7 +67,9 @@ class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
             OSError: the token file cannot be read.
             ClientConfigError: what it holds is no token.
         """
-        value = f"Bearer {_token(self.token_file)}" if self.token_file else self.authorization
+        value = self.authorization
+        if self.token_file:
+            value = f"Bearer {Path(self.token_file).read_text(encoding='utf-8', errors='replace').strip()}"
         if not (value.isascii() and value.isprintable()):
             where = self.token_file or "the client configuration"
             raise ClientConfigError(f"the token of {where} is not one line of ASCII; write it anew")
@@ -171,10 +173,6 @@ def _run(command: list[str], timeout: float) -> tuple[int | None, bytes, str]:
             os.killpg(child.pid, signal.SIGKILL)
             return None, b"", ""
         return child.returncode, output, errors.decode("utf-8", "replace")
-
-
-def _token(file: str) -> str:
-    return Path(file).read_text(encoding="utf-8", errors="replace").strip()
 
 
 @contextmanager

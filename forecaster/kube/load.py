@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import logging
+import shutil
+import stat
 import sys
 import tempfile
 from contextlib import suppress
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 EXPECTED = (OSError, yaml.YAMLError, ConfigException, LookupError, TypeError, ValueError, AttributeError)
 """What the official loader raises for files that are not as they should be."""
-LISTS = ("clusters", "contexts", "users")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -79,7 +80,7 @@ def _loader(files: Sequence[Path], folder: Path, context: str) -> Any:
         with suppress(OSError):  # a refreshed token that cannot be written is still good for now
             for file, document in documents.items():
                 if document != before[file]:
-                    file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+                    _replace(file.resolve(), yaml.safe_dump(document, sort_keys=False))
 
     merged = _merged(documents)
     return KubeConfigLoader(  # type: ignore[no-untyped-call]  # it has no types
@@ -89,6 +90,18 @@ def _loader(files: Sequence[Path], folder: Path, context: str) -> Any:
         config_persister=persist,
         temp_file_path=str(folder),
     )
+
+
+def _replace(file: Path, text: str) -> None:
+    """Put a text in the place of a file's, which stays where the disk is full or we are ended. Raises OSError."""
+    part = file.with_name(f".{file.name}.part")
+    part.touch(stat.S_IRUSR | stat.S_IWUSR)
+    try:
+        part.write_text(text, encoding="utf-8")
+        shutil.copymode(file, part)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _chosen(context: str, known: Sequence[str]) -> str:
@@ -104,7 +117,7 @@ def _merged(documents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
     """One document of all: of entries with the same name, and of the current context, the first."""
     stated = [one["current-context"] for one in documents.values() if one.get("current-context")]
     merged: dict[str, Any] = {"current-context": next(iter(stated), "")}
-    for what in LISTS:
+    for what in ("clusters", "contexts", "users"):
         found: dict[str, ConfigNode] = {}
         for file, document in documents.items():
             for entry in document.get(what) or []:

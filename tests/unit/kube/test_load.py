@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import stat
 import sys
 import textwrap
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import KubeConfigLoader
 
 from forecaster.kube.config import ClientConfig, ClientConfigError, from_kubeconfig
 from forecaster.kube.load import load, main
 from tests.support.control_plane.authority import Authority, kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EXPIRES = "2030-01-01T00:00:00Z"
 
@@ -177,6 +178,29 @@ def test_a_user_without_credentials_is_an_error(written: Kubeconfig, user: dict[
     written.change(user=user)
     with pytest.raises(ClientConfigError, match=r"no token and no certificate|does not exist: .*missing\.crt"):
         written.load()
+
+
+def test_a_full_disk_leaves_the_file_of_a_refreshed_token_as_it_is(
+    written: Kubeconfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = written.file.read_text()
+
+    def full(file: Path, _text: str, encoding: str) -> None:
+        file.open("w", encoding=encoding).close()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def refreshed(loader: Any, _configuration: object) -> None:
+        loader._user.value["token"] = "newer"  # noqa: SLF001  as the library does it itself
+        loader._config_persister()  # noqa: SLF001
+        raise ConfigException("enough")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        patched.setattr(KubeConfigLoader, "load_and_set", refreshed)
+        with pytest.raises(ClientConfigError):
+            written.load()
+    assert written.file.read_text() == before
+    assert {one.name for one in written.folder.iterdir() if "part" in one.name} == set()
 
 
 def test_a_key_at_the_wrong_place_is_not_shown(written: Kubeconfig) -> None:
