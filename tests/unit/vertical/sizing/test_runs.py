@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from forecaster.domain.vertical_policy import VerticalPolicy
@@ -45,6 +47,14 @@ def test_todays_limit_stays_where_it_is_about_that() -> None:
     assert found is not None
     assert found.kept
     assert found.limit == GIB
+
+
+def test_what_stays_is_told_as_it_is() -> None:
+    """Beside a request below the limit, the size was said to be the limit."""
+    stated = ContainerSpec(replace(RESOURCES, memory_request=GIB / 2), name="app")
+    (one,) = run_sizes([runs(0.9 * GIB)], [stated], VerticalPolicy())
+    assert one.memory is not None
+    assert (one.memory.kept, one.memory.request, one.memory.limit) == (True, GIB / 2, GIB)
 
 
 def test_a_limit_that_a_run_has_passed_does_not_stay() -> None:
