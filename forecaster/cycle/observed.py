@@ -12,13 +12,14 @@ from forecaster.cycle.capacities import Capacities, PersistedCapacity
 from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.policies import Policies
 from forecaster.horizontal.columns import Table
 from forecaster.horizontal.standing import Gates
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Collection, Container, Mapping
     from datetime import timedelta
 
     from numpy.typing import NDArray
@@ -40,6 +41,8 @@ class ObservedPolicy(NamedTuple):
 class PoliciesInForce(Policies):
     """Policies with observed values; shared by workloads of one policy and lead time without a learned capacity."""
 
+    without_observed: Policies = field(kw_only=True)
+    """What is stated; who may state it is known there alone."""
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
     own: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
@@ -59,6 +62,21 @@ class PoliciesInForce(Policies):
         if made is None or made.stated is not policy:
             made = self.shared[key] = ObservedPolicy(policy, rung, {}, with_observed(policy, rung, {}))
         return made.policy
+
+    def stated(self, id_: WorkloadId) -> Policy:
+        """The policy of one workload as its owner states it, within the ceilings of the platform."""
+        return self.without_observed.stated(id_)
+
+    def forget_others(self, here: Collection[WorkloadId]) -> None:
+        """Forget policies that other workloads have, and those that were stated before and that none has now."""
+        built = self.without_observed.built
+        if len(built) + len(self.shared) > 2 * len(here) + SPARE_ROWS:
+            used = {id(self.stated(id_)) for id_ in here}
+            for key in [key for key, combined in built.items() if id(combined.policy) not in used]:
+                del built[key]
+            for shared in [shared for shared in self.shared if shared[0] not in used]:
+                del self.shared[shared]
+        self.without_observed.forget_others(here)
 
     def _own(
         self, id_: WorkloadId, policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]
@@ -165,6 +183,7 @@ class Observed:
             filled,
             self.policies,
             self.shared,
+            without_observed=stated,
             signals=stated.signals,
             modes=stated.modes,
             cluster=stated.cluster,
