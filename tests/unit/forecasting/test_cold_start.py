@@ -72,3 +72,10 @@ def test_in_a_young_history_nobody_can_lend() -> None:
     whole = history(workload("web-1"), workload("web-2"), workload("web-3"))
     weeks = Window(whole.weeks.keys, whole.weeks.start, FIVE_MINUTES, whole.weeks.values[:, -3 * DAY :])
     assert borrowed(FreshHistory(weeks, whole.recent, whole.end)) is None
+
+
+def test_a_name_of_many_parts_that_could_be_endings_is_read_at_once() -> None:
+    """Each part is a number and a hash: 28 of them, as many as a name holds, could be read in 2**28 ways."""
+    name = "a" + "-12345678" * 27 + "-x"
+    assert family(workload(name)) == ("Deployment", name)
+    assert family(workload(name.removesuffix("-x"))) == ("Deployment", "a")
