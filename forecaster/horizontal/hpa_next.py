@@ -113,7 +113,7 @@ def _lost(hpa: Autoscaler, recommendation: Recommendation, behavior: Behavior | 
     """A count that no value can lead to: the tolerance holds for the metrics that are read from here, too."""
     now, wanted = recommendation.replicas_now, recommendation.wanted_replicas
     reads = [target.metric for target in hpa.targets if own_metric(target.metric)]
-    if not reads or wanted not in counts_out_of_reach(now, tolerance_of(behavior, SHIPPED)):
+    if not reads or wanted == now or wanted not in counts_out_of_reach(now, tolerance_of(behavior, SHIPPED)):
         return []
     kept = f"HPA {hpa.name} keeps {now} replicas where {wanted} are wanted, whatever {reads[0]} says"
     remedy = "Set behavior.scaleUp.tolerance and scaleDown.tolerance lower where the cluster has it."

@@ -3,7 +3,9 @@
 Each caution has a stable code and a sentence with the object's own numbers and the remedy.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from forecaster.hpa.explain import seconds
@@ -62,26 +64,24 @@ def cautions(
     return tuple(caution for caution in found if caution is not None)
 
 
-def counts_out_of_reach(replicas: int, tolerance: Tolerance) -> tuple[int, ...]:
+def counts_out_of_reach(replicas: int, tolerance: Tolerance) -> range:
     """HPA rules §8: the sizes that no load leads to in one pass from this one, for the tolerance.
 
     A per-pod target at `replicas` pods asks for n pods at a ratio above (n-1)/replicas and up to n/replicas; n is out
-    of reach where all of that lies inside the band. The current size itself is not listed.
+    of reach where all of that lies inside the band. The current size is in the middle of them and no such size itself.
     """
     if replicas < 1:
-        return ()
-    around = range(1, ceil_to_int32(replicas * tolerance.highest) + 2)
-    return tuple(n for n in around if n != replicas and _held(n, replicas, tolerance))
-
-
-def _held(wanted: int, replicas: int, tolerance: Tolerance) -> bool:
-    """Whether every ratio in ((wanted-1)/replicas, wanted/replicas] keeps the current size."""
-    return tolerance.holds(wanted / replicas) and tolerance.lowest <= (wanted - 1) / replicas
+        return range(0)
+    around = range(ceil_to_int32(replicas * tolerance.highest) + 2)
+    first = bisect_left(around, tolerance.lowest, lo=1, key=lambda n: (n - 1) / replicas)
+    return range(first, bisect_right(around, tolerance.highest, lo=first, key=lambda n: n / replicas))
 
 
 def _out_of_reach(replicas: int, tolerance: Tolerance, spec: HpaSpec) -> Caution | None:
     least, most = spec.bounds.min_replicas, spec.max_replicas
-    counts = [n for n in counts_out_of_reach(replicas, tolerance) if least <= n <= most]
+    held = counts_out_of_reach(replicas, tolerance)
+    allowed = range(max(held.start, least), min(held.stop, most + 1))
+    counts = list(islice((n for n in allowed if n != replicas), _SHOWN + 1))
     if not counts:
         return None
     listed = ", ".join(map(str, counts[:_SHOWN])) + (" and more" if len(counts) > _SHOWN else "")

@@ -16,6 +16,10 @@ def codes(spec: HpaSpec, replicas: int = 5, **more: object) -> list[str]:
     return [caution.code for caution in cautions(spec, replicas, **more)]  # type: ignore[arg-type]
 
 
+def hidden(replicas: int, tolerance: Tolerance) -> tuple[int, ...]:
+    return tuple(n for n in counts_out_of_reach(replicas, tolerance) if n != replicas)
+
+
 def test_a_plain_hpa_has_nothing_to_beware_of() -> None:
     assert not codes(hpa())
 
@@ -25,18 +29,24 @@ def test_a_plain_hpa_has_nothing_to_beware_of() -> None:
     [(0, ()), (1, ()), (9, ()), (10, (11,)), (11, (12,)), (20, (19, 21, 22)), (30, (28, 29, 31, 32, 33))],
 )
 def test_counts_that_the_tolerance_hides(replicas: int, out_of_reach: tuple[int, ...]) -> None:
-    assert counts_out_of_reach(replicas, DEFAULT_TOLERANCE) == out_of_reach
+    assert hidden(replicas, DEFAULT_TOLERANCE) == out_of_reach
 
 
 def test_counts_out_of_reach_are_those_that_no_load_leads_to() -> None:
     for replicas in (1, 7, 10, 20, 33):
         reached = {per_pod_value(load, 1000, replicas, DEFAULT_TOLERANCE).replicas for load in range(0, 80_000, 7)}
-        hidden = set(range(1, replicas + 10)) - reached
-        assert set(counts_out_of_reach(replicas, DEFAULT_TOLERANCE)) == hidden
+        assert set(hidden(replicas, DEFAULT_TOLERANCE)) == set(range(1, replicas + 10)) - reached
 
 
 def test_no_tolerance_hides_nothing() -> None:
-    assert counts_out_of_reach(50, Tolerance(0.0, 0.0)) == ()
+    assert hidden(50, Tolerance(0.0, 0.0)) == ()
+
+
+def test_a_huge_tolerance_and_a_huge_size_are_answered_at_once() -> None:
+    most = 2**31 - 1
+    assert 2_000_000_001 in counts_out_of_reach(most, Tolerance(1e9, 0.1))
+    lazy = both(None, ScalingRules((policy("Pods", 1),), tolerance=1e9))
+    assert "at 1000000000 replicas" in cautions(hpa(high=most, behavior=lazy), 1_000_000_000)[0].sentence
 
 
 def test_hidden_counts_are_told_where_the_bounds_allow_them() -> None:
