@@ -62,7 +62,7 @@ class PassInput(NamedTuple):
     @property
     def was_scaled_to_zero(self) -> bool:
         """HPA rules §3, step 5: the gate is on and this HPA itself brought the target to zero."""
-        if not self.controller.gates.scale_to_zero:
+        if not self.controller.tells_zero:
             return False
         condition = find_condition(self.state.conditions, "ScaledToZero")
         return condition is not None and condition.status == "True"
@@ -106,7 +106,7 @@ def _moved(given: PassInput, replicas: int) -> HpaState:
 
 def _zero_condition(given: PassInput, conditions: Conditions, replicas: int) -> Conditions:
     """HPA rules §3, step 10: remember on the object whether this HPA itself brought the target to zero."""
-    if not given.controller.gates.scale_to_zero:
+    if not given.controller.tells_zero:
         return without_condition(conditions, "ScaledToZero")
     spec = given.spec
     own_doing = (

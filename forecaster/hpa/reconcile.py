@@ -24,7 +24,7 @@ from forecaster.hpa.observation import (
 from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close, write
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
-from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, tolerance_of
+from forecaster.hpa.spec import SHIPPED, TELLS_ZERO, Controller, HpaSpec, tolerance_of
 from forecaster.hpa.state import NEW_HPA, Conditions, HpaState, status_differs, with_condition, without_condition
 from forecaster.hpa.wording import ErrorKind, HpaEvent
 
@@ -65,8 +65,13 @@ def _pass(spec: HpaSpec, observation: Observation, state: HpaState, now: datetim
 
 
 def choose_branch(given: PassInput) -> Branch:
-    """HPA rules §3, step 5: zero replicas switch scaling off unless this HPA did it; out of bounds skips metrics."""
+    """HPA rules §3, step 5: zero replicas switch scaling off unless this HPA did it; out of bounds skips metrics.
+
+    Up to Kubernetes 1.35 an HPA with minReplicas 0 looks at its metrics whatever scaled the target to zero.
+    """
     spec, current = given.spec, given.scale.spec_replicas
+    if current == 0 and given.controller.minor < TELLS_ZERO:
+        return "disabled" if spec.bounds.min_replicas else "metrics"
     if current == 0:
         may_return = spec.bounds.min_replicas != 0 or spec.has_outside_metric
         return "metrics" if given.was_scaled_to_zero and may_return else "disabled"
@@ -98,7 +103,7 @@ def _scale_read(state: HpaState, current: int, now: datetime) -> HpaState:
 def _disabled(given: PassInput) -> Pass:
     """HPA rules §3, step 5: nothing computed, nothing written; with the gate off a left-over ScaledToZero goes."""
     conditions = with_condition(given.state.conditions, wording.SCALING_DISABLED, given.now)
-    if not given.controller.gates.scale_to_zero:
+    if not given.controller.tells_zero:
         conditions = without_condition(conditions, "ScaledToZero")
     current = given.scale.spec_replicas
     return close(given, DesiredScale(current, written=False, branch="disabled"), conditions)

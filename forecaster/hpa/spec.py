@@ -76,6 +76,8 @@ class HpaSpec:
 
 HAS_POD_LEVEL, HAS_TOLERANCE, SCALES_TO_ZERO = 34, 35, 37
 """Minor versions of Kubernetes from which on a gate is on by default."""
+TELLS_ZERO = 36
+"""Minor version from which on condition ScaledToZero says whether the HPA itself scaled its target to zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,11 @@ class Controller:
     gates: FeatureGates = FeatureGates()
     minor: int = 36
     """Of the version of Kubernetes, whose words are used."""
+
+    @property
+    def tells_zero(self) -> bool:
+        """Whether condition ScaledToZero is kept (HPA rules §3, step 10)."""
+        return self.gates.scale_to_zero and self.minor >= TELLS_ZERO
 
 
 SHIPPED = Controller()

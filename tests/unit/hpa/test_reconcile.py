@@ -135,6 +135,14 @@ def test_zero_by_the_hpa_stays_with_a_metric_that_needs_pods_and_minimum_zero() 
     assert outcome.desired.branch == "disabled"
 
 
+def test_up_to_1_35_minimum_zero_looks_at_metrics_whoever_scaled_to_zero() -> None:
+    before = Controller(gates=FeatureGates(scale_to_zero=True), minor=35)
+    outcome = reconcile(hpa(low=0), look(0, queue_of(90)), STORED, NOW, before)
+    assert (outcome.desired.replicas, outcome.desired.written) == (3, True)
+    assert "NotScaledToZero" not in reasons(outcome)
+    assert reconcile(hpa(), look(0, queue_of(90)), SCALED_TO_ZERO, NOW, before).desired.branch == "disabled"
+
+
 def test_back_from_zero_policies_do_not_keep_it_below_the_minimum() -> None:
     slow = both(rules(policy("Pods", 1)))
     outcome = reconcile(hpa(low=3, behavior=slow), look(0, queue_of(300)), SCALED_TO_ZERO, NOW, ZERO)
