@@ -43,7 +43,7 @@ def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, 
     path = f"metadata.annotations[{key}]"
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return None, [invalid(path, text[:80], f"not JSON: {error}")]
     return (
         (value, [])

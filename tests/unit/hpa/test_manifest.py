@@ -288,3 +288,9 @@ class TestVersion1:
         assert refused(manifest("autoscaling/v1", {METRICS_ANNOTATION: odd})) == [
             'spec.metrics[0].cheese: unknown field "spec.metrics[0].cheese"'
         ]
+
+
+def test_an_annotation_that_is_nested_without_end_is_a_fault() -> None:
+    deep = {"autoscaling.alpha.kubernetes.io/metrics": "[" * 100_000}
+    found = read_manifest(manifest("autoscaling/v1", deep))
+    assert "not JSON" in str(found)
