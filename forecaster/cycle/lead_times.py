@@ -120,7 +120,7 @@ class LeadTimes:
         """Observe the workloads with a changed count or readiness; a source that is down shows nothing."""
         if targets.down:
             return
-        if self.looked is None or now - self.looked > LONGEST_BLINK * self.interval:
+        if self.looked is None or not timedelta() <= now - self.looked <= LONGEST_BLINK * self.interval:
             self.watches = {id_: interrupted(watch) for id_, watch in self.watches.items()}
             self.seen = {}
         self.looked = now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,9 @@ from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.rows import resolved
 from forecaster.cycle.targets import Targets
+from forecaster.domain.ceilings import OwnerCeiling
 from forecaster.domain.decision import Reason
+from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import CPU
@@ -82,6 +85,42 @@ def test_pods_that_were_timed_count_before_what_counts_of_replicas_show() -> Non
     assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(2), told)
     assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(2)
     assert lead_times.of(WEB.id, Policy(horizontal={"lead_time": "7m"}).horizontal).value == minutes(7)
+
+
+def test_what_was_measured_lifts_no_owner_above_the_ceilings_of_the_platform() -> None:
+    """The policies in force were made without them, so the first measured lead time of any workload lifted them all."""
+    lead_times = LeadTimes()
+    scaled(lead_times, CART, ready_after=6, times=5)
+    owners = MappingProxyType({WEB.id: (Layer("PredictiveAutoscaler web", {"horizontal": {"max_replicas": 51}}),)})
+    ceiling = OwnerCeiling(namespace="*", replicas=50)
+    stated = Policies(Policy(), ceilings=(ceiling,), cluster=ClusterPolicies(own=owners))
+    in_force = Observed(lead_times).in_force(stated)
+    assert in_force is not stated
+    assert in_force.of(WEB.id).horizontal.max_replicas is None
+    assert [why for _, why in stated.refused(WEB.id)]
+
+
+def test_policies_that_none_has_any_more_are_forgotten() -> None:
+    """An owner who changes a number again and again left a policy behind with each change."""
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, ready_after=6, times=5)
+    observed, stated = Observed(lead_times), Policies(Policy())
+    for number in range(1, 1200):
+        layer = Layer("PredictiveAutoscaler web", {"horizontal": {"max_replicas": number}})
+        stated.cluster = ClusterPolicies(own=MappingProxyType({WEB.id: (layer,)}))
+        stated.chosen.clear()
+        in_force = observed.in_force(stated)
+        assert in_force.of(WEB.id).horizontal.max_replicas == number
+        in_force.forget_others([WEB.id])
+    assert len(observed.shared) + len(stated.built) < 1200
+
+
+def test_a_clock_that_was_set_back_makes_no_start_up_of_less_than_nothing() -> None:
+    lead_times = LeadTimes()
+    for minute, ready in ((60, 4), (61, 4), (0, 5)):
+        here = (pods(WEB, 4 if minute == 60 else 5, ready),)
+        lead_times.look(Targets(Inventory(after(minute), here)), after(minute))
+    assert lead_times.watches[WEB.id].took == ()
 
 
 SHARED = {WEB.id: "registry/shop", CART.id: "registry/shop"}

@@ -454,6 +454,13 @@ class TestScores:
         assert {score.signal for score in scores} == {CPU}
         assert stage.ledger.scores == list(scores)
 
+    def test_of_forecasts_made_before_the_clock_was_set_back_never_come(self) -> None:
+        """They waited until the clock had caught up, and each cycle until then added more of them."""
+        stage = CycleOnFakes(load("web"))
+        stage.run_minutes(1000, 1003)
+        stage.run_minutes(0, 2)
+        assert {one.made_at for one in stage.cycle.scoring.pending} == {NOON, after(1), after(2)}
+
     def test_compare_the_peak_within_that_window_and_nothing_else(self) -> None:
         """The highest minute after 12:03 and up to 12:06 is the last one; before and after it is higher."""
         peaks = {after(3): 3.0, after(6): 2.7, after(7): 5.0}
