@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -224,17 +225,14 @@ class Cycle:
             Renewed([], []),
         )
         if self.nodes:
-            steps.optional("nodes", lambda: self._renew_nodes(targets, policies, now), None)
+            renew = partial(self.nodes.renew, targets.inventory.workloads, self.history, self.forecaster)
+            steps.optional("nodes", lambda: renew(policies, now), None)
         if self.benefit:
             steps.optional("benefit", lambda: self._renew_benefit(targets, policies, now, steps.part(FAIR)), None)
         if late and steps.has_time():
             late = steps.optional("fits", lambda: self._fit(rows, demands, now, steps.part(AGAIN), least=0), late)
         steps.late += late
         return OptionalResults(unread, gates)
-
-    def _renew_nodes(self, targets: Targets, policies: Policies, now: datetime) -> None:
-        if self.nodes:
-            self.nodes.renew(targets.inventory.workloads, self.history, self.forecaster, policies, now)
 
     def _renew_benefit(self, targets: Targets, policies: Policies, now: datetime, time: TimeShare) -> None:
         if self.benefit:

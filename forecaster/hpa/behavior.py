@@ -169,9 +169,7 @@ def scale_up_limit(
     if rules.select_policy == "Disabled":
         return current
     allowed = raised_by_policy(current, rules, scale_ups, scale_downs, now)
-    if rules.select_policy == "Min":
-        return min(allowed, default=MAX_INT32)
-    return max(allowed, default=MIN_INT32)
+    return min(allowed, default=MAX_INT32) if rules.select_policy == "Min" else max(allowed, default=MIN_INT32)
 
 
 def scale_down_limit(
@@ -181,9 +179,7 @@ def scale_down_limit(
     if rules.select_policy == "Disabled":
         return current
     allowed = lowered_by_policy(current, rules, scale_ups, scale_downs, now)
-    if rules.select_policy == "Min":
-        return max(allowed, default=MIN_INT32)
-    return min(allowed, default=MAX_INT32)
+    return max(allowed, default=MIN_INT32) if rules.select_policy == "Min" else min(allowed, default=MAX_INT32)
 
 
 def raised_by_policy(

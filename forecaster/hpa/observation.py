@@ -76,7 +76,7 @@ def observe_totals(
 
     `requests_milli` are one pod's requests by resource; a container that the spec names holds all of them.
     """
-    names = _pod_names(replicas if pods is None else pods)
+    names = [f"pod-{number}" for number in range(replicas if pods is None else pods)]
     answers = [_answer(metric, totals_milli.get(metric.name), names, now) for metric in spec.metrics]
     return Observation(
         ScaleSubresource(replicas, len(names), SELECTOR),
@@ -112,10 +112,6 @@ def requests_of(observation: Observation) -> dict[str, int]:
     named = {resource for container in pod.containers for resource in container.requests_milli}
     requests = {resource: pod_request(pod, resource) for resource in sorted(named)}
     return {resource: request for resource, request in requests.items() if isinstance(request, int)}
-
-
-def _pod_names(count: int) -> list[str]:
-    return [f"pod-{number}" for number in range(count)]
 
 
 def _pod(name: str, spec: HpaSpec, requests_milli: Mapping[str, int], now: datetime) -> HpaPod:

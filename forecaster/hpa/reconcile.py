@@ -23,9 +23,17 @@ from forecaster.hpa.observation import (
 )
 from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close, write
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
-from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
+from forecaster.hpa.selectors import SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, TELLS_ZERO, Controller, HpaSpec, tolerance_of
-from forecaster.hpa.state import NEW_HPA, Conditions, HpaState, status_differs, with_condition, without_condition
+from forecaster.hpa.state import (
+    NEW_HPA,
+    Conditions,
+    HpaCondition,
+    HpaState,
+    status_differs,
+    with_condition,
+    without_condition,
+)
 from forecaster.hpa.wording import ErrorKind, HpaEvent
 
 if TYPE_CHECKING:
@@ -182,14 +190,10 @@ def _matched_pods(given: PassInput) -> Sequence[HpaPod] | HpaEvent:
         )
     pods = [pod for pod in given.observation.pods if selector.matches(pod.labels)]
     others = given.observation.other_selectors
-    if others and any(_claimed(pod, others) for pod in pods):
+    if any(other.matches(pod.labels) for other in others for pod in pods):
         several = "multiple HPAs" if given.controller.minor <= LAST_MULTIPLE else "more than one HPA"
         return HpaEvent("AmbiguousSelector", f"pods by selector {text} are controlled by {several}")
     return pods
-
-
-def _claimed(pod: HpaPod, selectors: Sequence[Selector]) -> bool:
-    return any(selector.matches(pod.labels) for selector in selectors)
 
 
 def _proposals(given: PassInput, pods: Sequence[HpaPod]) -> tuple[MetricProposal | Unmeasured, ...]:
@@ -214,7 +218,7 @@ def _metrics_failed(given: PassInput, proposals: tuple[MetricProposal | Unmeasur
 def _no_recommendation(given: PassInput, event: HpaEvent) -> Pass:
     """HPA rules §3, selector checks: no metric is looked at."""
     reason = "InvalidSelector" if event.reason == "SelectorRequired" else event.reason
-    condition = wording.selector_failed(reason, event.message)
+    condition = HpaCondition("ScalingActive", "False", reason, event.message)
     conditions = with_condition(given.state.conditions, condition, given.now)
     return _computed_nothing(given, conditions, (event,), event.message, ())
 
