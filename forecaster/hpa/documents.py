@@ -89,19 +89,11 @@ def _list(document: Any, key: str) -> list[Wire]:
     return inner
 
 
-def _mapping(document: Wire, key: str) -> Wire:
-    """The mapping under a key; absent and null are an empty one."""
-    inner = document.get(key)
-    if inner is not None and not isinstance(inner, Mapping):
-        raise DocumentError(f"{key} of {document.get('kind', 'a document')} must be a mapping, got {_kind(inner)}")
-    return inner or {}
-
-
 def _pod(item: Wire) -> HpaPod:
-    metadata, spec, status = (_mapping(item, key) for key in ("metadata", "spec", "status"))
+    metadata, spec, status = (item.get(key) or {} for key in ("metadata", "spec", "status"))
     name = metadata.get("name") or ""
     start = status.get("startTime")
-    level = _mapping(spec, "resources").get("requests")
+    level = (spec.get("resources") or {}).get("requests")
     return HpaPod(
         name=name,
         phase=status.get("phase") or "",
@@ -127,7 +119,7 @@ def _ready(pod: str, conditions: list[Wire]) -> ReadyCondition | None:
 
 def _container(pod: str, container: Wire) -> PodContainer:
     name = container.get("name") or ""
-    requests = _mapping(container, "resources").get("requests") or {}
+    requests = (container.get("resources") or {}).get("requests") or {}
     where = f"container {name} of Pod {pod}"
     return PodContainer(name, _quantities(requests, where), container.get("restartPolicy") == "Always")
 
@@ -149,11 +141,11 @@ def _of_kind(documents: Sequence[Any], kind: str) -> list[Wire]:
 
 def _metric_name(item: Wire) -> Any:
     """v1beta1 of the custom metrics API has `metricName`, v1beta2 `metric.name`."""
-    return _mapping(item, "metric").get("name") or item.get("metricName")
+    return (item.get("metric") or {}).get("name") or item.get("metricName")
 
 
 def _pod_usage(item: Wire) -> PodMetrics:
-    name = _mapping(item, "metadata").get("name") or ""
+    name = (item.get("metadata") or {}).get("name") or ""
     where = f"PodMetrics {name}"
     containers = [
         ContainerUsage(c.get("name") or "", _quantities(c.get("usage") or {}, where)) for c in _list(item, "containers")
@@ -164,7 +156,7 @@ def _pod_usage(item: Wire) -> PodMetrics:
 def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
     values = []
     for item in items:
-        described = _mapping(item, "describedObject")
+        described = item.get("describedObject") or {}
         if described.get("kind") == "Pod":
             where = f"metric {metric.name} of Pod {described.get('name')}"
             window = item.get("windowSeconds")
@@ -182,7 +174,7 @@ def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
 def _object_value(metric: MetricSpec, items: list[Wire]) -> Answer:
     wanted = metric.described_object
     for item in items:
-        described = _mapping(item, "describedObject")
+        described = item.get("describedObject") or {}
         if wanted and (described.get("kind"), described.get("name")) == (wanted.kind, wanted.name):
             return ObjectMetric(_milli(item.get("value"), f"metric {metric.name} of {wanted.kind} {wanted.name}"))
     return Unmeasured("no_samples", f"no value of metric {metric.name} for the described object")
