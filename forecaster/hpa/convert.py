@@ -45,11 +45,9 @@ def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, 
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         return None, [invalid(path, text[:80], f"not JSON: {error}")]
-    return (
-        (value, [])
-        if isinstance(value, form)
-        else (None, [invalid(path, text[:80], f"must be a JSON {form.__name__}")])
-    )
+    if isinstance(value, form):
+        return value, []
+    return None, [invalid(path, text[:80], f"must be a JSON {form.__name__}")]
 
 
 def cpu_metric(percent: int = DEFAULT_CPU_PERCENT) -> dict[str, Any]:

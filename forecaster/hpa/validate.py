@@ -74,11 +74,8 @@ def _behavior_faults(behavior: Wire | None) -> FieldFaults:
 
 
 def _rules_faults(path: str, rules: Wire) -> FieldFaults:
-    window, selected, policies = (
-        rules.get("stabilizationWindowSeconds"),
-        rules.get("selectPolicy"),
-        rules.get("policies") or [],
-    )
+    window, selected = rules.get("stabilizationWindowSeconds"), rules.get("selectPolicy")
+    policies = rules.get("policies") or []
     if window is not None and window < 0:
         yield invalid(f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero")
     if window is not None and window > LONGEST_WINDOW_S:
