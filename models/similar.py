@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     Bins = npt.NDArray[np.intp]
 
 
-# Trailing means of 1, 2, 4, 8, 16 and 48 bins are compared: each is the mean of so many of the one before.
+# Trailing means of 1, 2, 4, 8, 16 and 48 bins are compared, as sums: each is that of so many of the one before.
 WIDER = (2, 2, 2, 2, 3)
+WIDTHS = np.cumprod((1, *WIDER))
 PAST_DAYS = 8
 # Moments whose future is told; with fewer than twice as many to choose from nothing is told.
 NEAREST = 24
@@ -63,67 +64,83 @@ def similar_moments(seen: SeenSituation, ahead: int) -> Similar:
     origins, shape = seen.origins, seen.level.shape
     count = np.clip(origins - ahead + 1, 0, PAST_DAYS * seen.day)
     span = max(int(count.max()), 2 * NEAREST)
-    missing = max(0, span + ahead - 1 - int(origins.min()))
     bins, context = np.empty((*shape, NEAREST), np.intp), np.ones((*shape, 3), np.float32)
     together = max(1, COMPARED_TOGETHER // len(origins))
     for series in (slice(i, i + together) for i in range(0, len(seen.values), together)):
-        means = _means(seen.values[series], missing)
+        sums = _sums(seen.values[series])
         for at in (slice(i, i + COMPARED_TOGETHER) for i in range(0, len(origins), COMPARED_TOGETHER)):
             first = origins[at] - ahead - span + 1
-            squares = _squares(means, origins[at] + missing, first + missing, span)
+            squares = _squares(sums, origins[at], first, span)
             shown = np.sort(squares[:, :, ::-SHOWN], axis=-1)
             chosen = _smallest(squares, shown)
             bins[series, at] = np.maximum(chosen + first[:, None], 0)
             near = np.take_along_axis(squares, chosen, axis=-1).mean(axis=-1)
             usual = np.take_along_axis(shown, count[None, at, None] // (2 * SHOWN), axis=-1)[:, :, 0]
-            far = np.stack([near, usual], axis=-1)
+            far = np.maximum(np.stack([near, usual], axis=-1), 0)
             context[series, at, 1:] = np.log(far / np.square(seen.scale[series, at, None]) + LEAST_SQUARE) / 2
     told = count >= 2 * NEAREST
     return Similar(bins, told, np.where(told[:, None], context, np.float32(0)))
 
 
-def _means(values: Floats, missing: int) -> list[Floats]:
-    """[series, time] trailing means of each width, infinitely far away for `missing` bins before the record."""
-    means = [values]
-    for times, width in zip(WIDER, np.cumprod((1, *WIDER)).tolist(), strict=False):
-        means.append(_wider(means[-1], width, times))
-    return [np.pad(mean, ((0, 0), (missing, 0)), constant_values=np.inf) for mean in means] if missing else means
+def _sums(values: Floats) -> Floats:
+    """[series, width, time] trailing sums of each of `WIDTHS`; multiples of narrower ones at the beginning."""
+    sums = np.empty((len(values), len(WIDTHS), values.shape[1]), values.dtype)
+    sums[:, 0] = values
+    for nth, (times, width) in enumerate(zip(WIDER, WIDTHS.tolist(), strict=False)):
+        narrow, wide, start = sums[:, nth], sums[:, nth + 1], width * (times - 1)
+        np.multiply(narrow[:, :start], times, out=wide[:, :start])
+        np.add(narrow[:, start:], narrow[:, : max(0, values.shape[1] - start)], out=wide[:, start:])
+        for back in range(width, start, width):
+            wide[:, start:] += narrow[:, start - back : max(0, values.shape[1] - back)]
+    return sums
 
 
-def _wider(mean: Floats, width: int, times: int) -> Floats:
-    """Trailing means of `times` as many bins as `mean`, which has `width`; as they were at the beginning."""
-    wider = mean.copy()
-    start = width * (times - 1)
-    for back in range(width, start + 1, width) if start < mean.shape[1] else ():
-        wider[:, start:] += mean[:, start - back : mean.shape[1] - back]
-    wider[:, start:] /= times
-    return wider
+def _squares(sums: Floats, origins: Origins, first: Origins, span: int) -> Floats:
+    """[series, origin, moment] squared distances of the `span` moments from `first` on, infinite before the record."""
+    earliest = int(first.min())
+    known = sums[:, :, max(0, earliest) : int(first.max()) + span]
+    found = (_of_one if len(origins) == 1 else _of_many)(known, sums[:, :, origins])
+    if earliest < 0:
+        found = np.pad(found, ((0, 0), (0, 0), (-earliest, 0)), constant_values=np.inf)
+    if len(origins) == 1:
+        return found
+    return sliding_window_view(found, span, axis=2)[:, np.arange(len(origins)), first - earliest]
 
 
-def _squares(means: list[Floats], origins: Origins, first: Origins, span: int) -> Floats:
-    """[series, origin, moment] squared distances of the `span` moments from `first` on."""
-    total, apart = np.zeros((2, len(means[0]), len(origins), span), means[0].dtype)
-    for mean in means:
-        moments = sliding_window_view(mean, span, axis=1)
-        at_first = moments[:, first] if len(first) > 1 else moments[:, first[0], None]
-        np.subtract(at_first, mean[:, origins, None], out=apart)
-        total += np.square(apart, out=apart)
-    return total
+def _of_one(known: Floats, now: Floats) -> Floats:
+    """[series, 1, time] squared distances of [series, width, time] to [series, width, 1]."""
+    apart = known - now
+    np.square(apart, out=apart)
+    return np.asarray(np.matmul((1 / np.square(WIDTHS)).astype(apart.dtype), apart)[:, None])
+
+
+def _of_many(known: Floats, now: Floats) -> Floats:
+    """[series, origin, time] squared distances of [series, width, time] to [series, width, origin].
+
+    As the sum of both squares less twice the product, which is one multiplication of matrices; what cancels in it would
+    be lost in single precision.
+    """
+    double, at = (sums / WIDTHS[:, None].astype(np.float64) for sums in (known, now))
+    found = np.matmul(-2 * at.swapaxes(1, 2), double)
+    found += np.einsum("swt,swt->st", double, double)[:, None]
+    found += np.einsum("swo,swo->so", at, at)[:, :, None]
+    return np.asarray(found, known.dtype)
 
 
 def _smallest(squares: Floats, shown: Floats) -> Bins:
     """[series, origin, nearest] positions of the smallest; those that are shown say how large these are at most."""
     if shown.shape[-1] < NEAREST:
         return np.argpartition(squares, NEAREST - 1, axis=-1)[:, :, :NEAREST]
-    at = np.flatnonzero(squares <= shown[:, :, NEAREST - 1, None])
-    row, position = np.divmod(at, squares.shape[-1])
-    counts = np.bincount(row)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    candidates = np.full((len(counts), counts.max()), np.inf, squares.dtype)
+    small = (squares <= shown[:, :, NEAREST - 1, None]).reshape(-1, squares.shape[-1])
+    at, counts = np.flatnonzero(small), np.count_nonzero(small, axis=1)
+    most, rows = int(counts.max()), np.arange(len(counts))
+    place = np.arange(len(at)) + np.repeat(rows * most + counts - np.cumsum(counts), counts)
+    candidates = np.full((len(counts), most), np.inf, squares.dtype)
     positions = np.zeros(candidates.shape, np.intp)
-    candidates[row, place], positions[row, place] = squares.ravel()[at], position
+    candidates.ravel()[place], positions.ravel()[place] = squares.ravel()[at], at
     chosen = np.argpartition(candidates, NEAREST - 1, axis=1)[:, :NEAREST]
-    return np.take_along_axis(positions, chosen, axis=1).reshape(*squares.shape[:2], NEAREST)
+    found = np.take_along_axis(positions, chosen, axis=1) - rows[:, None] * squares.shape[-1]
+    return np.asarray(found.reshape(*squares.shape[:2], NEAREST))
 
 
 def followed(seen: SeenSituation, moments: Similar, windows: Sequence[StepWindow]) -> Floats:
