@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from forecaster.domain.window import PLAUSIBLE_YEARS
 from forecaster.errors import ConfigError, Fault
 
 _TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
@@ -27,7 +28,7 @@ def instant(text: str | None, option: str = "--at") -> datetime:
         return _latest(text)
     try:
         value = datetime.fromisoformat(text)
-        if value.tzinfo is not None:
+        if value.tzinfo is not None and value.year in PLAUSIBLE_YEARS:
             return value.astimezone(UTC)
     except (ValueError, OverflowError):
         pass

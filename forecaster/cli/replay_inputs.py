@@ -69,6 +69,8 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
     length = duration_of("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
     found = _with_hpas(_traces(options, settings, length), specs)
+    if not found.minutes:
+        raise ConfigError("command line", [Fault("--export", str(options.export), "it holds no signal known here")])
     until = min(found.end, instant(options.until, UNTIL)) if options.until else found.end
     if until <= found.start:
         when = f"from {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC"
@@ -85,10 +87,19 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
 
 
 def _settings(options: ReplayOptions) -> Settings:
-    """Return the settings of --config; a bundle brings its own unless a file is given."""
+    """Return the settings of --config; a bundle brings its own unless a file is given, but names no code to run.
+
+    Raises:
+        ConfigError: the bundle has settings that are none, or a model that would be imported.
+    """
     if options.config or not options.export or options.export.suffix != SUFFIX:
         return settings_of(options.config, options.prometheus, options.namespace)
-    return parse(read_bundle(options.export).manifest.settings, str(options.export))
+    stated, source = read_bundle(options.export).manifest.settings, str(options.export)
+    forecast = stated.get("forecast")
+    if isinstance(forecast, dict) and ":" in str(forecast.get("model")):
+        remedy = "a bundle may not name code to import; name settings of your own by --config"
+        raise ConfigError(source, [Fault("forecast.model", forecast["model"], remedy)])
+    return parse(stated, source)
 
 
 def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Traces:

@@ -27,6 +27,8 @@ DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 MINUTES_A_DAY = DAY // MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+PLAUSIBLE_YEARS = range(1971, 9000)
+"""Years of which weeks before and after can still be represented."""
 NOTHING_PARTLY: Mapping[WorkloadId, str] = MappingProxyType({})
 
 

@@ -5,6 +5,7 @@ Or why it cannot be replayed, in a sentence; nothing is made up in its place.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from forecaster.domain.workload import Autoscaler, Target, TargetType, Workload
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of, usable
 from forecaster.hpa.limits import ReplicaBounds
+from forecaster.hpa.numbers import MAX_INT32
 from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING, Assumptions, StartUp, Timing
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 
@@ -76,7 +78,9 @@ def setup_of(
         return "no HPA scales it, so there is nothing to compare with"
     if not hpa.targets:
         return f"HPA {hpa.name} has no metrics, so nothing says how many pods it asks for"
-    if capacity is None and not cores:
+    if not all(0 < one.value < math.inf for one in hpa.targets):
+        return f"HPA {hpa.name} has a target that is not above 0, so nothing says how many pods it asks for"
+    if capacity is None and not (cores and cores > 0):
         return "it requests no CPU, so nothing says when a pod is full"
     targets = targets_of(workload, policy)
     unusable = [one for one in targets if isinstance(one, Unusable)]
@@ -129,6 +133,8 @@ def lead_time_of(policy: HorizontalPolicy, assumed: Assumptions) -> timedelta:
 
 def _contradiction(workload: Workload, policy: Policy) -> str:
     hpa, stated = workload.autoscaler, policy.horizontal
+    if hpa is not None and hpa.max_replicas > MAX_INT32:
+        return f"HPA {hpa.name} has maxReplicas {hpa.max_replicas}, and {MAX_INT32} is the most"
     if hpa is None or hpa.min_replicas <= hpa.max_replicas:
         lowest = stated.min_replicas
         if hpa is None or lowest is None or lowest <= hpa.max_replicas:

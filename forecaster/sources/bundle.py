@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
+from forecaster.domain.window import PLAUSIBLE_YEARS
 from forecaster.domain.workload import Workload  # noqa: TC001  as above
 from forecaster.errors import SourceRefused, StoreError
 
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
 FORMAT = "forecaster-export/1"
 SUFFIX = ".zip"
 HISTORY_ENTRY = "history/{}.npy"
+DAMAGED = (TokenError, msgspec.MsgspecError, zipfile.BadZipFile, zlib.error)
+MAX_MINUTES = 1_000_000
+"""Nearly two years, which is more than any model learns from."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +109,7 @@ def read_bundle(path: Path, known: Signals = BUILT_IN) -> Bundle:
                 msgspec.json.decode(archive.read(f"{name}.json"), type=list[dict[str, Any]])
                 for name in ("decisions", "changes")
             )
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
+    except (ArithmeticError, EOFError, LookupError, MemoryError, OSError, RuntimeError, ValueError, *DAMAGED) as error:
         raise SourceRefused(
             f"{path}: not an export bundle, or damaged ({error}); `forecaster export` makes one"
         ) from error
@@ -114,11 +120,14 @@ def _manifest(path: Path, text: bytes) -> Manifest:
     found = msgspec.json.decode(text, type=Manifest)
     if found.format != FORMAT:
         raise SourceRefused(f"{path}: of format {found.format!r}, and {FORMAT!r} is read here; export it anew")
+    if found.start.tzinfo is None or found.start.year not in PLAUSIBLE_YEARS or not 0 < found.minutes <= MAX_MINUTES:
+        span = f"{found.minutes} minutes from {found.start.isoformat()}"
+        raise SourceRefused(f"{path}: {span} are not 1 to {MAX_MINUTES} minutes from an instant with a time zone")
     return found
 
 
 def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Manifest) -> NDArray[np.float32]:
-    """Read one signal; its shape is checked before its values, so that a forged one does not fill memory."""
+    """Read one signal; its shape is checked before its values; what is no demand is a gap."""
     wanted = (len(manifest.workloads), manifest.minutes)
     with archive.open(HISTORY_ENTRY.format(signal)) as file:
         head = io.BytesIO(file.read(np.lib.format.MAGIC_LEN + 2 + 10_000))
@@ -128,4 +137,4 @@ def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Man
         raise SourceRefused(f"{path}: {signal} is {dtype} {shape}, and the manifest says float32 {wanted}")
     with archive.open(HISTORY_ENTRY.format(signal)) as file:
         found: NDArray[np.float32] = np.lib.format.read_array(file, allow_pickle=False)
-    return found
+    return np.where((found >= 0) & np.isfinite(found), found, np.float32(np.nan))

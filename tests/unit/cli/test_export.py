@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner
 
 from forecaster.app import notebook, traces
 from forecaster.cli import app
 from forecaster.config.settings import Settings
-from forecaster.sources.bundle import read_bundle
+from forecaster.sources.bundle import read_bundle, write_bundle
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
 
@@ -101,3 +103,22 @@ def test_a_name_that_matches_nothing_is_told_and_writes_nothing(tmp_path: Path) 
         done = run("export", str(tmp_path / "x.zip"), "shop/chekout", "--prometheus", served.url, "--length", "6h")
     assert done.exit_code == 1
     assert not (tmp_path / "x.zip").exists()
+
+
+def test_a_bundle_of_a_stranger_names_no_code_that_is_run(week: Path, tmp_path: Path) -> None:
+    found, ran = read_bundle(week), tmp_path / "ran"
+    (tmp_path / "their_models.py").write_text(f"open({str(ran)!r}, 'w')\n")
+    settings = {**found.manifest.settings, "forecast": {"model": "their_models:Any"}}
+    write_bundle(tmp_path / "x.zip", replace(found, manifest=structs.replace(found.manifest, settings=settings)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        done = run("replay", "--export", str(tmp_path / "x.zip"), "--length", "2h", "--no-cache")
+    assert "a bundle may not name code to import" in str(done.exception)
+    assert not ran.exists()
+
+
+def test_a_bundle_without_a_signal_that_is_known_here_says_so(week: Path, tmp_path: Path) -> None:
+    found = read_bundle(week)
+    bare = replace(found, manifest=structs.replace(found.manifest, signals=()), values={})
+    write_bundle(tmp_path / "x.zip", bare)
+    assert "holds no signal" in str(run("replay", "--export", str(tmp_path / "x.zip")).exception)

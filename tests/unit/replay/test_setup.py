@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import CPU as CPU_SIGNAL
 from forecaster.domain.signal import REQUESTS
@@ -48,3 +50,8 @@ def test_a_lower_target_is_a_whole_percent() -> None:
     replayed = setup(with_targets_at(workload(CPU), 0.855))
     assert isinstance(replayed, Setup)
     assert replayed.targets == (UtilizationTarget(CPU_SIGNAL, 60, 0.5),)
+
+
+def test_an_hpa_that_no_api_server_would_take_is_left_out_with_the_reason() -> None:
+    assert "not above 0" in str(setup(workload(replace(CPU, value=0.0))))
+    assert "requests no CPU" in str(setup(workload(CPU, cores=-1.0)))

@@ -83,6 +83,7 @@ def test_it_is_zip_json_and_arrays_that_others_can_read(path: Path) -> None:
         ("manifest.json", b"{}", "not an export bundle"),
         ("decisions.json", b"nonsense", "not an export bundle"),
         ("history/cpu.npy", b"", "not an export bundle"),
+        ("history/cpu.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118, "not an export bundle"),
         ("history/cpu.npy", array(np.zeros((9, 4), np.float32)), "the manifest says float32"),
         ("history/cpu.npy", array(np.array([[1, "a"]], object), pickled=True), "the manifest says float32"),
     ],
@@ -97,6 +98,37 @@ def test_a_bundle_of_another_format_says_so(path: Path) -> None:
         told = json.loads(archive.read("manifest.json"))
     with pytest.raises(SourceRefused, match="of format 'forecaster-export/9'"):
         read_bundle(with_member(path, "manifest.json", json.dumps({**told, "format": "forecaster-export/9"}).encode()))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("minutes", 10**12, "1 to 1000000 minutes"),
+        ("minutes", 0, "1 to 1000000 minutes"),
+        ("start", "2026-03-01T00:00:00", "from an instant with a time zone"),
+        ("start", "0001-01-01T00:00:00Z", "from an instant with a time zone"),
+        ("start", "9999-12-31T23:00:00Z", "from an instant with a time zone"),
+    ],
+)
+def test_a_span_that_no_export_has_is_refused(path: Path, field: str, value: object, fault: str) -> None:
+    with zipfile.ZipFile(path) as archive:
+        told = json.loads(archive.read("manifest.json"))
+    with pytest.raises(SourceRefused, match=fault):
+        read_bundle(with_member(path, "manifest.json", json.dumps({**told, field: value}).encode()))
+
+
+def test_a_bundle_with_a_password_is_refused(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    with pytest.raises(SourceRefused, match="is encrypted"):
+        read_bundle(path)
+
+
+def test_what_is_no_demand_is_a_gap(path: Path) -> None:
+    values = array(np.array([[-1, np.inf, np.nan, 3]], np.float32))
+    found = read_bundle(with_member(path, "history/cpu.npy", values)).values[CPU]
+    np.testing.assert_array_equal(found, np.array([[np.nan, np.nan, np.nan, 3]], np.float32))
 
 
 def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
