@@ -42,7 +42,8 @@ Metrics = Annotated[
     ),
 ]
 Replicas = Annotated[
-    int | None, typer.Option("--replicas", min=0, help="Replicas of the target now; default: the pods of --pods.")
+    int | None,
+    typer.Option("--replicas", min=0, max=150_000, help="Replicas of the target now; default: the pods of --pods."),
 ]
 Usage = Annotated[
     list[str] | None,
@@ -254,22 +255,13 @@ def _pass_view(number: int, step: SimulatedPass) -> PassView:
 
 
 def _columns(passes: Sequence[PassView]) -> list[PrintedColumn]:
-    from forecaster.report.printed import PrintedColumn
+    from forecaster.report.printed import PrintedColumn, columns_from
 
-    counts: tuple[tuple[str, list[int | None]], ...] = (
-        ("PASS", [one.number for one in passes]),
-        ("REPLICAS", [one.replicas for one in passes]),
-        ("RECOMMENDED", [one.recommendation for one in passes]),
-        ("STABILIZED", [one.stabilized for one in passes]),
-        ("DESIRED", [one.desired for one in passes]),
-    )
-    return [
-        *(
-            PrintedColumn(head, ["-" if count is None else str(count) for count in each], right=True)
-            for head, each in counts
-        ),
-        PrintedColumn("CONDITIONS", [_reasons(one) for one in passes], words=True),
-    ]
+    counts = [(one.number, one.replicas, one.recommendation, one.stabilized, one.desired) for one in passes]
+    cells = [["-" if count is None else str(count) for count in row] for row in counts]
+    heads = ("PASS", "REPLICAS", "RECOMMENDED", "STABILIZED", "DESIRED")
+    reasons = PrintedColumn("CONDITIONS", [_reasons(one) for one in passes], words=True)
+    return [*columns_from(heads, cells, (0,) * len(heads), texts=0), reasons]
 
 
 def _reasons(one: PassView) -> str:

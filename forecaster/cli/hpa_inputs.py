@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
@@ -69,16 +69,14 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]
     for path in paths:
         for document in (part for one in _documents(path) for part in _items(one)):
             kind = document.get("kind") if isinstance(document, dict) else None
-            scaled = kind == "ScaledObject"
-            if kind not in {KIND, "ScaledObject", None}:
-                kinds.add(str(kind))
+            if isinstance(kind, str) and kind not in {KIND, SCALED_OBJECT}:
+                kinds.add(kind)
                 continue
-            manifest = hpa_of_scaled_object(document) if scaled else document
-            spec = read_manifest(manifest, scale_to_zero=controller.gates.scale_to_zero)
-            if isinstance(spec, RefusedManifest):
-                faults += [f"{_named(path)}: {fault}" for fault in spec.faults]
+            one = _read(document, controller, scaled=kind == SCALED_OBJECT)
+            if isinstance(one, StreamedHpa):
+                found.append(one)
             else:
-                found.append(StreamedHpa(spec, f"ScaledObject {document['metadata'].get('name')}" if scaled else ""))
+                faults += [f"{_named(path)}: {fault}" for fault in one]
     if faults:
         raise InputError("the API server would refuse this\n  " + "\n  ".join(faults))
     if not found:
@@ -87,14 +85,31 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]
     return found
 
 
+def _read(document: Any, controller: Controller, *, scaled: bool) -> StreamedHpa | Sequence[object]:
+    """The HPA of a manifest, or of a ScaledObject; or why there is none."""
+    try:
+        manifest = hpa_of_scaled_object(document) if scaled else document
+    except InputError as error:
+        return [str(error)]
+    spec = read_manifest(manifest, scale_to_zero=controller.gates.scale_to_zero)
+    if isinstance(spec, RefusedManifest):
+        return spec.faults
+    return StreamedHpa(spec, f"{SCALED_OBJECT} {document['metadata'].get('name')}" if scaled else "")
+
+
 def _items(document: Any) -> list[Any]:
     """The objects of a list, or the object itself."""
-    if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
-        kind = str(document["kind"]).removesuffix("List")
-        return [{"kind": kind, "apiVersion": document.get("apiVersion"), **one} for one in document.get("items") or ()]
-    return [document]
+    kind = document.get("kind") if isinstance(document, dict) else None
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        return [document]
+    items = document.get("items") or []
+    above = {"kind": kind.removesuffix("List"), "apiVersion": document.get("apiVersion")}
+    listed = items if isinstance(items, list) else [items]
+    return [{**above, **one} if isinstance(one, dict) else one for one in listed]
 
 
+SCALED_OBJECT = "ScaledObject"
+T = TypeVar("T")
 THRESHOLDS = ("threshold", "value", "targetValue", "lagThreshold", "queueLength", "target", "desiredReplicas")
 """What KEDA's scalers call the amount of a pod, the most usual first."""
 
@@ -103,16 +118,19 @@ def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
     """The HPA that KEDA makes of a ScaledObject (keda.sh, "Scaling Deployments"): one metric a trigger.
 
     Of 0 replicas KEDA itself takes care: the HPA begins at 1. A trigger without an amount counts as 1 a pod.
+
+    Raises:
+        InputError: a field has another type.
     """
-    metadata, spec = document.get("metadata") or {}, document.get("spec") or {}
-    own = ((spec.get("advanced") or {}).get("horizontalPodAutoscalerConfig")) or {}
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", **(spec.get("scaleTargetRef") or {})}
+    metadata, spec = _field(document, "metadata", dict), _field(document, "spec", dict)
+    own = _field(_field(spec, "advanced", dict), "horizontalPodAutoscalerConfig", dict)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", **_field(spec, "scaleTargetRef", dict)}
     name = str(metadata.get("name", ""))
     made = {
         "scaleTargetRef": {key: target.get(key) for key in ("apiVersion", "kind", "name")},
-        "minReplicas": max(1, spec.get("minReplicaCount") or 0),
+        "minReplicas": max(1, _field(spec, "minReplicaCount", int)),
         "maxReplicas": spec.get("maxReplicaCount", 100),
-        "metrics": [_metric_of(i, one, name) for i, one in enumerate(spec.get("triggers") or ())],
+        "metrics": [_metric_of(i, one, name) for i, one in enumerate(_field(spec, "triggers", list))],
     }
     if own.get("behavior"):
         made["behavior"] = own["behavior"]
@@ -120,13 +138,24 @@ def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "autoscaling/v2", "kind": KIND, "metadata": named, "spec": made}
 
 
-def _metric_of(place: int, trigger: dict[str, Any], scaled_object: str) -> dict[str, Any]:
-    kind, said = str(trigger.get("type", "")), trigger.get("metadata") or {}
+def _field(of: Any, key: str, kind: type[T]) -> T:
+    """A field of a ScaledObject, empty where it is not stated."""
+    value = of.get(key) or kind() if isinstance(of, dict) else of
+    if not isinstance(value, kind):
+        raise InputError(f"{SCALED_OBJECT}: {key} is {value!r:.40}; {kind.__name__} is expected")
+    return value
+
+
+def _metric_of(place: int, trigger: Any, scaled_object: str) -> dict[str, Any]:
+    said = _field(trigger, "metadata", dict)
+    kind, metric_type = str(trigger.get("type", "")), trigger.get("metricType")
     if kind in {"cpu", "memory"}:
-        utilization = (trigger.get("metricType") or said.get("type") or "Utilization") == "Utilization"
-        amount = int(said.get("value", 0)) if utilization else str(said.get("value", "0"))
+        utilization = (metric_type or said.get("type") or "Utilization") == "Utilization"
+        amount = str(said.get("value", "0"))
         aim: dict[str, object] = (
-            {"type": "Utilization", "averageUtilization": amount} if utilization else average(amount)
+            {"type": "Utilization", "averageUtilization": int(amount) if amount.isdecimal() else amount}
+            if utilization
+            else average(amount)
         )
         container = said.get("containerName")
         block = {"name": kind, "target": aim} | ({"container": container} if container else {})
@@ -136,7 +165,7 @@ def _metric_of(place: int, trigger: dict[str, Any], scaled_object: str) -> dict[
             else {"type": "Resource", "resource": block}
         )
     amount = str(next((said[key] for key in THRESHOLDS if key in said), "1"))
-    aim = {"type": "Value", "value": amount} if trigger.get("metricType") == "Value" else average(amount)
+    aim = {"type": "Value", "value": amount} if metric_type == "Value" else average(amount)
     selector = {"matchLabels": {"scaledobject.keda.sh/name": scaled_object}}
     return {
         "type": "External",
@@ -197,6 +226,8 @@ def amounts_of(pairs: Sequence[str], option: str) -> dict[str, int]:
         name, _, quantity = pair.partition("=")
         try:
             amounts[name] = parse_quantity(quantity).milli
+            if quantity.startswith("-"):
+                raise InputError(f"{option} {pair}: write an amount of 0 or more")
         except QuantityError as error:
             meant = right_spelling(quantity)
             raise InputError(f"{option} {pair}: {f'write {meant}' if meant else error}") from error
@@ -210,7 +241,7 @@ def _documents(path: Path) -> list[Any]:
         return [document for document in yaml.safe_load_all(_manifests(text)) if document is not None]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         said = str(error).replace('in "<unicode string>", ', "in ")
         raise InputError(f"{_named(path)} is no YAML: {said}") from error
 

@@ -89,11 +89,19 @@ def _list(document: Any, key: str) -> list[Wire]:
     return inner
 
 
+def _mapping(document: Wire, key: str) -> Wire:
+    """The mapping under a key; absent and null are an empty one."""
+    inner = document.get(key) or {}
+    if not isinstance(inner, Mapping):
+        raise DocumentError(f"{key} must be a mapping, got a {type(inner).__name__}")
+    return inner
+
+
 def _pod(item: Wire) -> HpaPod:
-    metadata, spec, status = (item.get(key) or {} for key in ("metadata", "spec", "status"))
+    metadata, spec, status = (_mapping(item, key) for key in ("metadata", "spec", "status"))
     name = metadata.get("name") or ""
     start = status.get("startTime")
-    level = (spec.get("resources") or {}).get("requests")
+    level = _mapping(spec, "resources").get("requests")
     return HpaPod(
         name=name,
         phase=status.get("phase") or "",
@@ -119,7 +127,7 @@ def _ready(pod: str, conditions: list[Wire]) -> ReadyCondition | None:
 
 def _container(pod: str, container: Wire) -> PodContainer:
     name = container.get("name") or ""
-    requests = (container.get("resources") or {}).get("requests") or {}
+    requests = _mapping(_mapping(container, "resources"), "requests")
     where = f"container {name} of Pod {pod}"
     return PodContainer(name, _quantities(requests, where), container.get("restartPolicy") == "Always")
 

@@ -56,12 +56,16 @@ def read_cluster(paths: Iterable[Path], server: Server | None = None) -> Cluster
 def _items(path: Path) -> Iterable[Wire]:
     try:
         value = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceRefused(f"{path}: not a JSON file of Kubernetes objects: {error}") from error
     found = value.get("items") if isinstance(value, Mapping) and "items" in value else [value]
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) and "kind" in one for one in found):
+    objects = isinstance(found, list) and all(isinstance(one, Mapping) and "kind" in one for one in found)
+    if not objects or not all(isinstance(one.get("metadata") or {}, Mapping) for one in found):
         raise SourceRefused(f"{path}: expected a List of objects with `kind`, as `kubectl get -o json` prints it")
     return found
+
+
+BUILT_IN_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 def cluster_of(items: Items, server: Server | None = None) -> Cluster:
@@ -70,11 +74,13 @@ def cluster_of(items: Items, server: Server | None = None) -> Cluster:
     Only nodes may be missing, because every cluster has some.
     """
     faults: list[str] = []
-    priorities = _priorities(items)
+    classes = {_key(one)[1]: int(one.get("value") or 0) for one in items.get("PriorityClass", ())}
+    priorities = BUILT_IN_PRIORITIES | classes
     owners = {_key(one): _controller(one) for one in items.get("ReplicaSet", ())}
     pods = [_Living(one, owners) for one in items.get("Pod", ()) if _phase(one) in _LIVING]
     usage = dict(_usage(one) for one in items.get("PodMetrics", ()))
     nodes = _read(items.get("Node", ()), node_of, faults)
+    node_infos = ((one.get("status") or {}).get("nodeInfo") or {} for one in items.get("Node", ()))
     return Cluster(
         nodes=tuple(nodes) if "Node" in items else None,
         residents=tuple(_residents(pods, usage, priorities, faults)),
@@ -84,7 +90,7 @@ def cluster_of(items: Items, server: Server | None = None) -> Cluster:
         rollouts={_id(kind, one): _rollout(kind, one) for kind in _TEMPLATED for one in items.get(kind, ())},
         running=_running(pods, faults),
         vpas=_vpas(items, faults),
-        server=server or _server_of(items.get("Node", ())),
+        server=server or Server.latest(str(one.get("kubeletVersion") or "") for one in node_infos),
         faults=tuple(faults),
     )
 
@@ -156,11 +162,6 @@ def _with_priority(pod: Pod, priorities: Mapping[str, int]) -> Pod:
     return pod if pod.priority or name not in priorities else replace(pod, priority=priorities[name])
 
 
-def _priorities(items: Items) -> dict[str, int]:
-    built_in = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-    return built_in | {_key(one)[1]: int(one.get("value") or 0) for one in items.get("PriorityClass", ())}
-
-
 def _rollout(kind: str, wire: Wire) -> Rollout:
     """What the controller's strategy allows: percentages of the replicas, surge rounded up, unavailable down."""
     spec = wire.get("spec") or {}
@@ -211,11 +212,6 @@ def _usage(wire: Wire) -> tuple[tuple[str, str], int]:
         return _key(wire), sum(whole(milli_of(str(text))) for text in used)
     except QuantityError as error:
         raise SourceRefused(f"PodMetrics {'/'.join(_key(wire))}: {error}") from error
-
-
-def _server_of(nodes: Iterable[Wire]) -> Server:
-    infos = ((one.get("status") or {}).get("nodeInfo") or {} for one in nodes)
-    return Server.latest(info.get("kubeletVersion") or "" for info in infos)
 
 
 def _key(wire: Wire) -> tuple[str, str]:

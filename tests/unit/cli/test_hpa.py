@@ -167,6 +167,16 @@ def test_a_version_that_is_none_is_refused_by_its_option(hpa: Path) -> None:
         ("\x00", "is no YAML"),
         ("", "no HorizontalPodAutoscaler and no ScaledObject is in it"),
         ("[1, 2]", "a manifest is a mapping"),
+        ("{kind: List, items: [null, 5]}", "a manifest is a mapping"),
+        ("{kind: List, items: 5}", "a manifest is a mapping"),
+        ("{kind: [a]}", "kind: Unsupported value"),
+        ("[" * 2000, "is no YAML"),
+        ("created: 2026-02-31", "is no YAML: day is out of range"),
+        ("{kind: ScaledObject, metadata: 5}", "ScaledObject: Expected `object | null`"),
+        ("{kind: ScaledObject, spec: {triggers: 5}}", "at `$.spec.triggers`"),
+        ("{kind: ScaledObject, spec: {triggers: [cpu]}}", "at `$.spec.triggers[0]`"),
+        ("{kind: ScaledObject, spec: {minReplicaCount: few}}", "at `$.spec.minReplicaCount`"),
+        ('{kind: ScaledObject, spec: {triggers: [{type: cpu, metadata: {value: "50.5"}}]}}', "a whole number"),
     ],
 )
 def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told: str) -> None:
@@ -181,6 +191,8 @@ def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told
         (["--usage", "cpu=1"], "give --pods FILE, or --replicas N"),
         (["--replicas", 1, "--usage", "cpu"], "--usage cpu: '': quantities are"),
         (["--replicas", 1, "--request", "cpu=x"], "--request cpu=x: 'x'"),
+        (["--replicas", 1, "--usage", "cpu=-5"], "--usage cpu=-5: write an amount of 0 or more"),
+        (["--replicas", 1, "--at", "0001-01-01T00:00:00Z"], "an RFC 3339 instant like"),
         (["--replicas", 1, "--at", "noon"], "an RFC 3339 instant like"),
     ],
 )
@@ -190,10 +202,18 @@ def test_an_option_that_cannot_be_used_says_why(hpa: Path, options: list[object]
     assert told in str(error)
 
 
-def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path) -> None:
-    error = run("explain", "--hpa", hpa, "--pods", write(tmp_path / "p.json", '{"kind": "Node"}')).exception
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"kind": "Node"}', "expected Pod or a list of them, got 'Node'"),
+        ('{"kind": "Pod", "metadata": 5}', "metadata must be a mapping, got a int"),
+        ('{"kind": "Pod", "spec": {"containers": [{"resources": "little"}]}}', "resources must be a mapping"),
+    ],
+)
+def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path, text: str, told: str) -> None:
+    error = run("explain", "--hpa", hpa, "--pods", write(tmp_path / "p.json", text)).exception
     assert isinstance(error, InputError)
-    assert "expected Pod or a list of them, got 'Node'" in str(error)
+    assert told in str(error)
 
 
 def test_a_file_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:
