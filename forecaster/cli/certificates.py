@@ -37,7 +37,7 @@ def certificates(
     from forecaster.certificates import renew
     from forecaster.certificates.renew import ApiCluster
 
-    if "/" not in service or "/" not in secret:
+    if not all(one.count("/") == 1 and all(one.split("/")) for one in (service, secret)):
         raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
     if renew_before >= days:
         raise typer.BadParameter(f"--renew-before {renew_before} is not below --days {days}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from datetime import datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -35,7 +36,6 @@ from forecaster.report.formats import Output
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
@@ -183,11 +183,8 @@ def history(
 
     settings = settings_of(config, None, None)
     span = duration_of("--length", length)
-    ledger = recorded_ledger(settings.state)
-    try:
+    with closing(recorded_ledger(settings.state)) as ledger:
         changes = ledger.changes_of(chosen(ledger.newest(), workload), current() - span)
-    finally:
-        ledger.close()
     found = [(id_, one) for id_, some in changes.items() for one in some]
     print_recorded(sorted(found, key=lambda each: (each[1].at, each[0])), length, output)
 
@@ -228,13 +225,21 @@ def diff(
     from forecaster.cli.once import cycle_run, workloads_of
     from forecaster.report.decided import numbers_of, print_differences
     from forecaster.report.progress import shown_progress
+    from forecaster.report.recommendations import NONE_FOUND, failure_lines
 
     second = settings_of(other, prometheus, namespace)
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("diff") as shown:
-        _same_signals(settings, second)
+        if settings.signals != second.signals:
+            raise ConfigError("command line", [Fault("TO", "signals", "the signals of both files have to be the same")])
         cycle, outcome = cycle_run(settings, now, workload, shown)
         otherwise = cycle.what_if(second.policies, outcome.report.at)
         ours = workloads_of(outcome, workload, settings)
+    for line in failure_lines(outcome):
+        tell(line)
+    if not ours:
+        if not outcome.report.failures:
+            tell(NONE_FOUND)
+        raise typer.Exit(1)
     pairs = [
         (one, two)
         for one, two in zip(outcome.recommendations, otherwise, strict=True)
@@ -244,13 +249,3 @@ def diff(
     finished(shown)
     if pairs:
         raise typer.Exit(1)
-
-
-def _same_signals(first: Settings, second: Settings) -> None:
-    """Refuse two settings files that observe different signals.
-
-    Raises:
-        ConfigError: the second one measures something else.
-    """
-    if first.signals != second.signals:
-        raise ConfigError("command line", [Fault("TO", "signals", "the signals of both files have to be the same")])

@@ -267,25 +267,19 @@ def previous_of(file: Path | None, settings: Settings | None) -> dict[WorkloadId
     if file is not None:
         try:
             return read_previous(json.loads(file.read_bytes()))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise typer.BadParameter(f"{file}: {error}", param_hint="--previous") from error
     return {} if settings is None else _from_ledger(settings)
 
 
 def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
-    from forecaster.app.serve import database_address
-    from forecaster.domain.workload import Resources
-    from forecaster.errors import StoreError
-    from forecaster.store.ledger import SqlLedger
+    from contextlib import closing
 
-    try:
-        ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
-        try:
-            found = ledger.newest()
-        finally:
-            ledger.close()
-    except StoreError as error:
-        raise typer.BadParameter(str(error), param_hint="--since-ledger") from error
+    from forecaster.cli.decisions import recorded_ledger
+    from forecaster.domain.workload import Resources
+
+    with closing(recorded_ledger(settings.state)) as ledger:
+        found = ledger.newest()
     return {
         id_: Resources(one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
         for id_, one in found.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -66,13 +67,14 @@ def report(
     from forecaster.report.progress import shown_progress
     from forecaster.report.week import print_week, week_page, week_view
 
-    check_writable(html)
+    figures = html.with_suffix(".json") if html else None
+    check_writable(html, figures)
     with shown_progress("report") as shown:
         shown.began("history", 0.0)
         outcome = _looked_back(*_spanning(given, begin, end, week=week), shown)
-    if html is not None:
+    if html is not None and figures is not None:
         write_file(html, week_page(outcome))
-        write_file(html.with_suffix(".json"), json_text(week_view(outcome)))
+        write_file(figures, json_text(week_view(outcome)))
     print_week(outcome, output)
     finished(shown)
     if not outcome.comparison.workloads:
@@ -189,11 +191,8 @@ def decisions_of(
     from forecaster.cli.decisions import recorded_ledger
     from forecaster.replay.realised import DecidedCount
 
-    ledger = recorded_ledger(settings)
-    try:
+    with closing(recorded_ledger(settings)) as ledger:
         kept = ledger.changes_of(workloads, begin - HISTORY_BEFORE)
-    finally:
-        ledger.close()
     return {
         id_: [DecidedCount(one.at, one.decided.replicas, one.decided.spare) for one in some]
         for id_, some in kept.items()

@@ -99,9 +99,12 @@ def check_writable(*paths: Path | None) -> None:
     """Refuse a file that could not be written, before the work.
 
     Raises:
-        StoreError: its folder is missing, or it may not be written.
+        StoreError: its folder is missing, or it may not be written, or another one would be written over it.
     """
-    for path in filter(None, paths):
+    named = [path for path in paths if path is not None]
+    if len(set(named)) < len(named):
+        raise StoreError(f"{named[-1]}: would be written twice, the second time over the first; name two files")
+    for path in named:
         if str(path) == "-":
             raise StoreError("-: standard output is printed with -o json; --json and --html name files")
         folder = path.parent

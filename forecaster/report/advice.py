@@ -320,7 +320,7 @@ def joint_line(one: JointAdvice) -> str:
     if one.plan is None or one.now is None:
         return f"count and size are not changed together: {one.reason}"
     before, after = (cores(point) for point in one.scale_point)
-    saved = 1 - one.plan.cost / one.now.cost
+    saved = 1 - one.plan.cost / one.now.cost if one.now.cost else 0.0
     return (
         f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
         f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; "

@@ -79,10 +79,15 @@ def _recorded_columns(views: Sequence[RecordedView]) -> list[PrintedColumn]:
     return [
         PrintedColumn("AT (UTC)", [f"{one.at:%Y-%m-%d %H:%M}" for one in views]),
         PrintedColumn("WORKLOAD", [f"{one.namespace}/{one.name}" for one in views]),
-        PrintedColumn("REPLICAS", [f"{one.replicas_now} → {one.replicas or one.verdict}" for one in views]),
+        PrintedColumn("REPLICAS", [f"{one.replicas_now} → {_wanted(one)}" for one in views]),
         PrintedColumn("REASON", [one.reason for one in views]),
         PrintedColumn("WHY", [one.message for one in views], rank=1, words=True),
     ]
+
+
+def _wanted(one: RecordedView) -> int | str:
+    """The count, which may be 0; in words where the decision was to hold."""
+    return one.verdict if one.replicas is None else one.replicas
 
 
 def print_differences(pairs: Sequence[Pair], looked_at: int, output: Output) -> None:

@@ -363,6 +363,12 @@ class TestFaults:
         assert told.err.endswith("`forecaster doctor` tries each thing that is needed and says what to do.\n")
         assert "Traceback" not in told.err
 
+    def test_two_policies_that_nothing_could_be_read_for_do_not_decide_alike(self, terminal: Terminal) -> None:
+        files = (str(terminal.config), str(terminal.config))
+        told = terminal.types_exactly("diff", *files, "--prometheus", "http://127.0.0.1:1", "-o", "json")
+        assert (told.code, told.out) == (1, "")
+        assert "Connection refused" in told.err
+
     @pytest.mark.parametrize("at", ["noon", "2026-03-01T12:00:00"])
     def test_an_instant_that_is_none_is_a_message_with_an_example(self, terminal: Terminal, at: str) -> None:
         told = terminal.types("once", at=at)

@@ -53,6 +53,14 @@ def test_lists_the_changes_oldest_first(config: Path) -> None:
     ]
 
 
+def test_a_workload_that_goes_to_nothing_has_a_count_in_the_table(config: Path) -> None:
+    ledger = SqlLedger(f"sqlite:///{config.parent / 'ledger.sqlite'}", keep=timedelta(days=1))
+    at = current().replace(microsecond=0)
+    ledger.record(at, [recommendation(WEB, at=at, now=3, replicas=0, reason=Reason.REACTIVE)])
+    ledger.close()
+    assert "3 → 0" in history(config).stdout
+
+
 def test_its_document_is_of_its_schema(config: Path) -> None:
     document = json.loads(history(config, "-o", "json").stdout)
     assert list(Draft202012Validator(schema_of("history")).iter_errors(document)) == []

@@ -388,6 +388,12 @@ def test_where_starts_are_dear_a_plan_has_no_more_of_them(look: Look) -> None:
     assert all(one.plan.replicas - one.plan.least <= one.now.replicas - one.now.least for one in planned)
 
 
+def test_where_nothing_costs_anything_nothing_is_cheaper(look: Look) -> None:
+    planned = [one for one in look.joint(ResourceCosts(core_hour=0.0, gib_hour=0.0)).values() if one.plan]
+    assert planned
+    assert all("0 % cheaper" in joint_line(one) for one in planned)
+
+
 def test_a_plan_that_the_cluster_refuses_is_not_taken(look: Look) -> None:
     """Three cores are the most of a container in `data`, so ingest stays below."""
     (ingest,) = (one for id_, one in look.joint(ResourceCosts()).items() if id_.name == "ingest")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from forecaster.cli import app
-from forecaster.errors import ConfigError
+from forecaster.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,3 +80,9 @@ def test_a_week_has_no_other_beginning() -> None:
     done = CliRunner().invoke(app, ["report", "--week", *QUICK], catch_exceptions=True)
     assert isinstance(done.exception, ConfigError)
     assert "is seven days" in str(done.exception)
+
+
+def test_figures_are_not_written_over_the_page(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["report", "shop/search", *QUICK, "--html", str(tmp_path / "report.json")])
+    assert isinstance(done.exception, StoreError)
+    assert "would be written twice" in str(done.exception)
