@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,7 +23,7 @@ from forecaster.cli.options import (
     settings_of,
 )
 from forecaster.cli.streams import tell
-from forecaster.domain.amounts import counted
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ if TYPE_CHECKING:
     from forecaster.report.printed import PrintedColumn
     from forecaster.report.progress import ShownProgress
 
-app = typer.Typer(
-    help="What a policy would have done over measured history.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
@@ -172,10 +171,10 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
         (
             one.family,
             one.setting,
-            f"{one.summary.slack:.2f}",
+            _known(one.summary.slack, ".2f"),
             str(one.summary.over_limit),
-            f"{one.summary.over_request_share * 100:.2f} %",
-            f"{one.summary.cut_share * 100:.2f} %",
+            _known(one.summary.over_request_share * 100, ".2f", " %"),
+            _known(one.summary.cut_share * 100, ".2f", " %"),
             str(one.summary.changes),
         )
         for one in rows
@@ -183,9 +182,11 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
     return columns_from(BACKTEST_HEADS, cells, (0, 0, 0, 0, 1, 2, 3), texts=2)
 
 
-def _view(one: SizeOutcome) -> SizeOutcomeView:
-    from math import isnan
+def _known(value: float, form: str, unit: str = "") -> str:
+    return UNKNOWN_AMOUNT if isnan(value) else f"{value:{form}}{unit}"
 
+
+def _view(one: SizeOutcome) -> SizeOutcomeView:
     amounts = one.summary._asdict()
     known = {name: None if isnan(value) else value for name, value in amounts.items()}
     return msgspec.convert({"recommender": one.family, "setting": one.setting, **known}, SizeOutcomeView)

@@ -5,6 +5,7 @@ It sees what was used, never what was wanted above the limit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -62,28 +63,34 @@ class SizeAccount:
         return cls(*(np.zeros(rows) for _ in range(7)))
 
     def count(self, wanted: Doubles, request: Doubles, limit: Doubles) -> None:
-        """Book one point."""
+        """Book one point; a request or limit of NaN is none."""
         known = ~np.isnan(wanted)
         value, got = np.where(known, wanted, 0.0), np.where(known, np.fmin(wanted, limit), 0.0)
         self.points += known
         self.used += got
-        self.idle += np.where(known, np.maximum(request - got, 0.0), 0.0)
+        self.idle += np.where(known, np.fmax(request - got, 0.0), 0.0)
         self.over_request += known & (wanted > request)
         self.over_limit += known & (wanted > limit)
         self.cut += np.where(known, np.maximum(value - got, 0.0), 0.0)
 
     def summary(self) -> SizeSummary:
         """All rows together, each container counting the same."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return SizeSummary(
-                slack=float(np.nanmean(self.idle / self.used)),
-                slack_of_total=float(self.idle.sum() / self.used.sum()),
-                over_limit=int(self.over_limit.sum()),
-                over_request_share=float(self.over_request.sum() / self.points.sum()),
-                over_limit_share=float(self.over_limit.sum() / self.points.sum()),
-                cut_share=float(np.nanmean(self.cut / (self.used + self.cut))),
-                changes=int(self.changes.sum()),
-            )
+        used, points = self.used.sum(), self.points.sum()
+        return SizeSummary(
+            slack=_mean_ratio(self.idle, self.used),
+            slack_of_total=float(self.idle.sum() / used) if used else math.nan,
+            over_limit=int(self.over_limit.sum()),
+            over_request_share=float(self.over_request.sum() / points) if points else math.nan,
+            over_limit_share=float(self.over_limit.sum() / points) if points else math.nan,
+            cut_share=_mean_ratio(self.cut, self.used + self.cut),
+            changes=int(self.changes.sum()),
+        )
+
+
+def _mean_ratio(part: Doubles, whole: Doubles) -> float:
+    """Mean of the containers' ratios, of those of which there is a whole; NaN where there is none."""
+    some = whole > 0
+    return float((part[some] / whole[some]).mean()) if some.any() else math.nan
 
 
 class SizeSummary(NamedTuple):
@@ -141,8 +148,9 @@ def replay_sizes(load: Load, sizer: Sizer) -> SizeAccount:
         due = everyone if (column - load.warm) % sizer.every == sizer.every - 1 else killed
         before = held.request
         held = _changed(held, sizer, column + 1, due, restarted=killed) if due.any() else held
-        account.changes += held.request != before
-        held = held._replace(age=np.where(held.request != before, 0.0, held.age + STEP_SECONDS))
+        changed = (held.request != before) & ~np.isnan(held.request)
+        account.changes += changed
+        held = held._replace(age=np.where(changed, 0.0, held.age + STEP_SECONDS))
     return account
 
 

@@ -61,9 +61,10 @@ class History:
         if len(self.kept) >= 2 * self.columns:
             self.kept = self.kept[-self.columns :]
 
-    def newest(self) -> Doubles:
-        """[row, time]."""
-        return np.stack(self.kept[-self.columns :], axis=1)
+    def newest(self, at_least: int = 0) -> Doubles:
+        """[row, time]; before the oldest, gaps up to so many points."""
+        known = np.stack(self.kept[-self.columns :], axis=1)
+        return np.pad(known, ((0, 0), (max(at_least - known.shape[1], 0), 0)), constant_values=np.nan)
 
 
 @dataclass(slots=True)
@@ -121,7 +122,7 @@ class Ours:
         return sizes.request, limit, sizes.request != held.request
 
     def _seen(self, held: HeldSizes, floor: Doubles, at: int) -> ContainerPanel:
-        used, unknown = self.history.newest(), np.full(self.rows, np.nan)
+        used, unknown = self.history.newest(STEPS_A_DAY), np.full(self.rows, np.nan)
         silent = np.full_like(used, np.nan)
         request, limit = held.request, np.where(np.isinf(held.limit), np.nan, held.limit)
         ratio = np.where(np.isnan(request), LIMIT_RATIO, limit / request)

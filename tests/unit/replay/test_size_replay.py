@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from benchmarks.made_up_memory import weekly_peak
 from benchmarks.size_frontier import size_frontier
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.replay.size_replay import STEPS_A_DAY, HeldSizes, Load, replay_sizes
-from forecaster.replay.sizers import Ours, Vpa, ours, size_outcomes
+from forecaster.replay.size_replay import STEPS_A_DAY, HeldSizes, Load, measured_load, replay_sizes
+from forecaster.replay.sizers import Ours, Vpa, backtested_sizes, ours, size_outcomes
 
 if TYPE_CHECKING:
     from forecaster.replay.size_replay import SizeSummary
@@ -85,3 +86,27 @@ def test_a_dearer_hour_above_the_request_means_fewer_of_them() -> None:
         for price in (3.0, 40.0)
     ]
     assert shares[0] > shares[1]
+
+
+def test_a_container_that_used_nothing_has_no_share_in_the_mean_slack() -> None:
+    used = np.array([np.full(4 * DAY, 1.0), np.zeros(4 * DAY)])
+    load = measured_load("cpu", ["busy", "idle"], used)
+    assert load is not None
+    busy = measured_load("cpu", ["busy"], used[:1])
+    assert busy is not None
+    ours_, alone = (backtested_sizes(one, VerticalPolicy())[0].summary for one in (load, busy))
+    assert ours_.slack == pytest.approx(alone.slack, abs=1e-3)
+
+
+def test_of_containers_that_used_nothing_nothing_is_said() -> None:
+    load = measured_load("cpu", ["idle"], np.zeros((1, 4 * DAY)))
+    assert load is not None
+    assert np.isnan(backtested_sizes(load, VerticalPolicy())[0].summary.slack)
+
+
+def test_a_day_of_usage_is_enough() -> None:
+    load = measured_load("cpu", ["web"], np.full((1, DAY), 0.5))
+    assert load is not None
+    found = backtested_sizes(load, VerticalPolicy())[0].summary
+    assert (found.over_limit, found.changes) == (0, 0)
+    assert np.isfinite(found.slack)
