@@ -62,11 +62,6 @@ def model_names(incomplete: str) -> list[str]:
     return [name for name in CATALOGUE if name.startswith(incomplete)]
 
 
-def document_names(incomplete: str) -> list[str]:
-    """Complete the names of documents in a shell; for a command of two words the first word."""
-    return [name for name in DOCUMENTS if name.startswith(incomplete)]
-
-
 def models(
     name: Annotated[
         str | None,
@@ -99,7 +94,9 @@ def _lines(text: str) -> list[str]:
 def schema(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND", help="Whose document; without it, a list.", autocompletion=document_names),
+        typer.Argument(
+            metavar="COMMAND", help="Whose document; without it, a list.", autocompletion=lambda: [*DOCUMENTS]
+        ),
     ] = None,
 ) -> None:
     """Print the JSON Schema of what a command prints with -o json."""

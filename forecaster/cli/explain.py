@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policies import Policies
+    from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.peaks import Paths
     from forecaster.hpa.behavior import Behavior
@@ -70,6 +71,7 @@ def explain(
     ] = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
+    from forecaster.cli.look import cluster_from
     from forecaster.cli.once import cycle_run, workloads_of
     from forecaster.cli.streams import check_writable
     from forecaster.forecasting.peaks import Paths as NewPaths
@@ -77,7 +79,7 @@ def explain(
 
     check_writable(html)
     paths = NewPaths() if html else None
-    cluster = _cluster(objects, server_version)
+    cluster = cluster_from(objects, server_version) if objects else None
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("explain") as shown:
         changes = with_changes(settings.policies, changed, workload) if changed else None
         cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)
@@ -117,11 +119,13 @@ class Explanations:
 
     def print(self, ids: Sequence[WorkloadId], output: DocumentOutput) -> None:
         """All of it, one workload after the other."""
+        from forecaster.report.plot import windows_of
         from forecaster.report.printed import print_json, print_text, print_yaml
         from forecaster.report.recommendations import ExplanationsDocument
 
         if output is DocumentOutput.TEXT:
-            print_text(*(line for id_ in ids for line in self.drawn(id_)))
+            windows = windows_of(self.cycle.history)
+            print_text(*(line for id_ in ids for line in self.drawn(id_, windows)))
         else:
             document = ExplanationsDocument([self.document(id_) for id_ in ids])
             (print_json if output is DocumentOutput.JSON else print_yaml)(document)
@@ -138,13 +142,13 @@ class Explanations:
         ]
         write_file(path, explained_page(found, self.cycle.history))
 
-    def drawn(self, id_: WorkloadId) -> list[str]:
+    def drawn(self, id_: WorkloadId, windows: Mapping[str, Window]) -> list[str]:
         """The sentences with the last half day of each signal below the first."""
         from forecaster.report.plot import spoken_half_day
 
         head, *lines = self.lines(id_)
         one = self.outcome.recommendations[self._places[id_]]
-        past = (spoken_half_day(self.cycle.history, id_, view.signal, view.unit) for view in one.signals)
+        past = (spoken_half_day(windows, id_, view.signal, view.unit) for view in one.signals)
         return [head, *(f"  {line}" for line in past if line), *lines]
 
     def lines(self, id_: WorkloadId) -> list[str]:
@@ -266,16 +270,6 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
     return Policies(
         policies.defaults, policies.overrides, signals=policies.signals, ceilings=policies.ceilings, changes=changes
     )
-
-
-def _cluster(objects: list[Path] | None, server: str | None) -> Cluster | None:
-    """Read the cluster from manifest files; None if no --objects was given."""
-    if not objects:
-        return None
-
-    from forecaster.cli.look import cluster_from
-
-    return cluster_from(objects, server)
 
 
 def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:

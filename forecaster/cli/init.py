@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import Context, Kubeconfig, Namespace, api_client
+from forecaster.cli.options import Context, Kubeconfig, Namespace, api_client, in_namespaces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from forecaster.resources.proposals import Proposal
 
@@ -42,7 +42,7 @@ def init(
     known = neighbours_of(api_client(kubeconfig, context))
     for path, why in known.unknown.items():
         typer.echo(f"! {path}: {why}", err=True)
-    chosen = _chosen(namespace)
+    chosen = in_namespaces(namespace)
     found = [one for one in proposals(known) if chosen(one.workload.namespace)]
     if folder is None:
         typer.echo("---\n".join(one.text() for one in found), nl=False)
@@ -52,13 +52,6 @@ def init(
         where = f" in a namespace {namespace}" if namespace else ""
         typer.echo(f"No HPA, ScaledObject or VPA was found{where}.", err=True)
         raise typer.Exit(1)
-
-
-def _chosen(namespaces: str | None) -> Callable[[str], bool]:
-    from fnmatch import fnmatchcase
-
-    patterns = [one.strip() for one in (namespaces or "*").split(",")]
-    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _write(folder: Path, found: Sequence[Proposal]) -> None:

@@ -136,18 +136,24 @@ def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
     return {id_ for id_ in ids if fnmatchcase(str(id_), wanted)}
 
 
+def in_namespaces(names: str | None) -> Callable[[str], bool]:
+    """Whether a namespace is one of those in `--namespace`."""
+    from fnmatch import fnmatchcase
+
+    patterns = [one.strip() for one in (names or "*").split(",")]
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def of_namespaces(ids: Iterable[WorkloadId], names: str | None) -> list[WorkloadId]:
     """Return the workloads of the namespaces in `--namespace`; without that option all of them.
 
     Raises:
         UnknownName: there is none.
     """
-    from fnmatch import fnmatchcase
-
     from forecaster.errors import UnknownName
 
-    each, patterns = list(ids), [one.strip() for one in (names or "*").split(",")]
-    found = [id_ for id_ in each if any(fnmatchcase(id_.namespace, pattern) for pattern in patterns)]
+    each, meant = list(ids), in_namespaces(names)
+    found = [id_ for id_ in each if meant(id_.namespace)]
     if names and not found:
         raise UnknownName("namespace", names, {id_.namespace for id_ in each})
     return found

@@ -11,11 +11,7 @@ from forecaster.cli.options import ConfigFile, settings_of
 if TYPE_CHECKING:
     from forecaster.config.sharding import ShardingSettings
 
-app = typer.Typer(
-    help="Workers and scheduler of a fleet in shards.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Health = Annotated[
     str, typer.Option("--health", metavar="[HOST]:PORT", help="Where /health answers, without TLS; for probes.")
@@ -24,7 +20,7 @@ Health = Annotated[
 
 @app.callback()
 def shards() -> None:
-    """Workers and scheduler of a fleet in shards: what `forecaster run` hands its work to (sharding.scheduler)."""
+    """Workers and scheduler of a fleet in shards."""
 
 
 @app.command(epilog="\b\nExample:\n  forecaster shards worker --config /etc/forecaster/settings")

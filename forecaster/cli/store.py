@@ -21,11 +21,7 @@ class MovedView(msgspec.Struct, frozen=True):
     tables: list[MovedTable]
 
 
-app = typer.Typer(
-    help="The database of decisions and scores.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()

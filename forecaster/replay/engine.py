@@ -238,14 +238,11 @@ class Simulation:
 
 def hpas_of(runs: Sequence[Run], alike: Alike) -> Hpas:
     """The HPAs of runs that have the same kinds of targets."""
-    targets = target_columns([UNREADABLE_TERMS._replace(targets=_target_numbers(run)) for run in runs])
+    numbers = [tuple(target_numbers(target, None) for target in run.setup.targets) for run in runs]
+    targets = target_columns([UNREADABLE_TERMS._replace(targets=one) for one in numbers])
     least = np.array([run.setup.bounds.min_replicas for run in runs], np.int64)
     most = np.array([run.setup.bounds.max_replicas for run in runs], np.int64)
     return Hpas(alike.kinds, targets, least, most, alike.behavior, alike.timing.sync)
-
-
-def _target_numbers(run: Run) -> tuple[tuple[float, float, float], ...]:
-    return tuple(target_numbers(target, None) for target in run.setup.targets)
 
 
 class Demand(NamedTuple):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from forecaster.horizontal.inputs import Kind, TargetColumns
-    from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
+    from forecaster.hpa.behavior import Behavior, ScalingPolicy
     from forecaster.replay.pods import Pods
 
 
@@ -214,27 +214,21 @@ class _Behaved:
         result = stabilized.copy()
         rises = np.flatnonzero(counts & (stabilized > current))
         if rises.size:
-            limit = np.maximum(self._up_limit(rises, current[rises], sync), current[rises])
+            limit = np.maximum(self._limit(rises, current[rises], sync, up=True), current[rises])
             result[rises] = np.minimum(stabilized[rises], np.minimum(self._most[rises], limit))
         falls = np.flatnonzero(counts & (stabilized < current))
         if falls.size:
-            limit = np.minimum(self._down_limit(falls, current[falls], sync), current[falls])
+            limit = np.minimum(self._limit(falls, current[falls], sync, up=False), current[falls])
             result[falls] = np.maximum(stabilized[falls], np.maximum(least[falls], limit))
         return result
 
-    def _up_limit(self, rows: Counts, current: Counts, sync: int) -> Counts:
-        rules = self._rules.scale_up
+    def _limit(self, rows: Counts, current: Counts, sync: int, *, up: bool) -> Counts:
+        """The largest count of these rows, or where they fall the smallest."""
+        rules, moved = (self._rules.scale_up, _raised) if up else (self._rules.scale_down, _lowered)
         if rules.select_policy == "Disabled":
             return current
-        allowed = [_raised(self._start(rows, current, one, sync), one) for one in rules.policies]
-        return _selected(allowed, rules, current, most_permissive=np.maximum, empty=(MIN_INT32, MAX_INT32))
-
-    def _down_limit(self, rows: Counts, current: Counts, sync: int) -> Counts:
-        rules = self._rules.scale_down
-        if rules.select_policy == "Disabled":
-            return current
-        allowed = [_lowered(self._start(rows, current, one, sync), one) for one in rules.policies]
-        return _selected(allowed, rules, current, most_permissive=np.minimum, empty=(MAX_INT32, MIN_INT32))
+        allowed = [moved(self._start(rows, current, one, sync), one) for one in rules.policies]
+        return _selected(allowed, current, largest=(rules.select_policy != "Min") == up)
 
     def _start(self, rows: Counts, current: Counts, policy: ScalingPolicy, sync: int) -> Counts:
         """The size when the policy's period began."""
@@ -255,19 +249,11 @@ def _entry(join: np.ufunc, replicas: Counts, counts: Flags, current: Counts, *, 
     return np.asarray(join(entry, current)) if first else entry
 
 
-def _selected(
-    allowed: Sequence[Counts],
-    rules: ScalingRules,
-    current: Counts,
-    *,
-    most_permissive: np.ufunc,
-    empty: tuple[int, int],
-) -> Counts:
+def _selected(allowed: Sequence[Counts], current: Counts, *, largest: bool) -> Counts:
+    """[row] the largest or the smallest of what policies allow; without any, what selects nothing."""
     if not allowed:
-        return np.full_like(current, empty[1] if rules.select_policy == "Min" else empty[0])
-    least_permissive = np.minimum if most_permissive is np.maximum else np.maximum
-    join = least_permissive if rules.select_policy == "Min" else most_permissive
-    result: Counts = join.reduce(np.stack(allowed), axis=0)
+        return np.full_like(current, MIN_INT32 if largest else MAX_INT32)
+    result: Counts = (np.maximum if largest else np.minimum).reduce(np.stack(allowed), axis=0)
     return result
 
 

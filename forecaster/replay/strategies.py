@@ -161,10 +161,6 @@ def bound(setup: Setup, measurements: Measurements, series: int) -> Account:
     demand = measurements.past(setup.capacity.signal, 1, measurements.minutes)[:, series]
     bounds, known = setup.bounds, ~np.isnan(demand)
     wanted = np.where(known, np.ceil(np.nan_to_num(demand) / setup.capacity.amount), 0)
-    pods = np.clip(_carried_on(wanted, known), bounds.min_replicas, bounds.max_replicas)
+    latest = np.maximum.accumulate(np.where(known, np.arange(len(wanted)), 0))
+    pods = np.clip(wanted[latest], bounds.min_replicas, bounds.max_replicas)
     return Account.by_minutes(pods, demand, setup.capacity.amount)
-
-
-def _carried_on(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    place = np.maximum.accumulate(np.where(known, np.arange(len(values)), 0))
-    return np.asarray(values[place])

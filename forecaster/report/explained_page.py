@@ -10,7 +10,7 @@ import numpy as np
 
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.report.page import document, paragraph
-from forecaster.report.plot import Area, Line, Mark, Plot, half_day, linear, scale_of
+from forecaster.report.plot import Area, Line, Mark, Plot, half_day, linear, scale_of, windows_of
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
 
@@ -43,14 +44,15 @@ def explained_page(found: Sequence[Explained], history: Histories) -> str:
     at = f"{found[0].decided.at:%Y-%m-%d %H:%M} UTC"
     title = str(found[0].decided.id) if len(found) == 1 else f"{len(found)} workloads"
     parts = [f"<h1>{escape(title)}</h1>", paragraph(f"Why these numbers, {at}", "soft"), KEY]
-    return document(f"{title}, {at}", [*parts, *(part for one in found for part in _workload(one, history))])
+    windows = windows_of(history)
+    return document(f"{title}, {at}", [*parts, *(part for one in found for part in _workload(one, windows))])
 
 
-def _workload(one: Explained, history: Histories) -> Iterable[str]:
+def _workload(one: Explained, windows: Mapping[str, Window]) -> Iterable[str]:
     head, *steps = one.lines
     yield f"<h2>{escape(head)}</h2>"
     for view in one.decided.signals:
-        yield _picture(one.decided.id, one.decided.at, view, history, one.paths.get(view.signal))
+        yield _picture(one.decided.id, one.decided.at, view, windows, one.paths.get(view.signal))
     yield "".join(f'<p style="margin-left:{_depth(line) / 2}em">{_step(line.strip())}</p>' for line in steps)
 
 
@@ -63,8 +65,10 @@ def _step(text: str) -> str:
     return f"<b>{escape(text.removeprefix('=> '))}</b>" if text.startswith("=>") else escape(text)
 
 
-def _picture(id_: WorkloadId, at: datetime, view: SignalView, history: Histories, path: StepForecast | None) -> str:
-    past = half_day(history, id_, view.signal)
+def _picture(
+    id_: WorkloadId, at: datetime, view: SignalView, windows: Mapping[str, Window], path: StepForecast | None
+) -> str:
+    past = half_day(windows, id_, view.signal)
     if not np.isfinite(past).any():
         return paragraph(f"{view.signal}: no history to show", "soft")
     ahead = _ahead(path) if path else np.zeros((3, 0))

@@ -16,7 +16,7 @@ from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Sca
 from forecaster.errors import TRY_DOCTOR
 from forecaster.publish.views import AMOUNT_FIELDS, RecommendationView, recommendation_view, verdict_of
 from forecaster.report.formats import Output
-from forecaster.report.plot import half_day, sparkline
+from forecaster.report.plot import half_day, sparkline, windows_of
 from forecaster.report.printed import (
     Printable,
     PrintedColumn,
@@ -32,10 +32,11 @@ from forecaster.report.printed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from forecaster.cycle.run import Outcome
     from forecaster.domain.outlook import PeakForecast
+    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
 
@@ -74,14 +75,15 @@ def table_of(recommendations: Sequence[Recommendation], width: int | None, histo
     """What of the table fits this width; with a history the last half day as a picture."""
     columns = columns_of(recommendations)
     if history is not None:
-        columns.insert(1, PrintedColumn("LAST 12 H", [_picture(one, history) for one in recommendations], rank=2))
+        windows = windows_of(history)
+        columns.insert(1, PrintedColumn("LAST 12 H", [_picture(one, windows) for one in recommendations], rank=2))
     kept = fitting(columns, width)
     return table_text(kept, width, [_style(one) for one in recommendations])
 
 
-def _picture(one: Recommendation, history: Histories) -> str:
+def _picture(one: Recommendation, windows: Mapping[str, Window]) -> str:
     view = deciding(one)
-    return sparkline(half_day(history, one.id, view.signal), 12) if view else ""
+    return sparkline(half_day(windows, one.id, view.signal), 12) if view else ""
 
 
 def deciding(one: Recommendation) -> SignalView | None:

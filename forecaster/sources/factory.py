@@ -99,11 +99,7 @@ def prometheus(
     return PrometheusSource(settings, queries.with_signals(signals))
 
 
-def _prometheus_of(config: SourceConfig) -> PrometheusSource:
-    return prometheus(config.prometheus, config.queries, config.signals)
-
-
 SOURCES: Mapping[str, Callable[[SourceConfig], Source]] = {
-    "prometheus": _prometheus_of,
+    "prometheus": lambda config: prometheus(config.prometheus, config.queries, config.signals),
 }
 """Constructors of sources, in alphabetical order."""

@@ -150,10 +150,6 @@ def _stated_by_container(rows: Sequence[InstantRow]) -> dict[WorkloadId, tuple[N
     return {workload: tuple(containers) for workload, containers in found.items()}
 
 
-def _versions(rows: Sequence[InstantRow]) -> tuple[str, ...]:
-    return tuple(sorted(version for row in rows if (version := row.labels.get("version"))))
-
-
 def identity_of(rows: Sequence[InstantRow]) -> Identity:
     """The answer to the query `identity`."""
     of = {what: [row for row in rows if row.labels.get("what") == what] for what in ("several", "exported", "clusters")}
@@ -171,7 +167,7 @@ _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
     "pod_requests": _by_resource,
     "hpa_containers": _stated_by_container,
     "identity": identity_of,
-    "state_metrics": _versions,
+    "state_metrics": lambda rows: tuple(sorted(version for row in rows if (version := row.labels.get("version")))),
 }
 WITH_TARGETS = ("hpa_containers", "identity", "state_metrics")
 """Names of the queries that say what targets of HPAs, and other series, mean: asked together with the targets."""

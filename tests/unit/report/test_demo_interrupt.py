@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from forecaster.report.demo_screen import Interrupt, interruptible
+from forecaster.report.demo import Interrupt, interruptible
 
 
 def interrupted(cleaned: list[str]) -> None:

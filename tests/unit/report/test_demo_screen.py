@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from forecaster.app.demo import Moment, play, setups_of
-from forecaster.report.demo_screen import frame, watch
+from forecaster.report.demo import frame, watch
 from tests.support.builders import minutes
 from tests.support.recommendations import NOON
 from tests.support.stage import stage
