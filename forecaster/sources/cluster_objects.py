@@ -59,8 +59,9 @@ def _items(path: Path) -> Iterable[Wire]:
     except (OSError, ValueError, RecursionError) as error:
         raise SourceRefused(f"{path}: not a JSON file of Kubernetes objects: {error}") from error
     found = value.get("items") if isinstance(value, Mapping) and "items" in value else [value]
-    objects = isinstance(found, list) and all(isinstance(one, Mapping) and "kind" in one for one in found)
-    if not objects or not all(isinstance(one.get("metadata") or {}, Mapping) for one in found):
+    if not isinstance(found, list) or not all(
+        isinstance(one, Mapping) and "kind" in one and isinstance(one.get("metadata") or {}, Mapping) for one in found
+    ):
         raise SourceRefused(f"{path}: expected a List of objects with `kind`, as `kubectl get -o json` prints it")
     return found
 
