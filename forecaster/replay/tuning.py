@@ -188,7 +188,8 @@ def judged(
     cost, days = daily.cost, daily.cost.shape[1]
     blocks = np.array_split(np.arange(days), min(MOST_FOLDS, days // 2))
     allowed = None if allow_shortage else daily.missing
-    chosen = [best(np.delete(cost, block, axis=1), _without(allowed, block)) for block in blocks]
+    others = [None if allowed is None else np.delete(allowed, block, axis=1) for block in blocks]
+    chosen = [best(np.delete(cost, block, axis=1), short) for block, short in zip(blocks, others, strict=True)]
     by_day = np.concatenate([np.full(len(block), one) for block, one in zip(blocks, chosen, strict=True)])
     final, every = best(cost, allowed), np.arange(days)
     if final == 0:
@@ -218,10 +219,6 @@ def judged(
         missing=change(daily.missing[0], missing) if short else None,
         agreed=agreed,
     )
-
-
-def _without(of: Floats | None, block: NDArray[np.intp]) -> Floats | None:
-    return None if of is None else np.delete(of, block, axis=1)
 
 
 def best(cost: Floats, missing: Floats | None = None) -> int:

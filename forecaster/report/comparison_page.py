@@ -41,7 +41,8 @@ def page(one: Comparison, *, title: str = "Replay", further: Iterable[str] = ())
     body = [f"<h1>{escape(title)}</h1>", dates(one.begin, one.until), *summary(one)]
     if one.workloads:
         body += [*further, *frontier_section(one), *worst_section(one), *workloads_section(one)]
-    return document(named, [*body, left_out_section(one), assumptions_section(one.assumed, one.origin)])
+    left_out = [f"<h2>Left out</h2>{items(left_out_lines(one.left_out))}"] if one.left_out else []
+    return document(named, [*body, *left_out, assumptions_section(one.assumed, one.origin)])
 
 
 def dates(begin: datetime, until: datetime) -> str:
@@ -114,11 +115,6 @@ def _workload(one: WorkloadComparison, whole: Comparison, *, opened: bool, worse
         f"{table(strategy_columns(whole, one))}{key(whole.strategies, coinciding(curves))}"
         f"{frontier(curves, titles, str(one.workload.id))}</details>"
     )
-
-
-def left_out_section(one: Comparison) -> str:
-    """What could not be replayed, by reason."""
-    return f"<h2>Left out</h2>{items(left_out_lines(one.left_out))}" if one.left_out else ""
 
 
 def assumptions_section(assumed: Assumptions, origin: str) -> str:
