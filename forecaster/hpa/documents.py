@@ -91,10 +91,9 @@ def _list(document: Any, key: str) -> list[Wire]:
 
 def _mapping(document: Wire, key: str) -> Wire:
     """The mapping under a key; absent and null are an empty one."""
-    inner = document.get(key) or {}
-    if not isinstance(inner, Mapping):
-        raise DocumentError(f"{key} must be a mapping, got a {type(inner).__name__}")
-    return inner
+    if isinstance(inner := document.get(key) or {}, Mapping):
+        return inner
+    raise DocumentError(f"{key} must be a mapping, got a {type(inner).__name__}")
 
 
 def _pod(item: Wire) -> HpaPod:
@@ -126,8 +125,7 @@ def _ready(pod: str, conditions: list[Wire]) -> ReadyCondition | None:
 
 
 def _container(pod: str, container: Wire) -> PodContainer:
-    name = container.get("name") or ""
-    requests = _mapping(_mapping(container, "resources"), "requests")
+    name, requests = container.get("name") or "", _mapping(_mapping(container, "resources"), "requests")
     where = f"container {name} of Pod {pod}"
     return PodContainer(name, _quantities(requests, where), container.get("restartPolicy") == "Always")
 
