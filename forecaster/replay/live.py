@@ -82,7 +82,9 @@ class LivePast:
         pod_hour = assumed.prices.of_pod(workload.resources) if assumed.prices else 0.0
         points: dict[str, dict[float, Account]] = {HPA.name: {}, DECIDED.name: {}}
         for (name, share), numbers in zip(RUNS, self.sums[places].sum(axis=0), strict=True):
-            points[name][share] = _account(numbers).priced(pod_hour)
+            pod_hours, measured, short, demand, missing = numbers.tolist()
+            account = Account(pod_hours, measured * HOUR, short * HOUR, demand, missing)
+            points[name][share] = account.priced(pod_hour)
         curves = {name: Curve(some, no_track()) for name, some in points.items()}
         return WorkloadComparison(workload, setup, curves, Account(), np.zeros(0))
 
@@ -94,11 +96,6 @@ def _number(at: datetime) -> int:
 
 def _numbers(one: Account) -> tuple[float, ...]:
     return one.pod_hours, one.measured / HOUR, one.short / HOUR, one.demand, one.missing
-
-
-def _account(numbers: NDArray[np.float32]) -> Account:
-    pod_hours, measured, short, demand, missing = numbers.tolist()
-    return Account(pod_hours, measured * HOUR, short * HOUR, demand, missing)
 
 
 def add_replayed(
