@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.cycle.completeness import Completeness
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.signal import OF_CONTAINER, PODS, Signal
-from forecaster.domain.window import MINUTE, Block, Gap
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap
 from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ def _follow(history: Histories, before: dict[WorkloadId, str], signal: Signal, n
     if changed or any(id_ not in before and id_ not in here for id_ in named):
         history.ask_again(signal, changed)
     before.update(named)
+    if len(before) > 2 * len(named) + SPARE_ROWS:
+        kept = named.keys() | history.window(signal, FIVE_MINUTES).row.keys()
+        for id_ in before.keys() - kept:
+            del before[id_]
 
 
 def _pods_first(gaps: Sequence[Gap]) -> list[Gap]:

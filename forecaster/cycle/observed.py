@@ -12,6 +12,7 @@ from forecaster.cycle.capacities import Capacities, PersistedCapacity
 from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.policies import Policies
 from forecaster.horizontal.columns import Table
 from forecaster.horizontal.standing import Gates
@@ -67,7 +68,14 @@ class PoliciesInForce(Policies):
         return self.without_observed.stated(id_)
 
     def forget_others(self, here: Collection[WorkloadId]) -> None:
-        """Forget the policies of other workloads."""
+        """Forget policies that other workloads have, and those that were stated before and that none has now."""
+        built = self.without_observed.built
+        if len(built) + len(self.shared) > 2 * len(here) + SPARE_ROWS:
+            used = {id(self.stated(id_)) for id_ in here}
+            for key in [key for key, combined in built.items() if id(combined.policy) not in used]:
+                del built[key]
+            for shared in [shared for shared in self.shared if shared[0] not in used]:
+                del self.shared[shared]
         self.without_observed.forget_others(here)
 
     def _own(
@@ -169,11 +177,13 @@ class Observed:
         return PoliciesInForce(
             stated.defaults,
             stated.overrides,
+            stated.built,
+            stated.chosen,
+            rungs,
+            filled,
+            self.policies,
+            self.shared,
             without_observed=stated,
-            rungs=rungs,
-            filled=filled,
-            own=self.policies,
-            shared=self.shared,
             signals=stated.signals,
             modes=stated.modes,
             cluster=stated.cluster,

@@ -228,13 +228,16 @@ class Cycle:
             renew = partial(self.nodes.renew, targets.inventory.workloads, self.history, self.forecaster)
             steps.optional("nodes", lambda: renew(policies, now), None)
         if self.benefit:
-            self.benefit.start_ups = lambda id_: self.decider.observed.lead_times.watches.get(id_, UNWATCHED).took
-            compare = partial(self.benefit.renew, targets.inventory.workloads, self.history, policies, now)
-            steps.optional("benefit", lambda: compare(steps.part(FAIR)), None)
+            steps.optional("benefit", lambda: self._renew_benefit(targets, policies, now, steps.part(FAIR)), None)
         if late and steps.has_time():
             late = steps.optional("fits", lambda: self._fit(rows, demands, now, steps.part(AGAIN), least=0), late)
         steps.late += late
         return OptionalResults(unread, gates)
+
+    def _renew_benefit(self, targets: Targets, policies: Policies, now: datetime, time: TimeShare) -> None:
+        if self.benefit:
+            self.benefit.start_ups = lambda id_: self.decider.observed.lead_times.watches.get(id_, UNWATCHED).took
+            self.benefit.renew(targets.inventory.workloads, self.history, policies, now, time)
 
     def _fit(self, rows: Rows, demands: Demands, now: datetime, time: TimeShare, *, least: int = 1) -> Sequence[str]:
         """Fit the models that are due, of each signal in an even share of the time; the signals that need more.

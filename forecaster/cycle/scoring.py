@@ -48,7 +48,10 @@ class Scoring:
     turn: int = 0
 
     def matured(self, history: Histories, sight: Forecasts, policies: Policies, now: datetime) -> list[ForecastScore]:
-        """Score the forecasts with a window that is over, then add this cycle's; those made later than now go."""
+        """Score the forecasts with a window that is over, then add this cycle's.
+
+        Where the clock was set back, those that were made later than now are dropped: they would wait as long.
+        """
         self.turn = (self.turn + 1) % SCORING_ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.made_at <= now < one.peaks.until]

@@ -91,9 +91,10 @@ def _list(document: Any, key: str) -> list[Wire]:
 
 def _mapping(document: Wire, key: str) -> Wire:
     """The mapping under a key; absent and null are an empty one."""
-    if isinstance(inner := document.get(key) or {}, Mapping):
-        return inner
-    raise DocumentError(f"{key} must be a mapping, got a {type(inner).__name__}")
+    inner = document.get(key)
+    if inner is not None and not isinstance(inner, Mapping):
+        raise DocumentError(f"{key} of {document.get('kind', 'a document')} must be a mapping, got {_kind(inner)}")
+    return inner or {}
 
 
 def _pod(item: Wire) -> HpaPod:
@@ -147,11 +148,11 @@ def _of_kind(documents: Sequence[Any], kind: str) -> list[Wire]:
 
 def _metric_name(item: Wire) -> Any:
     """v1beta1 of the custom metrics API has `metricName`, v1beta2 `metric.name`."""
-    return (item.get("metric") or {}).get("name") or item.get("metricName")
+    return _mapping(item, "metric").get("name") or item.get("metricName")
 
 
 def _pod_usage(item: Wire) -> PodMetrics:
-    name = (item.get("metadata") or {}).get("name") or ""
+    name = _mapping(item, "metadata").get("name") or ""
     where = f"PodMetrics {name}"
     containers = [
         ContainerUsage(c.get("name") or "", _quantities(c.get("usage") or {}, where)) for c in _list(item, "containers")
@@ -162,7 +163,7 @@ def _pod_usage(item: Wire) -> PodMetrics:
 def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
     values = []
     for item in items:
-        described = item.get("describedObject") or {}
+        described = _mapping(item, "describedObject")
         if described.get("kind") == "Pod":
             where = f"metric {metric.name} of Pod {described.get('name')}"
             window = item.get("windowSeconds")
@@ -180,7 +181,7 @@ def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
 def _object_value(metric: MetricSpec, items: list[Wire]) -> Answer:
     wanted = metric.described_object
     for item in items:
-        described = item.get("describedObject") or {}
+        described = _mapping(item, "describedObject")
         if wanted and (described.get("kind"), described.get("name")) == (wanted.kind, wanted.name):
             return ObjectMetric(_milli(item.get("value"), f"metric {metric.name} of {wanted.kind} {wanted.name}"))
     return Unmeasured("no_samples", f"no value of metric {metric.name} for the described object")

@@ -25,7 +25,15 @@ from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close,
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, TELLS_ZERO, Controller, HpaSpec, tolerance_of
-from forecaster.hpa.state import NEW_HPA, Conditions, HpaState, status_differs, with_condition, without_condition
+from forecaster.hpa.state import (
+    NEW_HPA,
+    Conditions,
+    HpaCondition,
+    HpaState,
+    status_differs,
+    with_condition,
+    without_condition,
+)
 from forecaster.hpa.wording import ErrorKind, HpaEvent
 
 if TYPE_CHECKING:
@@ -210,7 +218,7 @@ def _metrics_failed(given: PassInput, proposals: tuple[MetricProposal | Unmeasur
 def _no_recommendation(given: PassInput, event: HpaEvent) -> Pass:
     """HPA rules §3, selector checks: no metric is looked at."""
     reason = "InvalidSelector" if event.reason == "SelectorRequired" else event.reason
-    condition = wording.selector_failed(reason, event.message)
+    condition = HpaCondition("ScalingActive", "False", reason, event.message)
     conditions = with_condition(given.state.conditions, condition, given.now)
     return _computed_nothing(given, conditions, (event,), event.message, ())
 

@@ -120,11 +120,6 @@ def metric_failed(metric: MetricSpec, why: Unmeasured) -> HpaCondition:
     )
 
 
-def selector_failed(reason: str, message: str) -> HpaCondition:
-    """HPA rules §3, selector checks."""
-    return HpaCondition("ScalingActive", "False", reason, message)
-
-
 def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:
     """HPA rules §4: the reason that belongs to the source, also sent as an event."""
     if why.cause == "invalid_source":

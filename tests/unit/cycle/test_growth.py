@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from forecaster.domain.policies import Policies
-from forecaster.domain.signal import CPU, PODS
+from forecaster.domain.signal import CPU, CPU_CONTAINER, PODS
+from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType
 from forecaster.publish.table_file import TableFile
 from forecaster.store.history import HistorySettings
-from tests.support.builders import NOON, minutes, policy, workload
+from tests.support.builders import NOON, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, steady
 from tests.support.told import RecordPublisher
 
@@ -71,10 +72,13 @@ def stage(tmp_path: Path) -> CycleOnFakes:
 
 
 def loads_of(cycle: int) -> list[Load]:
-    """Four workloads that stay, and a dozen that come in each cycle for two of them; all are scaled up and down."""
+    """Four workloads that stay, and a dozen that come in each cycle for two of them; HPAs look at one container."""
     names = [f"stays-{i}" for i in range(4)] + [f"comes-{cycle // 2}-{i}" for i in range(COMING)]
-    demand = {CPU: steady(2.0), PODS: steady(4.0)}
-    return [Load(workload(name, replicas=4 + cycle % 2), demand) for name in names]
+    demand = {CPU: steady(2.0), PODS: steady(4.0), CPU_CONTAINER: steady(2.0)}
+    app = NamedContainer("app", Resources(cpu_request=1.0))
+    of = workload(autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, 0.5, "app")), replicas=4 + cycle % 2)
+    each = [replace(of, id=workload(name).id, containers=(app,)) for name in names]
+    return [Load(one, demand) for one in each]
 
 
 def test_what_a_cycle_holds_does_not_grow_with_the_workloads_that_came_and_went(stage: CycleOnFakes) -> None:

@@ -100,6 +100,21 @@ def test_what_was_measured_lifts_no_owner_above_the_ceilings_of_the_platform() -
     assert [why for _, why in stated.refused(WEB.id)]
 
 
+def test_policies_that_none_has_any_more_are_forgotten() -> None:
+    """An owner who changes a number again and again left a policy behind with each change."""
+    lead_times = LeadTimes()
+    scaled(lead_times, WEB, ready_after=6, times=5)
+    observed, stated = Observed(lead_times), Policies(Policy())
+    for number in range(1, 1200):
+        layer = Layer("PredictiveAutoscaler web", {"horizontal": {"max_replicas": number}})
+        stated.cluster = ClusterPolicies(own=MappingProxyType({WEB.id: (layer,)}))
+        stated.chosen.clear()
+        in_force = observed.in_force(stated)
+        assert in_force.of(WEB.id).horizontal.max_replicas == number
+        in_force.forget_others([WEB.id])
+    assert len(observed.shared) + len(stated.built) < 1200
+
+
 def test_a_clock_that_was_set_back_makes_no_start_up_of_less_than_nothing() -> None:
     lead_times = LeadTimes()
     for minute, ready in ((60, 4), (61, 4), (0, 5)):

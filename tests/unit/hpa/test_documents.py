@@ -69,6 +69,14 @@ def test_the_least_pod_has_nothing() -> None:
     assert pods_of([{"kind": "Pod"}]) == [HpaPod("", "", containers=[], init_containers=[])]
 
 
+@pytest.mark.parametrize(
+    "pod", [{"metadata": ["a"]}, {"spec": "a"}, {"spec": {"containers": [{"resources": [1]}]}}, {"status": 1}]
+)
+def test_what_should_be_a_mapping_and_is_none_is_named(pod: dict[str, Any]) -> None:
+    with pytest.raises(DocumentError, match=r"must be a mapping, got a (list|str|int)"):
+        pods_of([{"kind": "Pod", **pod}])
+
+
 def test_a_ready_condition_without_time_is_older_than_everything() -> None:
     (pod,) = pods_of([{"kind": "Pod", "status": {"conditions": [{"type": "Ready", "status": "False"}]}}])
     assert pod.ready == ReadyCondition("False", datetime.min.replace(tzinfo=UTC))
