@@ -85,7 +85,7 @@ def _list(document: Any, key: str) -> list[Wire]:
     if inner is None:
         return []
     if not isinstance(inner, list) or not all(isinstance(item, Mapping) for item in inner):
-        raise DocumentError(f"{key} must be a list of mappings")
+        raise DocumentError(f"{key} of {document.get('kind', 'a document')} must be a list of mappings")
     return inner
 
 
