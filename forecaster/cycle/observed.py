@@ -42,7 +42,7 @@ class PoliciesInForce(Policies):
     """Policies with observed values; shared by workloads of one policy and lead time without a learned capacity."""
 
     without_observed: Policies = field(kw_only=True)
-    """What is stated; who may state it is known there alone."""
+    """What is stated: the ceilings of owners are known to the original policies alone."""
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
     own: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
