@@ -3,8 +3,9 @@
 The families of benchmarks/traces are left out of the training of the near networks in three parts, with all that is of
 the same publishers in the folders of --more, and the default model, and its prior alone, are then scored on them as in
 `./dev bench`: an hour ahead and ten minutes ahead. The networks are of the size that ships, but one instead of two, and
-learn from a share of the origins for fewer epochs, so that all three take some minutes of one core. With --peaks far
-networks are trained, too, and how often peaks of minutes lie below their quantiles is told.
+learn from a share of the origins for fewer epochs, so that all three take some minutes of one core. With --similar they
+are told of similar moments and `analog` is scored in place of the default. With --peaks far networks are trained, too,
+and how often peaks of minutes lie below their quantiles is told.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ PARTS = (
 )
 AHEAD = {"ten minutes": 0, "an hour": 1}
 """Tasks of the bench by what a column is called."""
-METHODS = {"adaptive": "default", "prior": "prior alone"}
-"""Models that are scored, and what they are called."""
+METHODS = {
+    False: {"adaptive": "default", "prior": "prior alone"},
+    True: {"analog": "analog", "prior(similar=True)": "prior alone"},
+}
+"""Models that are scored, by whether networks are told of similar moments."""
 SCORE = """
 from benchmarks.bench.accuracy import TASKS, accuracy
 accuracy(TASKS[{task}], {models}, families={families}).to_csv({path!r})
@@ -59,6 +63,7 @@ def main() -> None:
     arguments.add_argument("--more", type=Path, nargs="*", default=[], help="folders of series for training only")
     arguments.add_argument("--share", type=float, default=0.25, help="of the origins the shipped networks saw")
     arguments.add_argument("--epochs", type=int, default=8)
+    arguments.add_argument("--similar", action="store_true", help="networks that are told of similar moments")
     arguments.add_argument(
         "--peaks", action="store_true", help="peaks of minutes, too, of series recorded by the minute"
     )
@@ -68,28 +73,36 @@ def main() -> None:
     for part in (PARTS[i] for i in asked.parts):
         reaches = ("near", "far") if asked.peaks else ("near",)
         with threadpool_limits(1):
-            networks = trained(asked.more, part, reaches, asked.share, Recipe(epochs=asked.epochs))
-        found.append(scored(part, networks))
-        print(figures(", ".join(part), found[-1]), flush=True)
-    print(figures("All of them", pd.concat(found)))
+            networks = trained(
+                asked.more, part, reaches, asked.share, Recipe(epochs=asked.epochs), similar=asked.similar
+            )
+        found.append(scored(part, networks, similar=asked.similar))
+        print(figures(", ".join(part), found[-1], METHODS[asked.similar]), flush=True)
+    print(figures("All of them", pd.concat(found), METHODS[asked.similar]))
 
 
 def trained(
-    more: Sequence[Path], without: tuple[str, ...], reaches: Sequence[str], share: float, recipe: Recipe
+    more: Sequence[Path],
+    without: tuple[str, ...],
+    reaches: Sequence[str],
+    share: float,
+    recipe: Recipe,
+    *,
+    similar: bool,
 ) -> dict[str, Network]:
     """Networks by reach that have seen none of these families."""
     sources = (Source(TRACES, TRAIN_SHARE), *(Source(folder, 1.0) for folder in more))
     series = recorded([(source, entry) for source in sources for entry in source.entries(list(without))])
-    some = with_share([*series, *made_up()], share)
+    some = with_share([*series, *made_up()] if similar else series, share)
     found = {}
     for reach in reaches:
         rng = np.random.default_rng(recipe.seed)
-        data = joined([part for one in some for part in shown(one, reach, rng)])
+        data = joined([part for one in some for part in shown(one, reach, rng, similar=similar)])
         found[reach] = train(data, recipe)
     return found
 
 
-def scored(part: tuple[str, ...], networks: Mapping[str, Network]) -> pd.DataFrame:
+def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: bool) -> pd.DataFrame:
     """Rows of the bench (model, family, series, loss, ahead) of a copy of this tree with these networks only.
 
     Where far networks were trained, peaks of minutes are printed.
@@ -99,14 +112,14 @@ def scored(part: tuple[str, ...], networks: Mapping[str, Network]) -> pd.DataFra
         shutil.copytree(HERE / "models", tree / "models")
         for name in ("benchmarks", "forecaster"):
             (tree / name).symlink_to(HERE / name)
-        put(tree / "models" / "prior.npz", networks)
+        put(tree / "models" / ("similar.npz" if similar else "prior.npz"), networks)
         found = []
         for ahead, task in AHEAD.items():
-            code = SCORE.format(task=task, models=(REFERENCE, *METHODS), families=part, path=path)
+            code = SCORE.format(task=task, models=(REFERENCE, *METHODS[similar]), families=part, path=path)
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
             found.append(pd.read_csv(path).assign(ahead=ahead))
         if "far" in networks and by_the_minute(part):
-            code = PEAKS.format(families=part, model=next(iter(METHODS)))
+            code = PEAKS.format(families=part, model=next(iter(METHODS[similar])))
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
         return pd.concat(found)
 
@@ -119,10 +132,10 @@ def put(path: Path, networks: Mapping[str, Network]) -> None:
     np.savez_compressed(path, **kept, **own)
 
 
-def figures(title: str, rows: pd.DataFrame) -> Table:
+def figures(title: str, rows: pd.DataFrame, methods: Mapping[str, str]) -> Table:
     """By family, and over all, the geometric mean over series of the loss relative to the same time yesterday."""
-    columns = [(ahead, model) for ahead in AHEAD for model in METHODS]
-    table = Table(title, ("family", *(f"{ahead}, {METHODS[model]}" for ahead, model in columns)))
+    columns = [(ahead, model) for ahead in AHEAD for model in methods]
+    table = Table(title, ("family", *(f"{ahead}, {methods[model]}" for ahead, model in columns)))
     for family, own in [*rows.groupby("family"), ("all", rows)]:
         losses = own.pivot_table(index="series", columns=["ahead", "model"], values="loss")
         table.add(str(family), *(f"{_ratio(losses[ahead], model):.3f}" for ahead, model in columns))

@@ -39,13 +39,18 @@ class Recipe:
     seed: int = 0
 
 
-def examples(values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int, *, ahead: int) -> Examples:
-    """Examples of one gapless series [time]; every window is over `ahead` bins later, before the series ends."""
+def examples(
+    values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int, *, ahead: int, similar: bool = False
+) -> Examples:
+    """Examples of one gapless series [time]; every window is over `ahead` bins later, before the series ends.
+
+    With `similar` they have what followed on similar moments.
+    """
     values = (values / (values.mean() or 1.0)).astype(np.float32)
     seen = situation(values[None], origins, day)
     target = np.stack([_maximum(values, origins, window) for window in windows], axis=-1)
     change = (target - seen.level[0][:, None]) / seen.scale[0][:, None]
-    context, features = inputs(seen, windows, ahead)
+    context, features = inputs(seen, windows, ahead, similar=similar)
     return Examples(context[0], features[0], squash(change).astype(np.float32))
 
 

@@ -1,9 +1,9 @@
-"""Makes models/prior.npz: `python -m benchmarks.train_prior --more FOLDER`.
+"""Makes models/prior.npz: `python -m benchmarks.train_prior --more FOLDER`, and models/similar.npz with `--similar`.
 
 Of benchmarks/traces, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
 for training only and are read whole (what ships has seen the four that `prior.json` names; they are too large for this
-repository). Some 45 minutes of one core; the same file to the last digit for the same code, libraries and processor.
-`prior.json` beside it says what was read, under which licence.
+repository). Half an hour on one core; the same file to the last digit for the same libraries
+and processor. `prior.json` beside it says what was read, under which licence.
 """
 
 from __future__ import annotations
@@ -69,16 +69,17 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path("models/prior.npz"))
     arguments.add_argument("--without", nargs="*", default=[], help="families left out, to see what they would get")
     arguments.add_argument("--epochs", type=int, default=Recipe().epochs)
+    arguments.add_argument("--similar", action="store_true", help="networks that are told of similar moments")
     arguments.add_argument("--share", type=float, default=1.0, help="of the origins of each series")
     asked = arguments.parse_args()
     sources = [Source(asked.traces, share=TRAIN_SHARE), *(Source(folder, share=1.0) for folder in asked.more)]
     read = [(source, entry) for source in sources for entry in source.entries(asked.without)]
-    series = with_share([*recorded(read), *made_up()], asked.share)
+    series = with_share([*recorded(read), *made_up()] if asked.similar else recorded(read), asked.share)
     with threadpool_limits(1):
         weights = {
             f"{reach}/{seed}/{name}": getattr(network, name)
             for reach in ("near", "far")
-            for seed, network in enumerate(members(series, reach, asked.epochs))
+            for seed, network in enumerate(members(series, reach, asked.epochs, similar=asked.similar))
             for name in Network._fields
         }
     np.savez_compressed(asked.out, **{name: value.astype(np.float32) for name, value in weights.items()})
@@ -122,17 +123,17 @@ def with_share(series: list[Recorded], share: float) -> list[Recorded]:
     return [one._replace(origins=max(2, round(one.origins * share))) for one in series]
 
 
-def members(series: list[Recorded], reach: str, epochs: int) -> list[Network]:
+def members(series: list[Recorded], reach: str, epochs: int, *, similar: bool) -> list[Network]:
     networks = []
     for seed in range(MEMBERS[reach]):
         rng = np.random.default_rng(seed)
-        data = joined([part for one in series for part in shown(one, reach, rng)])
+        data = joined([part for one in series for part in shown(one, reach, rng, similar=similar)])
         networks.append(train(data, Recipe(epochs=epochs, seed=seed)))
         print(f"{reach} member {seed}: {len(data.context)} origins", flush=True)
     return networks
 
 
-def shown(one: Recorded, reach: str, rng: np.random.Generator) -> list[Examples]:
+def shown(one: Recorded, reach: str, rng: np.random.Generator, *, similar: bool = False) -> list[Examples]:
     """Examples of one series: spread over its record, and as if it had been seen for hours only."""
     values, day = one.values, one.day
     windows = near_windows(rng) if reach == "near" else far_windows(day, rng)
@@ -144,14 +145,14 @@ def shown(one: Recorded, reach: str, rng: np.random.Generator) -> list[Examples]
     parts = []
     if last > day // 2:
         origins = np.sort(rng.choice(np.arange(day // 2, last), min(count, last - day // 2), replace=False))
-        parts.append(examples(values, origins, windows, day, ahead=told))
+        parts.append(examples(values, origins, windows, day, ahead=told, similar=similar))
     for _ in range(one.births):
         birth = int(rng.integers(0, max(1, last - 2 * day)))
         known = values[birth : birth + 2 * day + ahead + 1]
         ages = np.unique(np.exp(rng.uniform(np.log(2), np.log(2 * day), 12)).astype(np.intp))
         ages = ages[ages + ahead < len(known)]
         if len(ages):
-            parts.append(examples(known, ages, windows, day, ahead=told))
+            parts.append(examples(known, ages, windows, day, ahead=told, similar=similar))
     return parts
 
 
@@ -184,8 +185,9 @@ def provenance(read: list[tuple[Source, dict[str, object]]], asked: argparse.Nam
         "script": "benchmarks/train_prior.py",
         "recipe": asdict(Recipe(epochs=asked.epochs)),
         "members": MEMBERS,
+        "similar": asked.similar,
         "share_of_origins": asked.share,
-        "made_up_series": MADE_UP,
+        "made_up_series": MADE_UP if asked.similar else 0,
         "sources": sources,
     }
 

@@ -78,6 +78,7 @@ def _made(name: str, *given: Any, **settings: Any) -> Model:
 
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
+    "analog": partial(Adaptive, similar=True, name="analog"),
     "boosting": partial(_made, "Boosting"),
     "hour-of-week": partial(_made, "HourOfWeek"),
     "last-value": partial(_made, "LastValue"),

@@ -69,10 +69,12 @@ class Adaptive:
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
+        similar: the prior is told what followed on similar moments of the series' own past.
     """
 
     replays: int = 64
     ridge: Ridge = field(default_factory=Ridge)
+    similar: bool = False
     name: str = "adaptive"
 
     def fit(self, panel: Panel) -> FittedRule[AdaptiveState]:
@@ -88,7 +90,7 @@ class Adaptive:
 
     def stand_in(self, panel: Panel) -> FittedRule[tuple[()]]:
         """Return the prior, which lost 1.3 % more than this model an hour ahead on recorded load."""
-        return Prior().fit(panel)
+        return Prior(self.similar).fit(panel)
 
     def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
         """What is learned from bins that were not known before: hours that came true."""
@@ -180,7 +182,7 @@ class Adaptive:
         windows: Sequence[StepWindow],
     ) -> None:
         """Move what is known of the experts of some series, in place, by one origin after the other."""
-        found = replayed(past, experts, origins, windows)
+        found = replayed(past, experts, origins, windows, similar=self.similar)
         kinds = np.array([reach_of(one) for one in windows])
         for reach in np.unique(kinds).tolist():
             alike_far = kinds == reach
@@ -197,7 +199,7 @@ class Adaptive:
         levels: Sequence[float],
     ) -> Floats:
         """[series, quantile, window] of all experts together; NaN where the prior is silent."""
-        prior = answers(history, windows, TRAINING_LEVELS)
+        prior = answers(history, windows, TRAINING_LEVELS, similar=self.similar)
         reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
         spread = learned.experts.spread[:, reaches][:, kinds]
         ago = [

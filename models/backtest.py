@@ -72,11 +72,17 @@ LEAST_DAYS_BEHIND = 1
 
 
 def backtested_peaks(
-    panel: Panel, windows: Sequence[StepWindow], levels: Sequence[float], origins: npt.NDArray[np.intp]
+    panel: Panel,
+    windows: Sequence[StepWindow],
+    levels: Sequence[float],
+    origins: npt.NDArray[np.intp],
+    *,
+    similar: bool = False,
 ) -> Floats:
     """[series, origin, window, level] quantiles of the largest value of each window after the bins `origins`.
 
     Origins ascend, and each sees the bins up to and including its own. NaN where it has less than a day behind it.
+    `similar` asks the networks that are told of similar moments.
     """
     day = panel.bins(DAY)
     out = np.full((len(panel), len(origins), len(windows), len(levels)), np.nan)
@@ -87,16 +93,22 @@ def backtested_peaks(
     for first in range(0, len(told), ORIGINS_AT_ONCE):
         part = told[first : first + ORIGINS_AT_ONCE]
         for rows in np.array_split(np.arange(len(panel)), -(-len(part) * len(panel) // ORIGINS_AT_ONCE)):
-            found = _said(values[rows], origins[part], windows, levels, day)
+            found = _said(values[rows], origins[part], windows, levels, day, similar=similar)
             out[np.ix_(rows, part)] = found * unit[rows, None, None, None]
     return np.asarray(np.maximum(out, 0.0))
 
 
 def _said(
-    values: Floats, origins: npt.NDArray[np.intp], windows: Sequence[StepWindow], levels: Sequence[float], day: int
+    values: Floats,
+    origins: npt.NDArray[np.intp],
+    windows: Sequence[StepWindow],
+    levels: Sequence[float],
+    day: int,
+    *,
+    similar: bool,
 ) -> Floats:
     """[series, origin, window, level] from gapless values [series, time] of at most eight days before the first one."""
     first = max(0, int(origins[0]) - (GROWN_DAYS + 1) * day)
-    views = look(values[:, first : int(origins[-1]) + 1], origins - first, windows, day)
+    views = look(values[:, first : int(origins[-1]) + 1], origins - first, windows, day, similar=similar)
     found = np.moveaxis(views.in_units(), -1, 1)
     return np.moveaxis(read_table(found, levels, TRAINING_LEVELS), 1, -1)

@@ -189,13 +189,15 @@ def in_units(values: Floats, unit: Floats) -> Floats:
         return np.asarray(np.clip(values / unit, -MAX_LOSS, MAX_LOSS))
 
 
-def replayed(past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow]) -> Replayed:
+def replayed(
+    past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow], *, similar: bool
+) -> Replayed:
     """What each expert would have said at past origins; one network for all, with errors that are alike.
 
     The ridge has learned from these days, so it is judged a little too well; what it said before a shift of level is
     not comparable.
     """
-    views = look(past.values, origins, windows, past.day, members=1)
+    views = look(past.values, origins, windows, past.day, similar=similar, members=1)
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
     ridge = said_at(past.level, learned.equations, origins, windows, TRAINING_LEVELS)
     ridge = in_units(ridge, unit)

@@ -1,10 +1,10 @@
 """The prior: networks trained on recorded load that ship with the package, and the model that uses them as they are.
 
 `prior.npz` holds plain arrays only; `python -m benchmarks.train_prior` makes it again. It has seen the first 60 % of
-each recorded series and no unit, name or clock: only shapes.
+each recorded series and no unit, name or clock: only shapes. `similar.npz` holds networks of the same kind that are
+told, beside all that, what followed on similar moments of the series' own past (`similar.py`).
 
-Each is a small network in plain numpy, from a situation, a window ahead and what followed on similar moments to
-quantiles:
+Each is a small network in plain numpy, from a situation and a window ahead to quantiles:
 
 hidden = leaky(context · C + window · W + b)        the context is multiplied once per origin, not per window
 hidden = leaky(hidden · H + b)
@@ -24,7 +24,6 @@ from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
-from .similar import followed, similar_moments
 from .situation import SeenSituation, past_windows, situation
 from .spread import read_table
 from .trailing import equal_shares
@@ -131,8 +130,12 @@ class Prior:
     """What recorded load teaches about any series, without learning anything about this one; speaks from the third bin.
 
     Steps and windows may reach a day ahead.
+
+    Attributes:
+        similar: ask the networks that are told what followed on similar moments of the series' own past.
     """
 
+    similar: bool = False
     name: str = "prior"
 
     def fit(self, panel: Panel) -> FittedRule[Nothing]:
@@ -154,20 +157,20 @@ class Prior:
     def paths(self, history: Panel, learned: Nothing, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
         windows = [StepWindow(step, step) for step in range(1, steps + 1)]
-        return answers(history, windows, levels)
+        return answers(history, windows, levels, similar=self.similar)
 
     def peaks(self, history: Panel, learned: Nothing, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile] of the largest value of the window."""
-        return answers(history, [window], levels)[:, :, 0]
+        return answers(history, [window], levels, similar=self.similar)[:, :, 0]
 
 
-def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[float]) -> Floats:
+def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[float], *, similar: bool = False) -> Floats:
     """[series, quantile, window] in the unit of the panel, group by group of series of about the same age."""
     out = np.full((len(history), len(levels), len(windows)), np.nan)
     day = history.bins(DAY)
     if day and max(window.last for window in windows) <= day:
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
-            views = look(values, np.array([values.shape[1] - 1]), windows, day)
+            views = look(values, np.array([values.shape[1] - 1]), windows, day, similar=similar)
             found = views.in_units()[:, 0].swapaxes(1, 2)
             asked = found if levels == TRAINING_LEVELS else read_table(found, levels, TRAINING_LEVELS)
             out[rows] = asked * unit[:, None, None]
@@ -175,30 +178,49 @@ def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[floa
 
 
 def look(
-    values: Floats, origins: Origins, windows: Sequence[StepWindow], day: int, *, members: int | None = None
+    values: Floats,
+    origins: Origins,
+    windows: Sequence[StepWindow],
+    day: int,
+    *,
+    similar: bool = False,
+    members: int | None = None,
 ) -> Views:
-    """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members."""
+    """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members.
+
+    `similar` asks the networks that are told of similar moments.
+    """
     seen = situation(values, origins, day)
     near = max(window.last for window in windows) <= NEAR_BINS
-    told, features = inputs(seen, windows, NEAR_BINS if near else day)
+    told, features = inputs(seen, windows, NEAR_BINS if near else day, similar=similar)
     context = told.reshape(-1, told.shape[-1])
     flat = features.reshape(len(context), *features.shape[2:])
     mean = np.mean(
-        [quantiles(network, context, flat) for network in networks()["near" if near else "far"][:members]],
+        [
+            quantiles(network, context, flat)
+            for network in networks(similar=similar)["near" if near else "far"][:members]
+        ],
         axis=0,
         dtype=np.float64,
     )
     return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(TRAINING_LEVELS)))
 
 
-def inputs(seen: SeenSituation, windows: Sequence[StepWindow], ahead: int) -> tuple[Floats, Floats]:
+def inputs(
+    seen: SeenSituation, windows: Sequence[StepWindow], ahead: int, *, similar: bool = False
+) -> tuple[Floats, Floats]:
     """[series, origin, feature] and [series, origin, window, feature] that networks are told of windows.
 
-    Among it what followed on moments that were similar, `ahead` bins ago at least.
+    With `similar`, also what followed on moments that were similar, `ahead` bins ago at least.
     """
+    windowed = past_windows(seen, windows)
+    if not similar:
+        return seen.context, windowed
+    from .similar import followed, similar_moments  # noqa: PLC0415  only the model `analog` asks for them
+
     moments = similar_moments(seen, ahead)
     context = np.concatenate([seen.context, moments.context], axis=-1)
-    return context, np.concatenate([past_windows(seen, windows), followed(seen, moments, windows)], axis=-1)
+    return context, np.concatenate([windowed, followed(seen, moments, windows)], axis=-1)
 
 
 def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
@@ -220,9 +242,10 @@ def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[
 
 
 @cache
-def networks() -> dict[str, tuple[Network, ...]]:
-    """The shipped networks by reach."""
-    with files(__package__).joinpath("prior.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+def networks(*, similar: bool = False) -> dict[str, tuple[Network, ...]]:
+    """The shipped networks by reach: those that are told of similar moments, or those that are not."""
+    weights = files(__package__).joinpath("similar.npz" if similar else "prior.npz")
+    with weights.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         members = sorted({tuple(name.split("/")[:2]) for name in arrays.files})
         made = [
             (reach, Network(*(arrays[f"{reach}/{seed}/{name}"] for name in Network._fields))) for reach, seed in members

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEVELS = (0.5, 0.9, 0.95)
-MODELS = ("seasonal-naive-day", "last-value", "theta", "ridge", "prior", "adaptive")
+MODELS = ("seasonal-naive-day", "last-value", "theta", "ridge", "prior", "adaptive", "analog")
 REFERENCE = "seasonal-naive-day"
 """The same time yesterday, with the spread of its own errors."""
 TRAINED_ON = 0.6

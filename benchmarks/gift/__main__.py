@@ -5,6 +5,8 @@ prior that ships has seen other months of these machines, so a prior of its own 
 
     python -m benchmarks.train_prior --without bitbrains bitbrains_cpu bitbrains_memory bitbrains_network --out FILE
 
+and the model `analog` weights that were trained with `--similar`, too.
+
 Protocol: 18 windows of 48 steps over the last 864 bins, each forecast from everything before it, levels 0.1 to 0.9; a
 missing value is filled with the one before. CRPS = mean over levels of 2 x sum of pinball losses / sum of |value|;
 ND = sum of |value - median| / sum of |value|.
@@ -63,7 +65,9 @@ def main() -> None:
     parser.add_argument(
         "folder", type=Path, help="CSVs of GWA-T-12 rnd/2013-7, or one Parquet file with a column a series"
     )
-    parser.add_argument("--prior", type=Path, help="weights that have not seen these machines, with their .json beside")
+    parser.add_argument(
+        "--prior", type=Path, nargs="+", help="weights that have not seen these machines, each with its .json beside"
+    )
     parser.add_argument("--models", nargs="*", default=MODELS)
     given = parser.parse_args()
     if given.prior:
@@ -75,19 +79,21 @@ def main() -> None:
     print(table(scores))
 
 
-def score_with(prior: Path, folder: Path, models: Sequence[str]) -> None:
+def score_with(priors: Sequence[Path], folder: Path, models: Sequence[str]) -> None:
     """Run this module in a copy of the tree that has these weights in place of those that ship.
 
     Raises:
         SystemExit: the weights have seen machines of the family that is scored.
     """
-    how = json.loads(prior.with_suffix(".json").read_text(encoding="utf-8"))
-    if families := sorted({seen["family"] for seen in how["sources"] if seen["family"].startswith(FAMILY)}):
-        sys.exit(f"{prior}: has been trained on {', '.join(families)}; train it --without {' '.join(families)}")
+    made = {prior: json.loads(prior.with_suffix(".json").read_text(encoding="utf-8")) for prior in priors}
+    for prior, how in made.items():
+        if families := sorted({seen["family"] for seen in how["sources"] if seen["family"].startswith(FAMILY)}):
+            sys.exit(f"{prior}: has been trained on {', '.join(families)}; train it --without {' '.join(families)}")
     with tempfile.TemporaryDirectory() as place:
         tree = Path(place)
         shutil.copytree(TREE / "models", tree / "models", ignore=shutil.ignore_patterns("*.npz"))
-        shutil.copy(prior, tree / "models" / "prior.npz")
+        for prior, how in made.items():
+            shutil.copy(prior, tree / "models" / ("similar.npz" if how.get("similar") else "prior.npz"))
         for name in ("benchmarks", "forecaster"):
             (tree / name).symlink_to(TREE / name)
         command = [sys.executable, "-m", "benchmarks.gift", str(folder), "--models", *models]

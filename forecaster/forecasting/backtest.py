@@ -23,9 +23,9 @@ DAYS_BEFORE = 2
 """Days behind the first one that is judged: one to look back on, and one for a rhythm."""
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to end somewhere."""
-BY_PRIOR = {"adaptive", "prior"}
-"""Models whose core is the shipped prior, which answers for them. It is asked about all past origins at once; what the
-others learn of a series, they would have learned from the days judged."""
+BY_PRIOR = {"adaptive": False, "prior": False, "analog": True}
+"""Models whose core is a shipped prior, which answers for them, and whether it is told of similar moments. It is asked
+about all past origins at once; what the others learn of a series, they would have learned from the days judged."""
 ORIGIN_INTERVAL = 3
 """Bins between two forecasts of any other model, which is asked about one origin at a time."""
 
@@ -80,7 +80,7 @@ def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reac
     origins, origin = np.unique(newest, return_inverse=True)
     windows = [StepWindow(1, count) for count in counts.tolist()]
     if model in BY_PRIOR:
-        found = backtested_peaks(panel, windows, LEVELS, origins)
+        found = backtested_peaks(panel, windows, LEVELS, origins, similar=BY_PRIOR[model])
     else:
         found = _peaks_of(model, panel, windows, origins)
     return np.where((steps > 0)[:, None], found[:, origin, which], seen[..., None])

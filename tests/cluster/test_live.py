@@ -61,7 +61,7 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
         assert [state.fault for state in cluster.states()] == [""] * 6
         api.create(deployment("web", 2), namespace)
         api.create(external_hpa("web", target="0.35"), namespace)
-        wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_of(web) == 2, what="the pods and the HPA")
+        wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_counted()[web] == 2, what="the pods and the HPA")
         (found,) = cluster.inventory(datetime.now(UTC), ["Deployment"], re.compile(namespace)).workloads
         assert (found.replicas, found.resources.cpu_request) == (2, 0.1)
         assert found.autoscaler is not None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 MOST = 113
 """Modules on the way; the goal of the house is 75. Lower it with each room that becomes smaller."""
-MOST_IMPORTED = 230
+MOST_IMPORTED = 229
 """Modules that `forecaster run` imports before it knows what its settings ask for."""
 RUN = "import forecaster.__main__, forecaster.cli.run, forecaster.app.serve, sys; print(*sys.modules)"
 ANSWER = (

@@ -52,4 +52,4 @@ def test_published_rows_stand_beside_ours_in_order() -> None:
 def test_weights_that_have_seen_these_machines_are_refused(tmp_path: Path) -> None:
     (tmp_path / "prior.json").write_text(json.dumps({"sources": [{"family": "bitbrains_cpu"}]}))
     with pytest.raises(SystemExit, match="trained on bitbrains_cpu; train it --without bitbrains_cpu"):
-        score_with(tmp_path / "prior.npz", tmp_path, ["adaptive"])
+        score_with([tmp_path / "prior.npz"], tmp_path, ["adaptive"])

@@ -1,6 +1,7 @@
 """The prior is trained by gradients that are right, and the same each time."""
 
 import numpy as np
+import pytest
 
 from benchmarks.prior_training import Examples, Recipe, examples, gradient, train
 from models.forecast import StepWindow
@@ -56,12 +57,15 @@ def test_training_learns_quantiles_that_cover() -> None:
     np.testing.assert_allclose(below.mean(axis=(0, 1)), TRAINING_LEVELS, atol=0.04)
 
 
-def test_examples_know_nothing_that_comes_after_the_origin() -> None:
+@pytest.mark.parametrize("similar", [False, True])
+def test_examples_know_nothing_that_comes_after_the_origin(*, similar: bool) -> None:
     values = RNG.gamma(2.0, size=400)
     origins = np.array([100, 150])
     other = values.copy()
     other[151:] = 9 * other[151:]
-    first, second = (examples(v / v[:100].mean(), origins, WINDOWS, 48, ahead=8) for v in (values, other))
+    first, second = (
+        examples(v / v[:100].mean(), origins, WINDOWS, 48, ahead=8, similar=similar) for v in (values, other)
+    )
     np.testing.assert_allclose(first.context, second.context, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(first.windows, second.windows, rtol=1e-3, atol=1e-3)
 

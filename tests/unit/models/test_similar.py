@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from models import StepWindow
+from benchmarks.switching import switching
+from models import StepWindow, create
 from models.similar import NEAREST, followed, similar_moments
 from models.situation import situation
+from tests.support.panels import FIVE_MINUTES, panel
 
 DAY, AHEAD = 288, 15
+RANKS = np.array([0.1, 0.5, 0.9])[:, None]
 WINDOWS = (StepWindow(1, 1), StepWindow(3, 9))
 RESTLESS = np.abs(np.cumsum(np.random.default_rng(0).standard_normal((3, 10 * DAY)), axis=1) + 50).astype(np.float32)
 
@@ -40,3 +43,15 @@ def test_nothing_is_told_where_there_is_little_to_choose_from() -> None:
     assert not context[:, 0].any()
     assert not windows[:, 0].any()
     assert (context[:, 1, 0] == 1).all()
+
+
+def test_load_that_switches_is_forecast_better_than_by_the_default() -> None:
+    whole, steps, levels = np.stack(list(switching(10, DAY, seed=7)))[:, : 16 * DAY], 12, tuple(RANKS.flat)
+    lost: dict[str, list[np.ndarray]] = {"analog": [], "adaptive": []}
+    for name, of_origins in lost.items():
+        for end in range(15 * DAY, 16 * DAY - steps, DAY // 3):
+            said = create(name).fit(panel(*whole[:, :end], step=FIVE_MINUTES)).forecast(steps, levels).values
+            came = whole[:, None, end : end + steps]
+            of_origins.append(np.abs(came - said) * np.where(came > said, RANKS, 1 - RANKS))
+    ratio = np.mean(lost["analog"], axis=(0, 2, 3)) / np.mean(lost["adaptive"], axis=(0, 2, 3))
+    assert np.exp(np.log(ratio).mean()) < 0.97
