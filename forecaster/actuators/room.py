@@ -16,8 +16,7 @@ from forecaster.kube.objects import Wire
 from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
-from forecaster.vertical.cluster_rules.quota import Charge, Quota, charge
-from forecaster.vertical.cluster_rules.resource_list import added
+from forecaster.vertical.cluster_rules.quota import Quota, charge, charged_with, times_fitting
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
@@ -60,29 +59,11 @@ class Room(NamedTuple):
 
 def room(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> Room:
     """How many of `more` new pods fit into all quotas, and which of them refuses the next one."""
-    growth = [_growth(one, charge(one, pod, server=server)) for one in quotas]
-    free = [
-        (one.hard[name] - one.used.get(name, 0)) // milli
-        for one, grown in zip(quotas, growth, strict=True)
-        for name, milli in grown.items()
-    ]
-    fits = 0 if _refused(pod, quotas, server) else min([more, *free])
-    left = tuple(
-        replace(one, used=added(one.used, {name: fits * milli for name, milli in grown.items()}))
-        for one, grown in zip(quotas, growth, strict=True)
-    )
-    return Room(fits, _refused(pod, left, server) if fits < more else "", left)
-
-
-def _growth(quota: Quota, after: Charge) -> dict[str, int]:
-    """What each pod adds to a quota, by resource: the same for every one, so pods need not be counted one by one."""
-    grown = {name: milli - quota.used.get(name, 0) for name, milli in after.used_after.items()}
-    return {name: milli for name, milli in grown.items() if milli}
-
-
-def _refused(pod: Pod, quotas: Sequence[Quota], server: Server) -> str:
-    """Which quotas refuse one more pod; empty where none does."""
-    return "; ".join(f"quota {each}" for one in quotas for each in charge(one, pod, server=server).refusals)
+    charged = [(one, charge(one, pod, server=server)) for one in quotas]
+    fits = min([more, *(times_fitting(one, each.growth, more) if each.admitted else 0 for one, each in charged)])
+    left = tuple(charged_with(one, each.growth, fits) for one, each in charged)
+    refused = [f"quota {why}" for one in left if fits < more for why in charge(one, pod, server=server).refusals]
+    return Room(fits, "; ".join(refused), left)
 
 
 @dataclass(slots=True)

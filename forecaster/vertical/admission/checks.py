@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.vertical.admission.context import least_needed, most_needed, pods_until_stall
 from forecaster.vertical.cluster_rules import limit_range
 from forecaster.vertical.cluster_rules.qos import computed_qos, exclusive_cpus
-from forecaster.vertical.cluster_rules.quota import Quota, charge, matches, unstated, usage
+from forecaster.vertical.cluster_rules.quota import Quota, charge, charged_with, matches, times_fitting, unstated, usage
 from forecaster.vertical.cluster_rules.resource_list import text_of, texts
 from forecaster.vertical.cluster_rules.validation import faults
 
@@ -133,16 +132,12 @@ def _quota(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> It
 
 def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """Check a quota for a resize in place: pods are resized one after the other, and each one's growth is charged."""
-    charged, replicas, done = charge(quota, pod, before, context.server), context.rollout.replicas, 0
-    if charged.admitted:
-        growth = {name: after - quota.used.get(name, 0) for name, after in charged.used_after.items()}
-        fitting = [(quota.hard[name] - quota.used.get(name, 0)) // more for name, more in growth.items() if more]
-        done = min([replicas, *fitting])
-        used = {name: quota.used.get(name, 0) + done * more for name, more in growth.items()}
-        charged = charge(replace(quota, used=used), pod, before, context.server)
+    first, replicas = charge(quota, pod, before, context.server), context.rollout.replicas
+    done = times_fitting(quota, first.growth, replicas) if first.admitted else 0
     if done < replicas:
         told = f"after {done} of {replicas} pods, " if done else ""
-        yield from (refused(QUOTA, told + str(one)) for one in charged.refusals)
+        then = charge(charged_with(quota, first.growth, done), pod, before, context.server)
+        yield from (refused(QUOTA, told + str(one)) for one in then.refusals)
 
 
 def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:

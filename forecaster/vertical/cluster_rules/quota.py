@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Pod, pod_limits, pod_requests
@@ -55,6 +55,8 @@ class Charge:
 
     used_after: Amounts
     refusals: tuple[Refusal, ...] = ()
+    growth: Amounts = field(default_factory=dict)
+    """What it adds to `used`; nothing where it is refused."""
 
     @property
     def admitted(self) -> bool:
@@ -77,7 +79,17 @@ def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = LATE
     growth = _growth(quota, new, old, server)
     if refused := tuple(_exceeded(quota, growth)):
         return Charge(quota.used, refused)
-    return Charge(added(quota.used, growth))
+    return Charge(added(quota.used, growth), growth=growth)
+
+
+def times_fitting(quota: Quota, growth: Amounts, count: int) -> int:
+    """How many of `count` changes with this growth fit one after the other: each adds the same, so none is counted."""
+    return min([count, *((quota.hard[name] - quota.used.get(name, 0)) // milli for name, milli in growth.items())])
+
+
+def charged_with(quota: Quota, growth: Amounts, times: int) -> Quota:
+    """Return the quota after so many changes with this growth."""
+    return replace(quota, used=added(quota.used, {name: times * milli for name, milli in growth.items()}))
 
 
 def _growth(quota: Quota, new: Pod, old: Pod | None, server: Server) -> dict[str, int]:
