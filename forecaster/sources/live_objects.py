@@ -6,14 +6,13 @@ from collections.abc import Mapping  # noqa: TC003  a field of a Struct
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, WorkloadId, scaled_workload
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, WorkloadId, scaled_workload, total
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
@@ -21,7 +20,7 @@ from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMe
 from forecaster.sources.live_targets import LONGEST_NAME, bounded_name, targets_of_hpa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from forecaster.kube.objects import (
         ContainerObject,
@@ -337,7 +336,7 @@ def pod_resources(spec: PodSpec) -> Resources:
         return summed
     own = _stated(spec.resources)
     return Resources(
-        *(one if one is not None else other for one, other in zip(_amounts_of(own), _amounts_of(summed), strict=True))
+        *(one if one is not None else other for one, other in zip(own.amounts, summed.amounts, strict=True))
     )
 
 
@@ -348,11 +347,6 @@ def _containers(spec: PodSpec) -> tuple[LiveContainer, ...]:
 
 def _sidecars(spec: PodSpec) -> Iterator[ContainerObject]:
     return (one for one in spec.init_containers or () if one.restart_policy == "Always")
-
-
-_amounts_of: Callable[[Resources], tuple[float | None, ...]] = attrgetter(
-    "cpu_request", "cpu_limit", "memory_request", "memory_limit"
-)
 
 
 def _stated(requirements: ResourceRequirements | None) -> Resources:
@@ -386,17 +380,10 @@ def _amount(text: str) -> float | None:
 
 def _summed(parts: tuple[Resources, ...]) -> Resources:
     """Sum the containers of a pod; one object for equal parts, unless they are thousands."""
-    return Resources(*map(_sum, zip(*map(_amounts_of, parts), strict=True))) if len(parts) > FEW else _sum_of_few(parts)
+    return total(parts) if len(parts) > FEW else _total_of_few(parts)
 
 
-@lru_cache(maxsize=1 << 14)
-def _sum_of_few(parts: tuple[Resources, ...]) -> Resources:
-    return Resources(*map(_sum, zip(*map(_amounts_of, parts), strict=True))) if parts else _NOTHING
-
-
-def _sum(amounts: Sequence[float | None]) -> float | None:
-    known = [one for one in amounts if one is not None]
-    return sum(known) if known and len(known) == len(amounts) else None
+_total_of_few = lru_cache(maxsize=1 << 14)(total)
 
 
 def named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
@@ -409,7 +396,7 @@ def mean_resources(pods: Sequence[tuple[Resources, int]]) -> Resources:
     """The mean over pods, of which so many state these; a pod that does not state an amount does not count for it."""
     if len(pods) == 1:
         return pods[0][0]
-    return Resources(*(_weighted([(_amounts_of(one)[i], count) for one, count in pods]) for i in range(4)))
+    return Resources(*(_weighted([(one.amounts[i], count) for one, count in pods]) for i in range(4)))
 
 
 def _weighted(amounts: Iterable[tuple[float | None, int]]) -> float | None:
