@@ -68,15 +68,12 @@ class PoliciesInForce(Policies):
         return self.without_observed.stated(id_)
 
     def forget_others(self, here: Collection[WorkloadId]) -> None:
-        """Forget policies that other workloads have, and those that were stated before and that none has now."""
-        built = self.without_observed.built
-        if len(built) + len(self.shared) > 2 * len(here) + SPARE_ROWS:
-            used = {id(self.stated(id_)) for id_ in here}
-            for key in [key for key, combined in built.items() if id(combined.policy) not in used]:
-                del built[key]
-            for shared in [shared for shared in self.shared if shared[0] not in used]:
-                del self.shared[shared]
+        """Forget policies that other workloads have, and those with observed values that none has any more."""
         self.without_observed.forget_others(here)
+        if len(self.shared) > 2 * len(here) + SPARE_ROWS:
+            used = {id(self.stated(id_)) for id_ in here}
+            for key in [key for key in self.shared if key[0] not in used]:
+                del self.shared[key]
 
     def _own(
         self, id_: WorkloadId, policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]

@@ -191,6 +191,7 @@ class Policies:
         if len(self.chosen) > 2 * len(here):
             for id_ in [id_ for id_ in self.chosen if id_ not in here]:
                 del self.chosen[id_]
+        self._forget_unused()
 
     def _forget_unused(self) -> None:
         """Forget combinations of layers that no workload has any more, where they are as many as those in use."""
