@@ -16,6 +16,7 @@ import msgspec
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.event import YEARS
 from forecaster.hpa.numbers import MAX_INT32
+from forecaster.kube.objects import NOT_READ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -210,7 +211,7 @@ def watch_of(annotations: Mapping[str, str]) -> Watch:
         return None
     try:
         watch = _decoder.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, RecursionError):
+    except (*NOT_READ, OverflowError):
         return None
     return watch if watch is None or _plausible(watch) else None
 

@@ -19,15 +19,8 @@ from forecaster.actuators.queue import error_text
 from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.domain.layers import leaf_origins
 from forecaster.kube.client import ApiClient, ApiError
-from forecaster.kube.objects import Wire
-from forecaster.resources.objects import (
-    API_VERSION,
-    AUTOSCALER,
-    AUTOSCALERS,
-    NOT_READ,
-    AutoscalerResource,
-    PolicyResource,
-)
+from forecaster.kube.objects import NOT_READ, Wire
+from forecaster.resources.objects import API_VERSION, AUTOSCALER, AUTOSCALERS, AutoscalerResource, PolicyResource
 from forecaster.resources.policy_status import PolicyStatus
 from forecaster.resources.status import AutoscalerStatus, Condition, Decided, news, status_of
 
@@ -142,7 +135,8 @@ class StatusSender(Generic[W]):
         """Send what is found until closed."""
         while not self._closed:
             self._wake.wait()  # `close` sets it, too, and a step that ends may take that back
-            self.step()
+            if not self._closed:
+                self.step()
 
     def close(self) -> None:
         """Send nothing more."""

@@ -15,6 +15,8 @@ _SET = re.compile(r"(\S+?)\s+(in|notin)\s*\((.*)\)", re.DOTALL)
 _EQUALITY = re.compile(r"([^=!\s]+)\s*(==|=|!=)\s*(\S*)")
 _SIGN = re.compile("[(),]")
 _LONGEST = 63
+SELECTOR_MAX = 4096
+"""Characters of a selector that is read of a stranger: what an HPA builds from its own has some dozens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,6 +228,8 @@ class ScalableStatus(Wire, frozen=True):
     """Revision of a StatefulSet's template."""
 
 
+NOT_READ = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Errors of decoding JSON of strangers: another form, no UTF-8, or nested deeper than can be followed."""
 ANNOTATION_PREFIX = "forecaster.dev/"
 """How labels and annotations begin that this project writes or reads."""
 

@@ -53,9 +53,11 @@ def _workload(one: Explained, windows: Mapping[str, Window]) -> Iterable[str]:
     yield f"<h2>{escape(head)}</h2>"
     for view in one.decided.signals:
         yield _picture(one.decided.id, one.decided.at, view, windows, one.paths.get(view.signal))
-    indents = [(len(line) - len(line.lstrip())) / 2 for line in steps]
-    paragraphs = zip(indents, steps, strict=True)
-    yield "".join(f'<p style="margin-left:{one}em">{_step(line.strip())}</p>' for one, line in paragraphs)
+    yield "".join(f'<p style="margin-left:{_depth(line) / 2}em">{_step(line.strip())}</p>' for line in steps)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _step(text: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from forecaster.domain.layers import Layer
 from forecaster.domain.policy import PolicySelector
 from forecaster.domain.workload import WorkloadId, scaled_workload
-from forecaster.kube.objects import WatchedMeta, Wire
+from forecaster.kube.objects import NOT_READ, WatchedMeta, Wire
 
 GROUP, VERSION = "autoscaling.forecaster.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -160,7 +160,6 @@ class SpecHead(Wire, frozen=True):
 
 _wire, _head = msgspec.json.Decoder(dict[str, Any]), msgspec.json.Decoder(SpecHead)
 _events = msgspec.json.Decoder(StatedEvents)
-NOT_READ = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 NO_POLICY_SELECTOR = PolicySelector(name="")
 """No workload has no name."""
 

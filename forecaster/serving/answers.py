@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from forecaster.domain.published import DEMAND_METRIC, METRICS
-from forecaster.hpa.selectors import Selector, SelectorError, parse_selector
+from forecaster.hpa.selectors import SELECTOR_MAX, Selector, SelectorError, parse_selector
 from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
@@ -88,8 +88,6 @@ def entry_of(table: PublishedTable, namespace: str, name: str, kind: str) -> Tab
 
 
 WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")
-SELECTOR_MAX = 4096
-"""Characters of a selector: what an HPA builds from its own has some dozens."""
 COMMAS_MAX = 256
 
 

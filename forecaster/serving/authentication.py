@@ -20,9 +20,8 @@ from urllib.parse import unquote
 import msgspec
 
 from forecaster.kube.client import ApiError, AsyncApiClient
-from forecaster.kube.objects import ConfigMap
+from forecaster.kube.objects import NOT_READ, ConfigMap
 from forecaster.kube.reviews import User, authenticated
-from forecaster.serving.reply import UNREADABLE
 
 if TYPE_CHECKING:
     from forecaster.serving.connection import Peer
@@ -222,7 +221,7 @@ def _is_possible(token: bytes, now: float) -> bool:
     try:
         msgspec.json.decode(_base64url(header), type=JwtHeader)
         ends = msgspec.json.decode(_base64url(claims), type=JwtClaims).exp
-    except (binascii.Error, *UNREADABLE):
+    except (binascii.Error, *NOT_READ):
         return False
     return ends is None or ends + EXPIRED_SECONDS > now
 

@@ -14,10 +14,10 @@ import msgspec
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
+from forecaster.kube.objects import NOT_READ
 from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
-from forecaster.serving.reply import UNREADABLE
 from forecaster.serving.rest import MISSING, ProblemError, json_response, missing
 
 if TYPE_CHECKING:
@@ -172,5 +172,5 @@ async def _target(request: Request) -> TargetRef:
             raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large", "Send less.")
     try:
         return msgspec.json.decode(body, type=WatermarkRequest).target_ref
-    except UNREADABLE as error:
+    except NOT_READ as error:
         raise missing(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error

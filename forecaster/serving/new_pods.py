@@ -17,8 +17,8 @@ import msgspec
 
 from forecaster.actuators.resize.initial import AdmissionOutcome, AdmittedPod, admitted_pod
 from forecaster.actuators.resize.pods import resources_block
-from forecaster.kube.objects import Wire
-from forecaster.serving.reply import UNREADABLE, HttpReply, failure, success
+from forecaster.kube.objects import NOT_READ, Wire
+from forecaster.serving.reply import HttpReply, failure, success
 from forecaster.vertical.admission.context import WHOLE_POD
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class NewPodAdmission:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{PATH} takes POST")
         try:
             asked = msgspec.json.decode(body, type=AskedReview).request
-        except UNREADABLE as error:
+        except NOT_READ as error:
             return failure(HTTPStatus.BAD_REQUEST, f"not an AdmissionReview of admission.k8s.io/v1: {error}")
         found = self._admitted(asked)
         if not asked.dry_run:
@@ -169,7 +169,7 @@ def _namespace(body: bytes) -> str:
     try:
         namespace = msgspec.json.decode(body, type=AskedNamespace).request.namespace
         return namespace if len(namespace) <= NAMESPACE_NAME_MAX else ""
-    except UNREADABLE:
+    except NOT_READ:
         return ""
 
 

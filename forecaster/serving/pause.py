@@ -13,8 +13,7 @@ import msgspec
 
 from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseAnnotations, lease_path
-from forecaster.kube.objects import ObjectMeta
-from forecaster.serving.reply import UNREADABLE
+from forecaster.kube.objects import NOT_READ, ObjectMeta
 from forecaster.serving.rest import ProblemError
 
 if TYPE_CHECKING:
@@ -113,5 +112,5 @@ async def asked_pause(request: Request) -> tuple[str, bool]:
             break
     try:
         return state["user"], msgspec.json.decode(body[: PAUSE_BODY_MAX + 1], type=PauseAsked).paused
-    except UNREADABLE as error:
+    except NOT_READ as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), 'Send {"paused": true} or false.') from error

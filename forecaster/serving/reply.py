@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from forecaster.serving.answers import WorkloadValue
 
 JSON_TYPE = b"application/json"
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of decoding what a client sent: no such JSON, no UTF-8, or nested deeper than can be followed."""
 STATUS_REASONS = {
     HTTPStatus.BAD_REQUEST: "BadRequest",
     HTTPStatus.UNAUTHORIZED: "Unauthorized",

@@ -15,9 +15,9 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from forecaster.kube.objects import NOT_READ
 from forecaster.publish.values import NotKnown, NotNamed
 from forecaster.serving.answers import NotThere, TableAge, age_of
-from forecaster.serving.reply import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -154,7 +154,7 @@ def _key(token: str) -> Key:
     try:
         raw = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
         key: Key = msgspec.json.decode(raw, type=Key)
-    except (binascii.Error, UnicodeEncodeError, *UNREADABLE) as error:
+    except (binascii.Error, UnicodeEncodeError, *NOT_READ) as error:
         raise _bad("the continue token is not one of ours", "Start again without it.") from error
     return key
 

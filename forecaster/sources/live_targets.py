@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.published import DEMAND_METRIC, OwnMetric, own_metric
 from forecaster.domain.workload import Target, TargetType, WorkloadId
-from forecaster.hpa.selectors import SelectorError, parse_selector
+from forecaster.hpa.selectors import SELECTOR_MAX, SelectorError, parse_selector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -46,10 +46,6 @@ def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
     return None
 
 
-LONGEST_SELECTOR = 4096
-"""Signs of a selector that is read. The API server takes a million, and reading takes the square of that."""
-
-
 def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     """The name of a metric, and of our demand the signal that its selector names."""
     name = bounded_name(metric.name)
@@ -57,7 +53,7 @@ def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     if ours is None or ours.metric != name:  # KEDA's names say the signal; its selectors are about itself
         return name, ""
     try:
-        requirements = parse_selector(metric.selector).requirements if len(metric.selector) <= LONGEST_SELECTOR else ()
+        requirements = parse_selector(metric.selector).requirements if len(metric.selector) <= SELECTOR_MAX else ()
     except SelectorError:
         requirements = ()
     labels = {"namespace": id_.namespace, "kind": id_.kind, "workload": id_.name}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, from_average, per_pod_value
+from forecaster.hpa.selectors import SELECTOR_MAX
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import ORDER
 from forecaster.serving.access_control import (
@@ -19,7 +20,7 @@ from forecaster.serving.access_control import (
     PROXIED_HOLD,
     PROXIED_OPEN_MAX,
 )
-from forecaster.serving.answers import COMMAS_MAX, SELECTOR_MAX
+from forecaster.serving.answers import COMMAS_MAX
 from forecaster.serving.app import create_app
 from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
 from forecaster.serving.metrics import FAMILIES
