@@ -95,6 +95,8 @@ class Completeness:
     """Workloads with an incomplete latest value in this cycle, by signal and cause."""
     sentences: dict[str, None] = field(default_factory=dict)
     """What is incomplete in this cycle."""
+    bounds: dict[Signal, tuple[Sequence[WorkloadId], Floats, Floats]] = field(default_factory=dict)
+    """The workloads that a signal was asked for last in this cycle, their pods, and the most that one can use."""
     begun: bool = False
     """Whether a cycle has been; the first one looks back to learn what is usual."""
     moved: list[str] = field(default_factory=list)
@@ -105,6 +107,7 @@ class Completeness:
         self.counts.clear()
         self.sentences.clear()
         self.moved.clear()
+        self.bounds.clear()
         self.away = {at: one for at, one in self.away.items() if now - FORGET_AFTER <= at <= now}
         for book in self.books.values():
             book.ended(now)
@@ -152,7 +155,7 @@ class Completeness:
             shape = block.values.shape
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
         ready = _ready(block, history.window(PODS, MINUTE))
-        most = _most(block, ready[0], workloads)
+        most = self._most(block, ready[0], workloads)
         expected = Expected(*ready, self._usual(block, now), most, self._away(block))
         verdict = judged(block, expected)
         if block.signal == CPU and block.rated and block.made_of is not None:
@@ -177,6 +180,18 @@ class Completeness:
         fading = np.fmax(highest, FADING * before) if block.end == now else usual
         known.update(zip(block.ids, fading.tolist(), strict=True))
         return np.where(usual > 0.0, usual, np.nan)
+
+    def _most(self, block: Block, ready: Floats, workloads: Mapping[WorkloadId, Workload]) -> Floats:
+        """The most that the pods of each row can use, in the signal's unit; infinite where nothing bounds it."""
+        signal = block.signal
+        if not isinstance(signal, Signal) or signal.resource not in LARGEST_NODE:
+            return np.full(len(block.ids), np.inf)
+        if signal not in self.bounds or self.bounds[signal][0] != block.ids:
+            self.bounds[signal] = block.ids, *_pods_and_most(block.ids, signal, workloads)
+        _, pods, most = self.bounds[signal]
+        counted = np.zeros(ready.shape) if block.made_of is None else block.made_of.pods
+        seen = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
+        return np.asarray(np.fmax(pods, seen) * most)
 
     def _away(self, block: Block) -> NDArray[np.bool_]:
         times = (block.start + i * block.step for i in range(block.values.shape[1]))
@@ -271,10 +286,13 @@ def _upper(shown: Floats) -> Floats:
 def _ready(block: Block, pods: Window) -> tuple[Floats, Floats, Floats]:
     """Ready pods, and the fewest and most of the last `YOUNG` minutes, [row, column] each; NaN where not known."""
     columns = int(block.values.shape[1])
+    if block.step != MINUTE:
+        unknown = np.broadcast_to(np.nan, block.values.shape)
+        return unknown, unknown, unknown
     known: Floats = np.full((len(block.ids), columns + YOUNG), np.nan)
     first = (block.start - pods.start) // MINUTE - YOUNG
     low, high = max(first, 0), min(first + columns + YOUNG, int(pods.values.shape[1]))
-    if block.step == MINUTE and len(pods.keys) and low < high:
+    if len(pods.keys) and low < high:
         at = np.fromiter((pods.row.get(id_, -1) for id_ in block.ids), np.intp, len(block.ids))
         there = pods.values[:, low:high][at].astype(np.float64)
         known[:, low - first : high - first] = np.where(at[:, None] >= 0, there, np.nan)
@@ -285,17 +303,14 @@ def _ready(block: Block, pods: Window) -> tuple[Floats, Floats, Floats]:
     return known[:, YOUNG:], fewest, most
 
 
-def _most(block: Block, ready: Floats, workloads: Mapping[WorkloadId, Workload]) -> Floats:
-    """The most that the pods of each row can use, in the signal's unit; infinite where nothing bounds it."""
-    signal, resource = block.signal, getattr(block.signal, "resource", "")
-    if not isinstance(signal, Signal) or resource not in LARGEST_NODE:
-        return np.full(len(block.ids), np.inf)
-    here = [workloads.get(id_) for id_ in block.ids]
+def _pods_and_most(
+    ids: Sequence[WorkloadId], signal: Signal, workloads: Mapping[WorkloadId, Workload]
+) -> tuple[Floats, Floats]:
+    """Pods of each workload, and the most that one of them can use, in the signal's unit; infinite where unknown."""
+    here = [workloads.get(id_) for id_ in ids]
     pods = np.fromiter((max(one.replicas, one.ready_replicas, 1) if one else np.inf for one in here), np.float64)
-    counted = np.zeros(ready.shape) if block.made_of is None else block.made_of.pods
-    seen = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
-    pod = np.fromiter((_pod_most(one.resources_of(signal), resource) if one else np.inf for one in here), np.float64)
-    return np.asarray(np.fmax(pods, seen) * pod)
+    most = (_pod_most(one.resources_of(signal), signal.resource) if one else np.inf for one in here)
+    return pods, np.fromiter(most, np.float64)
 
 
 def _pod_most(resources: Resources, resource: str) -> float:

@@ -62,6 +62,8 @@ class Window:
     start: datetime
     step: timedelta
     values: NDArray[np.float32]
+    rows: Mapping[WorkloadId, int] | None = field(default=None, repr=False)
+    """The row of each workload, where the owner of the values knows it already."""
 
     @property
     def end(self) -> datetime:
@@ -73,12 +75,12 @@ class Window:
         older = int(self.values.shape[1]) - span // self.step
         if older <= 0:
             return self
-        return Window(self.keys, self.start + older * self.step, self.step, self.values[:, older:])
+        return Window(self.keys, self.start + older * self.step, self.step, self.values[:, older:], self.rows)
 
     @cached_property
     def row(self) -> Mapping[WorkloadId, int]:
         """Return the row of each workload."""
-        return {id_: row for row, id_ in enumerate(self.keys)}
+        return {id_: row for row, id_ in enumerate(self.keys)} if self.rows is None else self.rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_A_TIME = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
+NOTHING_ASKED = (), np.empty(0, np.intp)
 
 
 class HistoryRing:
@@ -47,6 +48,10 @@ class HistoryRing:
         self._answered = np.zeros(columns, np.bool_)
         self._keys: list[WorkloadId] = []
         self._rows: dict[WorkloadId, int] = {}
+        self._shown = False
+        """Whether a window has the rows: they are copied before they change."""
+        self._asked: tuple[Sequence[WorkloadId], NDArray[np.intp]] = NOTHING_ASKED
+        """The workloads that were written last, and their rows, until a cycle ends."""
         self._seen = np.empty(0, np.int64)
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -73,7 +78,8 @@ class HistoryRing:
         """Return the whole history as a read-only view."""
         values = self._kept
         values.flags.writeable = False
-        return Window(tuple(self._keys), self.oldest, self.step, values)
+        self._shown = True
+        return Window(tuple(self._keys), self.oldest, self.step, values, self._rows)
 
     def missing(self, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
         """First and last instant of every run of columns within [since, until] that have not been answered."""
@@ -109,15 +115,15 @@ class HistoryRing:
         self.ignored += _count_known(block.values[:, max(0, high - start) :])
         if low >= high:
             return
-        self._reserve(len(self) + sum(key not in self._rows for key in block.ids))
-        for i in range(0, len(block.ids), ROWS_AT_A_TIME):
-            self._merge(
-                block.ids[i : i + ROWS_AT_A_TIME], block.values[i : i + ROWS_AT_A_TIME, low - start : high - start], low
-            )
+        rows, values = self._rows_of(block.ids), block.values[:, low - start : high - start]
+        self._reserve(len(self) + int(np.count_nonzero(rows < 0)))
+        for part in (slice(i, i + ROWS_AT_A_TIME) for i in range(0, len(block.ids), ROWS_AT_A_TIME)):
+            self._merge(block.ids[part], rows[part], values[part], low)
         self._answered[low - self._first : high - self._first] = True
 
     def forget(self, before: datetime) -> int:
         """Drop every workload with a latest known value older than `before`; how many that were."""
+        self._asked = NOTHING_ASKED
         dead = np.flatnonzero(self._seen[: len(self)] < self._column_from(before))
         for row in dead[::-1].tolist():
             self._drop(row)
@@ -139,6 +145,7 @@ class HistoryRing:
         """
         keep = min(self.columns, len(answered))
         self._add(keys)
+        self._asked = NOTHING_ASKED
         self._answered[self.columns - keep :] = answered[len(answered) - keep :]
         row = 0
         for part in parts:
@@ -149,15 +156,18 @@ class HistoryRing:
 
     # --- rows ------------------------------------------------------------------------------------------------------
 
-    def _merge(self, ids: Sequence[WorkloadId], values: NDArray[np.float64], low: int) -> None:
+    def _merge(self, ids: Sequence[WorkloadId], rows: NDArray[np.intp], values: NDArray[np.float64], low: int) -> None:
+        """Put in known values. `rows` is -1 for workloads without a row, and becomes the row of those that get one."""
         with np.errstate(over="ignore"):  # beyond float32 becomes infinite, which is not known below
             fresh = values.astype(np.float32)
         known = np.isfinite(fresh)
         alive = np.flatnonzero(known.any(axis=1))
         if not alive.size:
             return
-        fresh, known = fresh[alive], known[alive]
-        rows = self._rows_of([ids[i] for i in alive.tolist()])
+        new = alive[rows[alive] < 0]
+        rows[new] = np.arange(len(self), len(self) + len(new))
+        self._add([ids[i] for i in new.tolist()])
+        fresh, known, rows = fresh[alive], known[alive], rows[alive]
         at = self._offset + low - self._first
         merged = self._buffer[rows, at : at + fresh.shape[1]]
         np.copyto(merged, fresh, where=known)
@@ -165,12 +175,15 @@ class HistoryRing:
         self._seen[rows] = np.maximum(self._seen[rows], _newest_known(known, low))
 
     def _rows_of(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
-        new = [key for key in ids if key not in self._rows]
-        if new:
-            self._add(new)
-        return np.fromiter((self._rows[key] for key in ids), np.intp, len(ids))
+        """[workload] row of each, -1 without one; an answer mostly names the workloads of the one before."""
+        if ids != self._asked[0]:
+            self._asked = ids, np.fromiter((self._rows.get(key, -1) for key in ids), np.intp, len(ids))
+        return self._asked[1]
 
     def _add(self, new: Sequence[WorkloadId]) -> None:
+        if not new:
+            return
+        self._own_rows()
         count = len(self)
         self._reserve(count + len(new))
         self._rows.update(zip(new, range(count, count + len(new)), strict=True))
@@ -188,7 +201,14 @@ class HistoryRing:
         seen[: len(self)] = self._seen[: len(self)]
         self._buffer, self._seen, self._offset = buffer, seen, 0
 
+    def _own_rows(self) -> None:
+        """Leave the rows to the windows that have them."""
+        if self._shown:
+            self._rows, self._shown = dict(self._rows), False
+
     def _drop(self, row: int) -> None:
+        self._own_rows()
+        self._asked = NOTHING_ASKED
         last = len(self) - 1
         del self._rows[self._keys[row]]
         if row != last:
