@@ -68,8 +68,10 @@ class PoolStartUps(NamedTuple):
 
     def slowest(self) -> str:
         """The pool on which pods take longest; empty where there are not several, or too little is known of them."""
+        if len(self.by_pool) <= 1:
+            return ""
         known = {pool: watch.rung for pool, watch in self.by_pool.items() if watch.rung is not None}
-        return max(known, key=lambda pool: (known[pool], pool)) if len(self.by_pool) > 1 and known else ""
+        return max(known, key=lambda pool: (known[pool], pool)) if known else ""
 
 
 class WrittenWatch(NamedTuple):
@@ -213,7 +215,8 @@ class LeadTimes:
         return pool if (self.pools[id_].by_pool[pool].rung or pods.rung) > pods.rung else ""
 
     def _of_image(self, id_: WorkloadId) -> ScaleUpWatch:
-        return self.images.get(_image_key(id_, self.image_of.get(id_, "")), UNWATCHED)
+        image = self.image_of.get(id_)
+        return self.images.get(_image_key(id_, image), UNWATCHED) if image else UNWATCHED
 
     def _watched(self, workload: Workload, now: datetime) -> ScaleUpWatch:
         before = self.watches.get(workload.id, UNWATCHED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import duration_text
@@ -36,10 +37,12 @@ FAR = 1.25
 """A rung that is too short by more than this factor is left at once."""
 PATIENCE = 5
 """Any other rung is left after so many scale-ups in a row that speak for another one."""
+TOLD_AT_ONCE = 4096
+"""Start-ups that are put into words once, as long as they stay the same."""
 _LONGEST = duration_text(MAX_LEAD_TIME)
 
 
-def lead_time(policy: HorizontalPolicy, start_ups: Sequence[timedelta] = (), *, delay: timedelta = DELAY) -> LeadTime:
+def lead_time(policy: HorizontalPolicy, start_ups: tuple[timedelta, ...] = (), *, delay: timedelta = DELAY) -> LeadTime:
     """What the policy states, else P90 of the measured start-ups plus `delay` (scrape + cycle + sync)."""
     if policy.lead_time is not None:
         return LeadTime(policy.lead_time, "configured")
@@ -65,14 +68,16 @@ def peak_window(policy: HorizontalPolicy) -> PeakWindow:
     return PeakWindow(begin, lead + policy.window - begin)
 
 
-def assumed(start_ups: Sequence[timedelta]) -> LeadTime:
+@lru_cache(maxsize=TOLD_AT_ONCE)
+def assumed(start_ups: tuple[timedelta, ...]) -> LeadTime:
     """The lead time while too few scale-ups say something about it."""
     seen, waited = len(started(start_ups)), len(start_ups) - len(started(start_ups))
     beside = f"; {waited} more took over {_LONGEST}: pods that wait for a node" if waited else ""
     return LeadTime(DEFAULT_LEAD_TIME, f"assumed; {seen} of {MIN_SCALE_UPS} scale-ups seen{beside}")
 
 
-def measured(rung: timedelta, start_ups: Sequence[timedelta]) -> LeadTime:
+@lru_cache(maxsize=TOLD_AT_ONCE)
+def measured(rung: timedelta, start_ups: tuple[timedelta, ...]) -> LeadTime:
     """A lead time that was measured on these scale-ups, and which of them do not count."""
     waited = len(start_ups) - len(started(start_ups))
     if 2 * waited > len(start_ups):
