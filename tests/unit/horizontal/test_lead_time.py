@@ -27,22 +27,22 @@ UNSTATED = HorizontalPolicy()
 
 
 def test_what_is_configured_holds() -> None:
-    assert lead_time(HorizontalPolicy(lead_time="7m"), [minutes(1)] * 20).value == minutes(7)
+    assert lead_time(HorizontalPolicy(lead_time="7m"), (minutes(1),) * 20).value == minutes(7)
 
 
 def test_a_few_scale_ups_say_nothing_yet() -> None:
-    one = lead_time(UNSTATED, [minutes(9)] * 4)
+    one = lead_time(UNSTATED, (minutes(9),) * 4)
     assert one.value == DEFAULT_LEAD_TIME
     assert "4 of 5" in one.origin
 
 
 def test_nine_of_ten_pods_are_ready_within_it() -> None:
     """Eight starts of 2 min, one of 4, one of 11: P90 is 4, a minute for scrape, cycle and sync."""
-    assert lead_time(UNSTATED, [minutes(2)] * 8 + [minutes(4), minutes(11)]).value == minutes(5)
+    assert lead_time(UNSTATED, (minutes(2),) * 8 + (minutes(4), minutes(11))).value == minutes(5)
 
 
 def test_it_is_rounded_up_to_a_step_of_the_ladder() -> None:
-    assert lead_time(UNSTATED, [timedelta(minutes=5.5)] * 5).value == minutes(8)
+    assert lead_time(UNSTATED, (timedelta(minutes=5.5),) * 5).value == minutes(8)
 
 
 def watch(*seen: tuple[int, int]) -> ScaleUpWatch:
