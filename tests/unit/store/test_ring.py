@@ -99,6 +99,26 @@ def test_the_row_of_a_forgotten_workload_is_used_again() -> None:
     assert kept.window().values[0, -1] == 2.0
 
 
+def test_the_rows_of_a_window_stay_those_of_its_own_workloads() -> None:
+    kept = ring()
+    kept.write(block(NOON - 4 * MINUTE, [1.0], ids=(WEB,)))
+    before = kept.window()
+    kept.write(block(NOON, [2.0], ids=(API,)))
+    between = kept.window()
+    kept.forget(NOON)
+    assert (before.row, between.row, kept.window().row) == ({WEB: 0}, {WEB: 0, API: 1}, {API: 0})
+
+
+def test_a_workload_without_a_value_at_first_gets_its_row_in_the_next_part_of_the_answer() -> None:
+    kept = ring()
+    kept.write(block(NOON - 2 * MINUTE, [np.nan], [1.0]))
+    kept.write(block(NOON - MINUTE, [2.0], [np.nan]))
+    kept.write(block(NOON, [3.0], [4.0]))
+    window = kept.window()
+    assert window.values[[window.row[WEB], window.row[API]], -2:].tolist()[0] == [2.0, 3.0]
+    assert window.values[window.row[API], [-3, -1]].tolist() == [1.0, 4.0]
+
+
 def test_thousands_of_workloads_appear_little_by_little() -> None:
     kept = ring()
     ids = tuple(WorkloadId("ns", "Deployment", str(i)) for i in range(2000))
