@@ -130,6 +130,8 @@ class WriteQueue:
     """Since when changes of a namespace wait while those of others are tried."""
     braked_at: datetime | None = None
     """Since when the brake holds what would go down; None: it is off."""
+    tried: frozenset[tuple[str, ...]] = frozenset()
+    """Objects that the last look tried to write."""
 
     def effected(
         self,
@@ -161,6 +163,7 @@ class WriteQueue:
             done[outcome, _reason(error) or str(write.change)] += 1
             if error is not None:
                 found.failures.append(f"{write} not written: {error_text(error)}")
+        self.tried = frozenset(tried)
         longest_wait = self._waited(wanted, tried, found)
         self._say(found.refused, unseen)
         codes = Counter(str(one.code) for one in found.refused)

@@ -83,8 +83,8 @@ class ResizeActuator:
         done = self.writer.effected(
             self.pods, plan.writes, [*plan.refusals, *unread], now, unseen, limits=limits, watched=kept
         )
-        evicted = (one.pod.key for one in plan.writes if one.change is Change.EVICT)
-        self.tried |= dict.fromkeys(evicted, now) if done.leading else {}
+        evicted = {one.pod.key for one in plan.writes if one.change is Change.EVICT}
+        self.tried |= dict.fromkeys(evicted & self.writer.tried, now)
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
         return done._replace(failures=(*done.failures, *blind))
 

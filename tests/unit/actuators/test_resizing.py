@@ -180,3 +180,14 @@ class TestChangeWindows:
         one.ready = 2
         one.now += timedelta(minutes=40)
         assert ("evict" in {change for change, _ in one.cycle()[0]}) is evicted
+
+
+def test_an_eviction_that_was_not_sent_is_sent_in_the_next_cycle() -> None:
+    one = OnePod()
+    one.cycle()
+    one.pod, one.ready = replace(one.pod, status=ResizeStatus.DEFERRED), 2
+    one.now += timedelta(minutes=40)
+    one.actuator.writer.fence = Fence(paused=True)
+    assert one.cycle()[0] == {}
+    one.actuator.writer.fence = Fence()
+    assert {change for change, _ in one.cycle()[0]} == {"evict"}
