@@ -116,6 +116,14 @@ REFUSED = {
     "a name without a password": ({"prometheus": {"username": "reader"}}, "reader has no password"),
     "two identities": ({"prometheus": {"identity": "gcp", "existingSecret": "login"}}, "two identities"),
     "no such identity": ({"prometheus": {"identity": "aws"}}, "aws-sigv4"),
+    "a label that is a number": ({"commonLabels": {"team": 7}}, "/commonLabels/team': got number, want string"),
+    "a node by a truth": ({"nodeSelector": {"gpu": True}}, "/nodeSelector/gpu': got boolean, want string"),
+    "a variable that is a number": ({"env": [{"name": "A", "value": 1}]}, "/env/0/value': got number, want string"),
+    "a label of the chart's own": (
+        {"podLabels": {"app.kubernetes.io/name": "mine"}},
+        "podLabels: app.kubernetes.io/name is the chart's own",
+    ),
+    "no name of a Service": ({"fullnameOverride": "9to5"}, "9to5 would be the name of a Service"),
     "a password in the address": ({"prometheus": {"url": "https://me:secret@metrics.example"}}, "/prometheus/url"),
 }
 
@@ -125,6 +133,11 @@ def test_what_cannot_be_meant_is_refused_with_its_remedy(values: dict[str, Any],
     said = helm("template", "forecaster", str(CHART), "-f-", given=values)
     assert said.returncode != 0
     assert named in said.stderr
+
+
+def test_a_release_may_be_named_as_a_truth_is() -> None:
+    labels = [one["metadata"]["labels"] for one in released(release="true", fullnameOverride="forecaster").values()]
+    assert {each["app.kubernetes.io/instance"] for each in labels} == {"true"}
 
 
 REFUSED_SETTINGS = {

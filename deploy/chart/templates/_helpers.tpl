@@ -15,8 +15,8 @@
 {{- end }}
 
 {{- define "forecaster.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "forecaster.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "forecaster.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "forecaster.labels" -}}
