@@ -102,8 +102,8 @@ class Progress(Generic[T]):
 
     def __init__(self, collection: Collection[T], page: int = PAGE_ITEMS) -> None:
         self.collection = collection
-        self.page = page
-        """Objects asked for at once; halved where their answer is too large."""
+        self.page = self._most = page
+        """Objects asked for at once; halved where their answer is too large, doubled again with each whole list."""
         self.version = ""
         self.misread: dict[Key, str] = {}
         """Objects that are left out, since they are not of the form of their kind, and why."""
@@ -138,7 +138,8 @@ class Progress(Generic[T]):
         if not (page.metadata.more or page.metadata.resource_version):
             raise ApiError(f"{self.collection.path}: its list has no version, so it cannot be watched")
         self._more = page.metadata.more
-        self.version = "" if self._more else page.metadata.resource_version
+        if not self._more:
+            self.version, self.page = page.metadata.resource_version, min(2 * self.page, self._most)
         return page.items or []
 
     def followed(self, line: bytes) -> ObjectChange[T] | None:

@@ -95,6 +95,12 @@ class TestList:
         assert server.asked[1].target == f"{PATH}?limit={PAGE_ITEMS // 2}"
         assert watch.synced.is_set()
 
+    def test_has_large_pages_again_once_the_large_objects_are_gone(self) -> None:
+        watch, large, gone = counts(), UnreachableError("too large", 413), refusal(410)
+        server = played(watch, large, large, page(deployment("a", 1)), gone, page(), gone, page(), gone, page())
+        asked = [one.target for one in server.asked if "watch" not in one.target]
+        assert asked == [f"{PATH}?limit={PAGE_ITEMS // of}" for of in (1, 2, 4, 2, 1, 1)]
+
     def test_of_metadata_says_so_and_so_does_its_watch(self) -> None:
         sets = Collection("/apis/apps/v1/replicasets", MetadataOnly, metadata_only=True)
         watch: Watch[MetadataOnly, str] = Watch(sets, lambda one: one.metadata.uid)
