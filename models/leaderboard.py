@@ -60,9 +60,7 @@ class Leaderboard:
     def _row(self, name: str) -> Mapping[str, float]:
         test, base = self[name], self[self.reference]
         score, (low, high) = test.score, error_bar(relative_draws(test, base))
-        shares = {
-            f"cov{round(100 * level)}": float(np.nanmean(score.coverage[:, i])) for i, level in enumerate(test.levels)
-        }
+        shares = {f"cov{100 * level:g}": float(np.nanmean(score.coverage[:, i])) for i, level in enumerate(test.levels)}
         return {
             "sQL_rel": relative(score.loss, base.score.loss),
             "low": low,

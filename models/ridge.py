@@ -206,7 +206,7 @@ def _nothing(series: int, horizon: int) -> tuple[Floats, ...]:
 
 
 def _solve(spec: Ridge, scaled: Floats, regressors: Regressors) -> tuple[Floats, Floats]:
-    """Batched normal equations; steps that were gaps count nothing."""
+    """Solve the normal equations of each step for all series at once; what was a gap counts as it was filled."""
     origins = regressors.origins(spec.horizon)
     columns = regressors.columns(scaled, origins)
     targets = np.stack([scaled[:, origins + h] for h in range(1, spec.horizon + 1)], axis=2)

@@ -68,3 +68,8 @@ def test_two_models_of_one_name_are_refused() -> None:
 def test_a_specification_counts_as_the_reference() -> None:
     board = compare(daily_waves(1), [SeasonalNaive()], steps=3, count=2)
     assert board.table().index.tolist() == ["seasonal-naive-day"]
+
+
+def test_each_level_has_a_column_of_its_own() -> None:
+    table = compare(daily_waves(2, days=10), ["last-value"], steps=6, count=3, levels=(0.5, 0.995, 0.999)).table()
+    assert {"cov50", "cov99.5", "cov99.9"} <= set(table.columns)
