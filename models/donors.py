@@ -12,8 +12,9 @@ shared: by another grown relative that it follows, or by the newcomer's own samp
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from .clean import bins_seen
 from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Container, Hashable, Mapping, Sequence
+
+    import numpy.typing as npt
 
 
 # A series with fewer days is a newcomer: one day is no rhythm. A donor has more than twice as many.
@@ -29,8 +32,8 @@ YOUNG_DAYS, GROWN_DAYS = 2, 5
 # Skill is what is left of the distance to a level of one's own: 0 is no better, 1 is the same shape. Below a third the
 # shape of a relative says little; a quarter of a day of own samples is enough to show more.
 PROOF, PROVING_DAYS = 0.3, 0.25
-# By two days it shows whether grown relatives move together.
-TOGETHER_DAYS = 2
+# By two days, as many as a newcomer may have, it shows whether grown relatives move together.
+TOGETHER_DAYS = YOUNG_DAYS
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,23 +64,53 @@ def lent(panel: Panel, groups: Sequence[Hashable | None]) -> Lent:
     seen = bins_seen(panel.values)
     young, grown = (seen > 0) & (seen < YOUNG_DAYS * day), seen >= GROWN_DAYS * day
     values, lenders = panel.values, {}
-    for row in np.flatnonzero(young).tolist():
-        related = [i for i, group in enumerate(groups) if group is not None and group == groups[row] and grown[i]]
-        found = _lender(panel.values[row, -seen[row] :], panel.values[related], day)
-        if found is not None:
+    newcomers = np.flatnonzero(young).tolist()
+    relatives = _relatives(panel.values, groups, grown, {groups[row] for row in newcomers} - {None}, day)
+    for row in newcomers:
+        related = relatives.get(groups[row])
+        found = _lender(panel.values[row, -seen[row] :], related, day) if related else None
+        if related and found:
             values = values.copy() if values is panel.values else values
             nth, factor = found
-            values[row, : -seen[row]] = factor * panel.values[related[nth], : -seen[row]]
-            lenders[panel.keys[row]] = panel.keys[related[nth]]
+            values[row, : -seen[row]] = factor * panel.values[related.rows[nth], : -seen[row]]
+            lenders[panel.keys[row]] = panel.keys[related.rows[nth]]
     return Lent(trusted(values, panel.start, panel.step, panel.keys), lenders)
 
 
-def _lender(own: Floats, related: Floats, day: int) -> tuple[int, float] | None:
-    """Which of the relatives [relative, time] lends to a newcomer with `own` samples, and the factor to its level."""
-    if not len(related):
-        return None
-    own_skill, factor = followed(own, related[:, -len(own) :])
-    shown = own_skill if len(own) >= PROVING_DAYS * day else _together(related[:, -TOGETHER_DAYS * day :])
+class Relatives(NamedTuple):
+    """The grown series of a group.
+
+    Attributes:
+        rows: where they are in the panel.
+        latest: [relative, time] their latest two days.
+        together: [relative] how well each follows the other that it follows best; 0 where there is no other.
+    """
+
+    rows: list[int]
+    latest: Floats
+    together: Floats
+
+
+def _relatives(
+    values: Floats,
+    groups: Sequence[Hashable | None],
+    grown: npt.NDArray[np.bool_],
+    wanted: Container[Hashable | None],
+    day: int,
+) -> dict[Hashable | None, Relatives]:
+    """Return the relatives of each wanted group: looked at once, however many newcomers there are."""
+    rows: dict[Hashable | None, list[int]] = defaultdict(list)
+    for row in np.flatnonzero(grown).tolist():
+        if groups[row] in wanted:
+            rows[groups[row]].append(row)
+    latest = {group: values[each, -TOGETHER_DAYS * day :] for group, each in rows.items()}
+    return {group: Relatives(each, latest[group], _together(latest[group])) for group, each in rows.items()}
+
+
+def _lender(own: Floats, related: Relatives, day: int) -> tuple[int, float] | None:
+    """Which of the relatives lends to a newcomer with `own` samples, and the factor to its level."""
+    own_skill, factor = followed(own, related.latest[:, -len(own) :])
+    shown = own_skill if len(own) >= PROVING_DAYS * day else related.together
     best = int(np.argmax(np.where(factor > 0, shown, -np.inf)))
     return (best, float(factor[best])) if factor[best] > 0 and shown[best] >= PROOF else None
 
