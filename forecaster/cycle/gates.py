@@ -144,10 +144,11 @@ class ForecastGates:
             return not self.first(id_), policies.of(id_).mode == "observe", here[id_].autoscaler is None, id_
 
         at = now.timestamp()
+        latest = at + SOONEST.total_seconds()  # a clock that was ahead stated later instants
         due = [
             (id_, float(self.gates.judged_at[row]))
             for id_, row in zip(here, rows.tolist(), strict=True)
-            if not self.gates.due[row] > at
+            if not at < self.gates.due[row] <= latest
         ]
         new = sorted((id_ for id_, judged in due if np.isnan(judged)), key=urgency)
         judged = [(judged, id_) for id_, judged in due if not np.isnan(judged)]

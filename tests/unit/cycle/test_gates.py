@@ -154,6 +154,13 @@ def test_each_workload_is_judged_again_within_a_day() -> None:
     assert gates.judged(WEB.id) == NOON + hours(4)
 
 
+def test_a_gate_that_was_judged_while_the_clock_was_ahead_is_judged_again_when_it_is_right() -> None:
+    gates, history = ForecastGates(), Weeks(daily(8)[None], "web")
+    renewed(gates, history, WEB, at=NOON + timedelta(days=30))
+    renewed(gates, history, WEB)
+    assert gates.judged(WEB.id) == NOON
+
+
 @pytest.mark.parametrize("count", [1, 49, 50, 51, 110])
 def test_none_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With judging that takes no time."""
