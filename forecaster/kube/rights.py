@@ -239,8 +239,9 @@ def missing(client: ApiClient, rights: Sequence[Right]) -> list[MissingRight]:
 
 
 def _reviews(right: Right, verb: str) -> Iterator[ResourceAttributes]:
+    resource, _, subresource = right.resource.partition("/")
     for name in right.names or ("",):
-        yield ResourceAttributes(verb, right.group, "*", right.resource, right.namespace, name=name)
+        yield ResourceAttributes(verb, right.group, "*", resource, right.namespace, subresource, name)
 
 
 def _allowed(client: ApiClient, attributes: ResourceAttributes) -> bool:
