@@ -170,9 +170,9 @@ class ApiClient:
 
     def _current(self) -> Session:
         """The session; one thread renews it when that is due, and the others go on with what there is."""
-        if self._clock() >= self._due and self._lock.acquire(blocking=self._session is None):
+        if self._passed(self._due) and self._lock.acquire(blocking=self._session is None):
             try:
-                if self._clock() >= self._due:
+                if self._passed(self._due):
                     self._reload()
             finally:
                 self._lock.release()
@@ -183,9 +183,13 @@ class ApiClient:
     def _renewed(self, refused: Session) -> Session:
         """Another session than the one that was refused, or that one where there is no other yet."""
         with self._lock:
-            if self._session is refused and self._clock() >= self._tried + RELOAD_SECONDS:
+            if self._session is refused and self._passed(self._tried + RELOAD_SECONDS):
                 self._reload()
             return self._session or refused
+
+    def _passed(self, instant: float) -> bool:
+        """Whether an instant after the last attempt has come; a clock that went back may never reach it."""
+        return not self._tried <= self._clock() < instant
 
     def _reload(self) -> None:
         """Another session in place of the present one, which stays where the configuration cannot be read."""

@@ -43,6 +43,8 @@ REFUSED_PAUSE = 60.0
 """After a refusal that a person has to mend: a right, or a kind that is not there."""
 SHORTEST_SECONDS = 1.0
 """A watch that ends sooner is begun again after this time: there may be a server that ends every one."""
+AGED_SECONDS = 60.0
+"""What was confirmed longer ago is no longer used: another source is asked for it."""
 REFUSED_STATUS = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 TOO_LARGE = "Too large resource version"
 """Said of a version that the store does not have yet or, after a restore, no longer."""
@@ -111,6 +113,11 @@ class Watch(Generic[T, V]):
     def confirmed(self) -> float:
         """The instant, in seconds since 1970, up to which all is known; 0 where nothing is."""
         return self._clock() if self._streams else self._until
+
+    @property
+    def fresh(self) -> bool:
+        """Whether all was known lately. By a clock that went back it may have been later than now."""
+        return self.synced.is_set() and abs(self._clock() - self.confirmed()) <= AGED_SECONDS
 
     @property
     def known(self) -> bool:
@@ -269,8 +276,6 @@ def _refusal(request: RawRequest, answer: RawAnswer) -> ApiError:
 
 FOLLOWED_CONNECTIONS = 8
 """Connections of the client: one for each collection, and one for lists."""
-AGED_SECONDS = 60.0
-"""What was confirmed longer ago is asked for again."""
 
 
 class Followed:
@@ -289,10 +294,9 @@ class Followed:
     def objects(self, path: str) -> list[Any] | None:
         """All of a collection as they are now; None where they are not watched, or not known."""
         watch = self._watches.get(path)
-        if watch is None or not watch.synced.is_set() or watch.health.refused:
+        if watch is None or watch.health.refused or not watch.fresh:
             return None
-        aged = self._clock() - watch.confirmed() > AGED_SECONDS
-        return None if aged else list(watch.objects.values())
+        return list(watch.objects.values())
 
     def begin(self, path: str, kind: type[Any], reduce: Callable[[Any], V]) -> None:
         """Watch a collection, if it is not watched yet; `reduce` leaves what is needed of an object."""

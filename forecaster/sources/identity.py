@@ -74,18 +74,22 @@ class Renewed(Generic[Value]):
     def __init__(self, fetch: Callable[[datetime], Lease[Value]], clock: Callable[[], datetime]) -> None:
         self._fetch, self._clock, self._lock = fetch, clock, Lock()
         self._lease: Lease[Value] | None = None
-        self._due = datetime.min.replace(tzinfo=UTC)
+        self._due = self._tried = datetime.min.replace(tzinfo=UTC)
 
     def get(self) -> Value:
-        """The present credentials. Those of before serve while they hold and a renewal fails."""
+        """The present credentials. Those of before serve while they hold and a renewal fails.
+
+        How long they hold was counted by the clock of then: one that went back since ends them.
+        """
         with self._lock:
             now = self._clock()
-            if self._lease is None or now >= min(self._due, self._lease.until):
+            if self._lease is None or not self._tried <= now < min(self._due, self._lease.until):
                 self._renew(now)
             assert self._lease is not None  # noqa: S101  a failure of the first fetch has raised
             return self._lease.value
 
     def _renew(self, now: datetime) -> None:
+        self._tried = now
         try:
             self._lease = self._fetch(now)
             self._due = self._lease.until - _BEFORE_EXPIRY

@@ -305,6 +305,13 @@ def test_credentials_that_stay_refused_are_not_read_at_each_request(
     assert cluster.readings == 2
 
 
+def test_a_clock_that_goes_back_keeps_no_refused_credentials(cluster: Cluster, client: ApiClient, clock: Clock) -> None:
+    cluster.token = cluster.config_token = "second"
+    clock.now -= 600
+    assert client.get("/x", ConfigMap).data == {"a": "b"}
+    assert cluster.readings == 2
+
+
 def test_why_credentials_are_not_renewed_is_said_with_the_refusal(
     cluster: Cluster, client: ApiClient, clock: Clock
 ) -> None:

@@ -63,11 +63,12 @@ def test_a_refused_one_is_not_known(last: Any) -> None:
         wait_until(lambda: names(followed) is None, what="that it is not known")
 
 
-def test_one_that_was_cut_off_is_not_known_for_long() -> None:
+@pytest.mark.parametrize("later", [AGED_SECONDS + 1, -3600], ids=["for long", "when the clock goes back"])
+def test_one_that_was_cut_off_is_not_known(later: float) -> None:
     clock = Clock()
     server = Server.of(page(deployment("a", 1)), refusal(500), *[refusal(500)] * 50)
     with closing(Followed(server, clock)) as followed:  # type: ignore[arg-type]
         followed.begin(PATH, Scalable, lambda one: one.metadata.name)
         wait_until(lambda: names(followed) == ["a"], what="the list")
-        clock.now += AGED_SECONDS + 1
+        clock.now += later
         assert names(followed) is None

@@ -175,6 +175,13 @@ class TestAws:
         with pytest.raises(SourceUnavailable, match="away"):
             held.get()
 
+    def test_a_lease_that_was_counted_by_a_clock_ahead_is_renewed_when_the_clock_goes_back(self) -> None:
+        now = [NOW + timedelta(days=1)]
+        held = Renewed(lambda at: Lease(f"{at:%d}", at + timedelta(hours=1)), lambda: now[0])
+        ahead = held.get()
+        now[0] = NOW
+        assert held.get() != ahead
+
 
 @pytest.mark.parametrize("answer", ["{}", '{"AccessKeyId":"a","SecretAccessKey":"b","Token":"c","Expiration":null}'])
 def test_an_answer_without_keys_is_refused(answer: str, token_file: str) -> None:
