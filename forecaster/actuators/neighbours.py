@@ -6,12 +6,13 @@ known by its watch: the write is left to the next cycle, which decides anew.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Neighbours, neighbours_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from forecaster.domain.workload import WorkloadId
@@ -32,8 +33,7 @@ class Concern(NamedTuple):
     """Resource whose requests a VPA must not write; empty for any resource."""
 
 
-def _not_watched() -> Mapping[WorkloadId, frozenset[Key]]:
-    return {}
+NOT_WATCHED: Mapping[WorkloadId, Collection[Key]] = MappingProxyType({})
 
 
 class CycleNeighbours:
@@ -44,16 +44,17 @@ class CycleNeighbours:
         client: ApiClient,
         paths: Sequence[str],
         followed: Followed | None = None,
-        hpas: Callable[[], Mapping[WorkloadId, frozenset[Key]]] = _not_watched,
+        hpas: Mapping[WorkloadId, Collection[Key]] = NOT_WATCHED,
     ) -> None:
-        """`hpas` are those of each workload as they are watched."""
+        """`hpas` are those of each workload as they are watched; another thread may change them."""
         self._client, self._paths, self._followed, self._hpas = client, paths, followed, hpas
         self._known: tuple[datetime, Neighbours] | None = None
         self._scaling: Mapping[WorkloadId, frozenset[Key]] = {}
 
     def begin(self) -> None:
         """A cycle begins to act: what is there from now on is new to it, if it does not look after that."""
-        self._known, self._scaling = None, self._hpas()
+        self._known = None
+        self._scaling = {id_: frozenset(keys) for id_, keys in list(self._hpas.items())}
 
     def __call__(self, now: datetime) -> Neighbours:
         """Asked once for all effects of a cycle; a cycle in which none needs them asks nothing."""
@@ -66,7 +67,7 @@ class CycleNeighbours:
 
         Of collections that are watched: the others were listed in this cycle.
         """
-        new = self._hpas().get(id_, frozenset()) - self._scaling.get(id_, frozenset())
+        new = frozenset(self._hpas.get(id_, ())) - self._scaling.get(id_, frozenset())
         found = [f"HPA {name} scales it" for _, name in sorted(new) if HPAS in concern.paths]
         if self._known is not None:
             before, now = (set(_words(one, id_, concern)) for one in (self._known[1], self._now(id_, self._known[1])))

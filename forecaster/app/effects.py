@@ -12,7 +12,7 @@ from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor.plan import released
 from forecaster.actuators.misread import HpaWarnings
-from forecaster.actuators.neighbours import Concern, CycleNeighbours
+from forecaster.actuators.neighbours import NOT_WATCHED, Concern, CycleNeighbours
 from forecaster.actuators.policy_statuses import PolicyStatusWriter, write_policy_status
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import Released, release
@@ -318,7 +318,7 @@ def _shared(
     election = election or election_of(settings, parts)
     followed = Followed(ApiClient(rights, connections=FOLLOWED_CONNECTIONS))
     parts.callback(followed.close)
-    beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else dict)
+    beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else NOT_WATCHED)
     around, templates = Resizes(reader, _itself, followed=followed).around, Templates(reader, scalable_kinds(settings))
     return SharedParts(
         settings,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import counted
+from forecaster.domain.amounts import counted, listed
 from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError
@@ -146,7 +146,7 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
     for workload, names in facts.hpa_scale_targets.items():
         hpa = names[0]
         if len(names) > 1:
-            several = ", ".join(hpa.name for hpa in names)
+            several = listed([hpa.name for hpa in names])
             faults.append(f"{workload.kind} {workload}: scaled by more than one HPA ({several}); none is used")
         elif missing := _missing(hpa, facts):
             faults.append(f"HPA {hpa}: no series tells its {missing}; {workload.kind} {workload} is held")

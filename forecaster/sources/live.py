@@ -12,6 +12,7 @@ from collections import Counter, defaultdict, deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster.domain.amounts import listed
 from forecaster.domain.window import Inventory, StartedPod
 from forecaster.domain.workload import Autoscaler, Resources, Spread, Target, Workload, WorkloadId
 from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
@@ -63,8 +64,6 @@ NOWHERE = NodePlace()
 """The place of a node that is not known."""
 PAST_SECONDS = 300.0
 """An inventory of longer ago is that of Prometheus."""
-LIVE_AGED_SECONDS = 60.0
-"""Facts that were confirmed longer ago are no longer used: kube-state-metrics tells newer ones then."""
 STARTED_KEPT = 20_000
 """Starts of pods that wait for a cycle. A replica that does not lead, or may not list HPAs, asks for none of them."""
 
@@ -87,7 +86,8 @@ class LiveCluster:
     ) -> None:
         """Prepare the watches; with `resources` also those of policies; `pool_labels` distinguish node pools."""
         self._clock, self.changed = clock, changed
-        self._scalers: dict[WorkloadId, frozenset[Key]] = {}
+        self.scaling: dict[WorkloadId, set[Key]] = {}
+        """The HPAs of each workload, changed by the thread of their watch alone; others go through a copy."""
         self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)
         self.workloads = {
             one.kind: Watch(
@@ -148,9 +148,9 @@ class LiveCluster:
 
     def kinds(self) -> frozenset[str]:
         """Kinds of which the whole list is known, and is young enough; none while HPAs are not."""
-        if not self._young(self.hpas):
+        if not self.hpas.fresh:
             return frozenset()
-        return frozenset(kind for kind, watch in self.workloads.items() if self._young(watch))
+        return frozenset(kind for kind, watch in self.workloads.items() if watch.fresh)
 
     def states(self) -> list[WatchState]:
         """Each collection."""
@@ -167,19 +167,15 @@ class LiveCluster:
 
     def scalers(self, id_: WorkloadId) -> list[tuple[Key, LiveHpa]]:
         """The HPAs that scale a workload, by name."""
-        keys = sorted(self._scalers.get(id_, ()))
+        keys = sorted(self.scaling.get(id_, ()))
         return [(key, hpa) for key in keys if (hpa := self.hpas.objects.get(key))]
-
-    def scaling(self) -> dict[WorkloadId, frozenset[Key]]:
-        """The HPAs of each workload."""
-        return dict(self._scalers)
 
     def faults(self) -> list[str]:
         """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
         silent = [
-            f"live facts: {state.path} is not known: {state.fault or 'it is still being listed'}"
-            for state in self.states()
-            if self._clock() - state.confirmed > LIVE_AGED_SECONDS
+            f"live facts: {watch.path} is not known: {watch.health.fault or 'it is still being listed'}"
+            for watch in self.watches
+            if not watch.fresh
         ]
         misread = {one.path: found for one in self.watches if (found := dict(one.misread))}
         return silent + [f"live facts: {path}: {_left_out(found)}" for path, found in misread.items()]
@@ -229,7 +225,7 @@ class LiveCluster:
     def workload(self, id_: WorkloadId) -> LiveWorkload | None:
         """A workload as it is now; None where it is not there, or that is not known."""
         watch = self.workloads.get(id_.kind)
-        return watch.objects.get((id_.namespace, id_.name)) if watch and self._young(watch) else None
+        return watch.objects.get((id_.namespace, id_.name)) if watch and watch.fresh else None
 
     def daemons(self) -> dict[str, list[Resources]]:
         """What each pod of a DaemonSet requests, by node."""
@@ -314,7 +310,7 @@ class LiveCluster:
         """The HPA of a workload; several are named in `faults`, and none is used."""
         scalers = self.scalers(id_)
         if len(scalers) > 1:
-            several = ", ".join(name for (_, name), _ in scalers)
+            several = listed([name for (_, name), _ in scalers])
             faults.append(f"{id_.kind} {id_}: scaled by more than one HPA ({several}); none is used")
         if len(scalers) != 1:
             return None
@@ -322,9 +318,9 @@ class LiveCluster:
         return Autoscaler(hpa.spec.name, hpa.spec.bounds.min_replicas, hpa.spec.bounds.max_replicas, hpa.targets)
 
     def _pointless(self, namespaces: re.Pattern[str]) -> Iterator[str]:
-        for id_, keys in list(self._scalers.items()):
+        for id_, keys in list(self.scaling.items()):
             watch = self.workloads.get(id_.kind)
-            gone = watch is not None and self._young(watch) and (id_.namespace, id_.name) not in watch.objects
+            gone = watch is not None and watch.fresh and (id_.namespace, id_.name) not in watch.objects
             if gone and namespaces.fullmatch(id_.namespace):
                 for namespace, name in sorted(keys):
                     yield f"HPA {namespace}/{name}: scales {id_.kind} {id_.name}, which is not there"
@@ -374,22 +370,21 @@ class LiveCluster:
 
     def autoscalers(self) -> list[LiveHpa] | None:
         """All HPAs as they are now; None while that is not known."""
-        return list(self.hpas.objects.values()) if self._young(self.hpas) else None
+        return list(self.hpas.objects.values()) if self.hpas.fresh else None
 
     def _reduced(self, one: HorizontalPodAutoscaler) -> LiveHpa:
         return hpa_of_object(one, self.hpas.objects.get((one.metadata.namespace, one.metadata.name)))
 
     def _hpa_changed(self, key: Key, before: LiveHpa | None, after: LiveHpa | None) -> None:
-        scaled = [one.scaled for one in (before, after) if one is not None]
         if before is not None and after is not None and before.spec == after.spec:
             return
         if before is not None:
-            self._scalers[scaled[0]] = self._scalers.get(scaled[0], frozenset()) - {key}
+            self.scaling[before.scaled].discard(key)
         if after is not None:
-            self._scalers[scaled[-1]] = self._scalers.get(scaled[-1], frozenset()) | {key}
-        for id_ in set(scaled):
-            if not self._scalers.get(id_):
-                self._scalers.pop(id_, None)
+            self.scaling.setdefault(after.scaled, set()).add(key)
+        for id_ in {one.scaled for one in (before, after) if one is not None}:
+            if not self.scaling[id_]:
+                del self.scaling[id_]
             self.changed(id_)
 
     def _counted(self, kind: str) -> Callable[[Key, LiveWorkload | None, LiveWorkload | None], None]:
@@ -401,11 +396,7 @@ class LiveCluster:
 
     def _owned(self) -> bool:
         """Whether pods and their owners were confirmed lately."""
-        return self._young(self.pods) and self._young(self.replica_sets)
-
-    def _young(self, watch: Watch[Any, Any]) -> bool:
-        """Whether it was confirmed lately. By a clock that went back it may have been later than now."""
-        return watch.synced.is_set() and abs(self._clock() - watch.confirmed()) <= LIVE_AGED_SECONDS
+        return self.pods.fresh and self.replica_sets.fresh
 
 
 def _left_out(misread: Mapping[Key, str]) -> str:

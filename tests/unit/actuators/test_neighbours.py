@@ -38,7 +38,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.found: dict[str, list[Any]] = {SCALED_OBJECTS: [], VPAS: []}
-        self.hpas: dict[WorkloadId, frozenset[Key]] = {WEB: frozenset({("shop", "first")})}
+        self.hpas: dict[WorkloadId, set[Key]] = {WEB: {("shop", "first")}}
 
     def objects(self, path: str) -> list[Any]:
         return self.found[path]
@@ -47,12 +47,12 @@ class Watched:
         if path:
             self.found[path] = [*self.found[path], one]
         else:
-            self.hpas = {WEB: self.hpas[WEB] | {("shop", one)}}
+            self.hpas[WEB].add(("shop", one))
 
     def beside(self) -> CycleNeighbours:
         client: Any = None  # nothing is listed that is watched
         followed: Any = self
-        return CycleNeighbours(client, (SCALED_OBJECTS, VPAS), followed, lambda: self.hpas)
+        return CycleNeighbours(client, (SCALED_OBJECTS, VPAS), followed, self.hpas)
 
 
 @pytest.mark.parametrize("mode", CONCERNS)

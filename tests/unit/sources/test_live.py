@@ -23,8 +23,9 @@ from forecaster.domain.workload import NamedContainer, Resources, Target, Target
 from forecaster.errors import SourceUnavailable
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscaler
+from forecaster.kube.watch import AGED_SECONDS
 from forecaster.sources.inventory import SEVERAL_OBJECTS
-from forecaster.sources.live import LIVE_AGED_SECONDS, LiveCluster
+from forecaster.sources.live import LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS, ZONE_LABEL, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
@@ -133,6 +134,12 @@ class TestWorkload:
         told = found.inventory(NOW, ["Deployment"], EVERYWHERE)
         assert told.workloads[0].autoscaler is None
         assert told.faults == ("Deployment shop/web: scaled by more than one HPA (copy, web); none is used",)
+
+    def test_with_thousands_of_hpas_is_named_in_one_line(self) -> None:
+        copies = [hpa(name=f"copy-{number:04}") for number in range(2000)]
+        found = cluster(deployments=[deployment()], horizontalpodautoscalers=copies)
+        (fault,) = found.inventory(NOW, ["Deployment"], EVERYWHERE).faults
+        assert fault.endswith("(copy-0000, copy-0001, copy-0002, copy-0003, copy-0004 and 1995 more); none is used")
 
     def test_that_an_hpa_names_and_is_not_there_is_a_fault(self) -> None:
         told = cluster(horizontalpodautoscalers=[hpa()]).inventory(NOW, ["Deployment"], EVERYWHERE)
@@ -244,7 +251,7 @@ class TestAutoscalers:
         assert watched.floor == WrittenFloor(2, NOW + timedelta(minutes=15))
         assert (watched.other_writers, watched.controller) == ("argocd", "ScaledObject web")
 
-    @pytest.mark.parametrize("later", [LIVE_AGED_SECONDS + 1.0, -3600.0], ids=["for long", "and the clock went back"])
+    @pytest.mark.parametrize("later", [AGED_SECONDS + 1.0, -3600.0], ids=["for long", "and the clock went back"])
     def test_while_the_watch_is_away_they_are_not_known(self, later: float) -> None:
         clock = Clock()
         found = cluster(clock, horizontalpodautoscalers=[hpa(external("queue", "30"))])
@@ -315,7 +322,7 @@ class TestResources:
         pods = [pod("a", ("ReplicaSet", "web-1"), container(cpu="9"))]
         found = cluster(clock, deployments=[deployment()], replicasets=sets, pods=pods)
         assert only(found).resources.cpu_request == 9.0
-        clock.now += 2 * LIVE_AGED_SECONDS
+        clock.now += 2 * AGED_SECONDS
         for watch in found.watches:
             played(watch, refusal(403) if watch is found.pods else [bookmark(2)])
         assert only(found).resources.cpu_request == 0.5
@@ -575,8 +582,8 @@ class TestPolicies:
         scaler, clock = hpa(), Clock()
         scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor"}
         source = over(Told(), cluster(clock, horizontalpodautoscalers=[scaler]), clock)
-        clock.now += LIVE_AGED_SECONDS + 1
-        later = NOW + timedelta(seconds=LIVE_AGED_SECONDS + 1)
+        clock.now += AGED_SECONDS + 1
+        later = NOW + timedelta(seconds=AGED_SECONDS + 1)
         assert source.inventory(later).policies == source.live.policies()
         assert source.inventory(NOW - timedelta(hours=1)).policies is None
 
@@ -686,7 +693,7 @@ class TestSource:
         clock = Clock()
         live = cluster(clock, deployments=[deployment(replicas=30)])
         source = over(Told(told("web")), live, clock, tells=True)
-        clock.now += LIVE_AGED_SECONDS + 1
+        clock.now += AGED_SECONDS + 1
         for watch in live.watches:
             played(watch, UnreachableError("refused"))
         found = source.inventory(NOW)
