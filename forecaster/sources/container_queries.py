@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import ContainerLosses, WorkloadId
 from forecaster.sources.blocks import workload_of
-from forecaster.sources.promql import CONTAINERS, READY, SELECTED, stated_by_pod
+from forecaster.sources.promql import CONTAINERS, READY, SELECTED, by_owner, stated_by_pod
 from forecaster.sources.wire import at_instant
 
 if TYPE_CHECKING:
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 def hottest(per_container: str) -> str:
     """The query for the highest value of any pod, from one by pod and container."""
-    return f"""\
-max by (namespace, workload_kind, workload, container) (
-  {per_container}
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+    return by_owner("max", per_container, "container")
 
 
 ENDED = f"""\
@@ -38,23 +33,13 @@ unless on (namespace, pod) (kube_pod_status_phase{{phase=~"Failed|Succeeded",{SE
 
 
 def _stated(what: str) -> str:
-    return f"""\
-max by (namespace, workload_kind, workload, container, resource) (
-  ({stated_by_pod(what)} {ENDED})
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+    return by_owner("max", f"({stated_by_pod(what)} {ENDED})", "container", "resource")
 
 
 def named_containers(extra: str, *selectors: str) -> str:
     """The query for the containers of these series, with one of their labels."""
     named = " or ".join(f"group by (namespace, pod, container, {extra}) ({selector})" for selector in selectors)
-    return f"""\
-group by (namespace, workload_kind, workload, container, {extra}) (
-  (({named}) {ENDED})
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+    return by_owner("group", f"(({named}) {ENDED})", "container", extra)
 
 
 CONTAINER_USAGE: dict[str, str] = {

@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from forecaster.sources.promql import by_owner
+
 BY_POD = "by pod: the owner of the pod that served the request"
 BY_WORKLOAD = "by workload: the name that the mesh states"
 BY_SERVICE = "by service: the workload that bears the Service's name"
@@ -36,13 +38,8 @@ class Preset:
 def _by_pod(metric: str, among: str = "") -> Preset:
     """Request rates that carry the pod which served them; `among` narrows the series."""
     series = f'{metric}{{{among}pod!="",namespace=~"$namespaces"$labels}}'
-    query = f"""\
-sum by (namespace, workload_kind, workload) (
-  sum by (namespace, pod) (max without ($copies) (rate({series}[$window])))
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
-    return Preset(f'{metric}{{{among}pod!=""$labels}}', BY_POD, query)
+    of_pods = f"sum by (namespace, pod) (max without ($copies) (rate({series}[$window])))"
+    return Preset(f'{metric}{{{among}pod!=""$labels}}', BY_POD, by_owner("sum", of_pods))
 
 
 def _by_name(
@@ -194,24 +191,13 @@ class ModelServer(NamedTuple):
     @property
     def query(self) -> str:
         """Running and waiting of each workload."""
-        return _of_workloads("sum", f"{self.running}\n    + on (namespace, pod)\n    {self.waiting}")
+        return by_owner("sum", f"(\n    {self.running}\n    + on (namespace, pod)\n    {self.waiting}\n  )")
 
     @property
     def capacity(self) -> str:
         """What the pods of each workload usually ran in the minutes of a day in which more waited."""
         full = f"{self.running}\n      and on (namespace, pod) {self.waiting} > 0"
-        return _of_workloads("avg", f"quantile_over_time(0.5, (\n      {full}\n    )[1d:1m])")
-
-
-def _of_workloads(aggregated: str, of_pods: str) -> str:
-    return f"""\
-{aggregated} by (namespace, workload_kind, workload) (
-  (
-    {of_pods}
-  )
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+        return by_owner("avg", f"(\n    quantile_over_time(0.5, (\n      {full}\n    )[1d:1m])\n  )")
 
 
 def _gauge(name: str) -> str:

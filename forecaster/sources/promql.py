@@ -169,6 +169,16 @@ sum by (namespace, workload_kind, workload) (
 )"""
 
 
+def by_owner(aggregated: str, of_pods: str, *labels: str) -> str:
+    """The query that aggregates series of pods by the workloads that own them, and by further labels."""
+    return f"""\
+{aggregated} by ({", ".join(("namespace", "workload_kind", "workload", *labels))}) (
+  {of_pods}
+  * on (namespace, pod) group_left (workload_kind, workload)
+  $owners
+)"""
+
+
 def _sidecars(selected: str) -> str:
     """Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
     return f'group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{selected}}})'
@@ -189,9 +199,8 @@ def _per_pod(what: str) -> str:
     The mean, because the HPA divides the usage of all pods by the requests of all pods.
     """
     stated = stated_by_pod(what)
-    return f"""\
-avg by (namespace, workload_kind, workload, resource) (
-  (
+    of_pods = f"""\
+(
     sum by (namespace, pod, resource) ({stated})
     and on (namespace, pod, resource)
     count by (namespace, pod, resource) ({stated})
@@ -201,10 +210,8 @@ avg by (namespace, workload_kind, workload, resource) (
       )
     and on (namespace, pod)
     (kube_pod_status_phase{{phase=~"Pending|Running",{SELECTED}}} == 1)
-  )
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+  )"""
+    return by_owner("avg", of_pods, "resource")
 
 
 CONTAINERS = f'container!="",container!="POD",{SELECTED}'
@@ -220,58 +227,43 @@ _STARTING = f"""\
 """Pods that were not ready at any time within five minutes before the window; none where readiness is not exported."""
 
 
-def _cpu(containers: str, *, by: str = "") -> str:
-    return f"""\
-sum by (namespace, workload_kind, workload{by}) (
-  max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{containers}}}[$window]))
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+def _cores(containers: str) -> str:
+    return f"max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{containers}}}[$window]))"
 
 
-def _cpu_pods(containers: str, *, by: str = "") -> str:
-    return f"""\
-sum by (namespace, workload_kind, workload{by}, what) (
-  (
+def _cpu_pods(containers: str, *labels: str) -> str:
+    pods = ", ".join(("namespace", "pod", *labels))
+    of_pods = f"""\
+(
     (
-      label_replace(sum by (namespace, pod{by}) (
-        max by (namespace, pod, container, id) (rate(container_cpu_usage_seconds_total{{{containers}}}[$window]))
+      label_replace(sum by ({pods}) (
+        {_cores(containers)}
       ), "what", "settled", "", "")
       or
       label_replace(1e9 + (
-        max by (namespace, pod{by}) (count_over_time(container_cpu_usage_seconds_total{{{containers}}}[$window])) > 1
+        max by ({pods}) (count_over_time(container_cpu_usage_seconds_total{{{containers}}}[$window])) > 1
       ), "what", "samples", "", "")
     )
     unless on (namespace, pod)
     {_STARTING}
-  )
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+  )"""
+    return by_owner("sum", of_pods, *labels, "what")
 
 
-def _memory(containers: str, *, by: str = "") -> str:
-    return f"""\
-sum by (namespace, workload_kind, workload{by}) (
-  max by (namespace, pod, container, id) (container_memory_working_set_bytes{{{containers}}})
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+def _memory(containers: str) -> str:
+    return f"max by (namespace, pod, container, id) (container_memory_working_set_bytes{{{containers}}})"
 
 
 def _stated_by_named() -> str:
     """Mean over a workload's live pods, as the HPA divides the usage of all by the requests of all (rules §7)."""
     requests, limits = (stated_by_pod(what, _NAMED) for what in ("requests", "limits"))
-    return f"""\
-avg by (namespace, workload_kind, workload, container, resource, what) (
-  (
+    of_pods = f"""\
+(
     (label_replace({requests}, "what", "request", "", "") or label_replace({limits}, "what", "limit", "", ""))
     and on (namespace, pod)
     (kube_pod_status_phase{{phase=~"Pending|Running",{SELECTED}}} == 1)
-  )
-  * on (namespace, pod) group_left (workload_kind, workload)
-  $owners
-)"""
+  )"""
+    return by_owner("avg", of_pods, "container", "resource", "what")
 
 
 def _identity() -> str:
@@ -301,9 +293,9 @@ label_replace(
 
 
 RAW: dict[str, str] = {
-    "cpu": _cpu(CONTAINERS),
+    "cpu": by_owner("sum", _cores(CONTAINERS)),
     "cpu_pods": _cpu_pods(CONTAINERS),
-    "memory": _memory(CONTAINERS),
+    "memory": by_owner("sum", _memory(CONTAINERS)),
     "replicas": _counted(
         "kube_deployment_spec_replicas",
         "kube_statefulset_replicas",
@@ -337,9 +329,9 @@ max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type, con
 """Queries over what cAdvisor and kube-state-metrics export, nothing else needed."""
 
 OF_NAMED: dict[str, str] = {
-    "cpu_container": _cpu(_NAMED, by=", container"),
-    "cpu_container_pods": _cpu_pods(_NAMED, by=", container"),
-    "memory_container": _memory(_NAMED, by=", container"),
+    "cpu_container": by_owner("sum", _cores(_NAMED), "container"),
+    "cpu_container_pods": _cpu_pods(_NAMED, "container"),
+    "memory_container": by_owner("sum", _memory(_NAMED), "container"),
 }
 """Usage of the containers that HPAs name, asked only where there are such."""
 
