@@ -85,7 +85,7 @@ class ApiClient:
         """An object. Raises ApiError."""
         return self._decoded(RawRequest("GET", path), kind)
 
-    def create(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
+    def create(self, path: str, body: msgspec.Struct | dict[str, Any], kind: type[T]) -> T:
         """The answer to a review. Raises ApiError."""
         return self._decoded(RawRequest("POST", path, msgspec.json.encode(body)), kind)
 
@@ -236,7 +236,7 @@ class AsyncApiClient:
         """An object. Raises ApiError."""
         return await self._run(self._client.get, path, kind)
 
-    async def create(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
+    async def create(self, path: str, body: msgspec.Struct | dict[str, Any], kind: type[T]) -> T:
         """The answer to a review. Raises ApiError."""
         return await self._run(self._client.create, path, body, kind)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+AUTHORIZATION = "authorization.k8s.io/v1"
 AUTHENTICATED = "system:authenticated"
 MASTERS = "system:masters"
 
@@ -24,19 +25,6 @@ class User(NamedTuple):
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-class TokenReviewSpec(Wire, frozen=True):
-    """The token in question."""
-
-    token: str
-
-
-class TokenReview(Wire, frozen=True, tag_field="kind", tag="TokenReview"):
-    """authentication.k8s.io/v1, the request."""
-
-    spec: TokenReviewSpec
-    api_version: str
 
 
 class UserInfo(Wire, frozen=True):
@@ -80,24 +68,6 @@ class NonResourceAttributes(Wire, frozen=True):
     path: str
 
 
-class AccessReviewSpec(Wire, frozen=True):
-    """A user and the right in question, on a resource or on a path."""
-
-    user: str
-    groups: tuple[str, ...]
-    uid: str = ""
-    extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    resource_attributes: ResourceAttributes | None = None
-    non_resource_attributes: NonResourceAttributes | None = None
-
-
-class SubjectAccessReview(Wire, frozen=True, tag_field="kind", tag="SubjectAccessReview"):
-    """authorization.k8s.io/v1, the request."""
-
-    spec: AccessReviewSpec
-    api_version: str
-
-
 class AccessReviewStatus(Wire, frozen=True):
     """Whether it is allowed. No opinion is no."""
 
@@ -112,7 +82,7 @@ class AccessReviewAnswer(Wire, frozen=True):
 
 async def token_user(reviewer: AsyncApiClient, token: str) -> User | None:
     """The user of a token; None for a token that is not valid. Raises ApiError."""
-    review = TokenReview(TokenReviewSpec(token), "authentication.k8s.io/v1")
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
     status = (await reviewer.create(TOKEN_REVIEWS, review, TokenReviewAnswer)).status
     info = status.user
     if not status.authenticated or not info.username:
@@ -122,10 +92,9 @@ async def token_user(reviewer: AsyncApiClient, token: str) -> User | None:
 
 async def is_allowed(reviewer: AsyncApiClient, user: User, right: ResourceAttributes | NonResourceAttributes) -> bool:
     """Whether a user has a right. Raises ApiError."""
-    resource = right if isinstance(right, ResourceAttributes) else None
-    path = right if isinstance(right, NonResourceAttributes) else None
-    spec = AccessReviewSpec(user.name, user.groups, user.uid, dict(user.extra), resource, path)
-    review = SubjectAccessReview(spec, "authorization.k8s.io/v1")
+    wanted = "resourceAttributes" if isinstance(right, ResourceAttributes) else "nonResourceAttributes"
+    spec = {"user": user.name, "groups": user.groups, "uid": user.uid, "extra": dict(user.extra), wanted: right}
+    review = {"apiVersion": AUTHORIZATION, "kind": "SubjectAccessReview", "spec": spec}
     return (await reviewer.create(ACCESS_REVIEWS, review, AccessReviewAnswer)).status.allowed
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.kube.objects import Wire
-from forecaster.kube.reviews import AccessReviewAnswer, ResourceAttributes
+from forecaster.kube.reviews import AUTHORIZATION, AccessReviewAnswer, ResourceAttributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ OWNED_API_SERVICES = (
 )
 WEBHOOK = "forecaster-initial"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+"""Every account may ask for its own rights."""
 
 
 class Right(NamedTuple):
@@ -209,19 +209,6 @@ class MissingRight(NamedTuple):
         return f"{self.verb} {resource}{named}{where} is not allowed: {self.right.needed_for}"
 
 
-class SelfReviewSpec(Wire, frozen=True):
-    """A right of the account that asks."""
-
-    resource_attributes: ResourceAttributes
-
-
-class SelfReview(Wire, frozen=True, tag_field="kind", tag="SelfSubjectAccessReview"):
-    """authorization.k8s.io/v1, the request; every account may make it."""
-
-    spec: SelfReviewSpec
-    api_version: str = "authorization.k8s.io/v1"
-
-
 def rights_of(account: str, modes: Sequence[str], *, namespace: str = NAMESPACE) -> tuple[Right, ...]:
     """What an account needs in these modes, where our own objects are in that namespace."""
     found = (one for one in RIGHTS if one.account == account and one.mode in modes)
@@ -245,4 +232,6 @@ def _reviews(right: Right, verb: str) -> Iterator[ResourceAttributes]:
 
 
 def _allowed(client: ApiClient, attributes: ResourceAttributes) -> bool:
-    return client.create(SELF_REVIEWS, SelfReview(SelfReviewSpec(attributes)), AccessReviewAnswer).status.allowed
+    spec = {"resourceAttributes": attributes}
+    review = {"apiVersion": AUTHORIZATION, "kind": "SelfSubjectAccessReview", "spec": spec}
+    return client.create(SELF_REVIEWS, review, AccessReviewAnswer).status.allowed
