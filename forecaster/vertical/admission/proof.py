@@ -14,7 +14,7 @@ from forecaster.vertical.admission import checks, free_capacity
 from forecaster.vertical.admission.checks import Finding, Verdict, note, passes, refused, unknown
 from forecaster.vertical.admission.context import WHOLE_POD, compute_only, with_values
 from forecaster.vertical.admission.nearest import Refused, nearest, same_values
-from forecaster.vertical.cluster_rules.node import Node, scheduled
+from forecaster.vertical.cluster_rules.node import scheduled
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.resize import resize
@@ -26,6 +26,7 @@ from forecaster.vertical.cluster_rules.resource_list import (
     text_of,
     whole,
 )
+from forecaster.vertical.cluster_rules.validation import defaulted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,30 +40,39 @@ RESIZE = "in-place resize"
 APPLIED, DEFERRED, INFEASIBLE = "applied", "deferred", "infeasible"
 
 
-def in_place(pod: Pod, proposed: ProposedRequirements, context: AdmissionContext) -> Iterator[Finding]:
-    """What the API server says of the first running pod, then what each pod's node would do."""
+def in_place(proposed: ProposedRequirements, context: AdmissionContext) -> Iterator[Finding]:
+    """What the API server says of the first running pod, then what each pod's node would do.
+
+    A running pod may have containers that no template has: a mesh injects its own.
+    """
     if not context.running:
         yield unknown(RESIZE, "no running pod is known")
         return
     first = context.running[0][0]
-    answer = resize(first, with_values(first, proposed), context.server)
+    resized = with_values(first, proposed)
+    answer = resize(first, resized, context.server)
     if not answer.allowed:
         yield from (refused(RESIZE, str(one)) for one in answer.refusals)
         return
-    yield from _on_nodes(pod, context)
+    resized = defaulted(resized, context.server)
+    yield from _on_nodes(resized, first, context)
     if answer.restarts:
         yield note(RESIZE, f"restarts {', '.join(answer.restarts)}, as their resize policy says")
-    yield from _memory_shrink(first, pod, context)
+    yield from _memory_shrink(first, resized, context)
 
 
-def _on_nodes(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
+def _on_nodes(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     if context.occupancy is None:
         yield unknown(RESIZE, "no nodes are known")
         return
     nodes = context.occupancy.by_name
     outcomes: Counter[str] = Counter()
     for name, pods in Counter(name for _, name in context.running if name in nodes).items():
-        outcomes[_outcome(pod, nodes[name], pods - 1, context)] += pods
+        others = added(
+            context.occupancy.taken(name, context.workload),
+            *([scheduled(pod_requests(before, context.server))] * (pods - 1)),
+        )
+        outcomes[_outcome(pod, nodes[name].scheduler_allocatable, others, context)] += pods
     said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
     if outcomes[INFEASIBLE]:
         yield refused(RESIZE, f"{said}: a node can never grant it")
@@ -72,16 +82,14 @@ def _on_nodes(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
         yield passes(RESIZE, said)
 
 
-def _outcome(pod: Pod, node: Node, siblings: int, context: AdmissionContext) -> str:
-    """What the kubelet of this node would answer, with so many other pods of the workload on it."""
-    if context.cpu_manager.is_static and any(exclusive_cpus(pod, context.cpu_manager, context.server).values()):
+def _outcome(pod: Pod, allocatable: Amounts, others: Amounts, context: AdmissionContext) -> str:
+    """What the kubelet of a node would answer, with what other pods on it request."""
+    if any(exclusive_cpus(pod, context.cpu_manager, context.server).values()):
         return INFEASIBLE
     request = scheduled(pod_requests(pod, context.server))
-    if any(request.get(name, 0) > node.scheduler_allocatable.get(name, 0) for name in COMPUTE):
+    if any(request.get(name, 0) > allocatable.get(name, 0) for name in COMPUTE):
         return INFEASIBLE
-    others = context.occupancy.taken(node.name, context.workload) if context.occupancy else {}
-    taken = added(others, *([scheduled(pod_requests(context.template, context.server))] * siblings))
-    fits = all(taken.get(name, 0) + request.get(name, 0) <= node.scheduler_allocatable.get(name, 0) for name in COMPUTE)
+    fits = all(others.get(name, 0) + request.get(name, 0) <= allocatable.get(name, 0) for name in COMPUTE)
     return APPLIED if fits else DEFERRED
 
 
@@ -148,7 +156,7 @@ def _judged(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
         *checks.quotas(pod, before, context),
         *checks.static_cpu(pod, before, context),
         *free_capacity.node_fit(pod, context, free),
-        *(in_place(pod, proposed, context) if context.in_place else ()),
+        *(in_place(proposed, context) if context.in_place else ()),
         *free_capacity.priority(pod, free),
         *free_capacity.eviction_findings(risk),
     )

@@ -305,6 +305,24 @@ class TestAdvice:
         assert proof is not None
         assert "in-place resize" in {finding.rule for finding in proof.findings}
 
+    def test_in_place_pods_with_an_injected_sidecar_are_asked_too(self, tmp_path: Path) -> None:
+        """A mesh adds containers to pods that their template does not have."""
+        proxy = given.container("istio-proxy", {"cpu": "100m", "memory": "128Mi"}, {"cpu": "2", "memory": "1Gi"})
+        path = given.written(
+            tmp_path / "cluster.json",
+            given.deployment("data", "reports", REPORTS, replicas=1),
+            given.replica_set("data", "reports"),
+            given.pod("data", "reports-0", "n0", REPORTS, proxy, owner=("ReplicaSet", "reports-7d9f")),
+            given.node("n0", "8", "32Gi"),
+        )
+        (one,) = (
+            each
+            for each in look_at_demo([path], None).advices({}, compare=False, terms=ApplyTerms(in_place=True))
+            if each.id.name == "reports"
+        )
+        assert one.proof is not None
+        assert "in-place resize" in {finding.rule for finding in one.proof.findings}
+
 
 @pytest.fixture(scope="module")
 def ahead(look: Look) -> NodeForecast:
