@@ -6,14 +6,13 @@ oom_score_adj and to the order of eviction (§6.4, §6.5).
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted
 from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
-from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy, Resident, scheduled
-from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption, fit, node_refuses, places_left, preemption
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Resident, scheduled
+from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption, fit, node_refuses, places_left, preemptions
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order, oom_score_adj
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, added, text_of
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 NODE_FIT, PRIORITY = "node fit", "priority"
 _SHOWN = 3
-_NEW = "(new)"
 MOST_PREEMPTIONS = 20
 """Preemptions worked out one by one; a workload that needs more of them needs nodes."""
 
@@ -98,24 +96,12 @@ def _preempted(pod: Pod, found: Fit, waiting: int, context: AdmissionContext) ->
     """One preemption after the other on nodes with pods of lower priority; those that found a node already on it."""
     if context.occupancy is None or not pod.preempts:
         return ()
-    request = scheduled(pod_requests(pod, context.server))
-    one = replace(Resident.of(pod, "", context.server), workload=_NEW)
-    on = {node.name: context.occupancy.on(node.name, context.workload) for node in context.occupancy.nodes}
-    lower = {name for name, pods in on.items() if any(each.priority < pod.priority for each in pods)}
-    occupancy = Occupancy(node for node in context.occupancy.nodes if node.name in lower)
-    for name in lower:
-        for there in (*on[name], *[replace(one, node=name)] * found.placed.get(name, 0)):
-            occupancy.add(there)
-    preempted = []
-    for _ in range(min(waiting, MOST_PREEMPTIONS)):
-        each = preemption(pod, request, occupancy)
-        if each is None:
-            break
-        preempted.append(each)
-        for victim in each.victims:
-            occupancy.remove(victim)
-        occupancy.add(replace(one, node=each.node))
-    return tuple(preempted)
+    one = Resident.of(pod, "", context.server)
+    there = (
+        (node, [*context.occupancy.on(node.name, context.workload), *[one] * found.placed.get(node.name, 0)])
+        for node in context.occupancy.nodes
+    )
+    return tuple(preemptions(pod, one.requests, there, min(waiting, MOST_PREEMPTIONS)))
 
 
 def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> Iterator[Finding]:
@@ -204,9 +190,9 @@ def usual_node(context: AdmissionContext) -> Node | None:
     occupancy = context.occupancy
     if occupancy is None:
         return None
-    counted = Counter(one.node for one in occupancy.of(context.workload) if one.node in occupancy.by_name)
-    if counted:
-        return occupancy.by_name[counted.most_common(1)[0][0]]
+    pods = {name: len(on) for name, on in occupancy.of(context.workload).items() if name in occupancy.by_name}
+    if pods:
+        return occupancy.by_name[max(pods, key=pods.__getitem__)]
     return max(occupancy.kinds, key=lambda node: node.scheduler_allocatable.get(MEMORY_RESOURCE, 0), default=None)
 
 

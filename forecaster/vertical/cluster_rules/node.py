@@ -90,7 +90,7 @@ class Occupancy:
         self.reaching: list[Resident] = []
         """Those of them with a term that names other namespaces."""
         self._on: dict[str, list[Resident]] = defaultdict(list)
-        self._of: dict[str, list[Resident]] = defaultdict(list)
+        self._of: dict[str, dict[str, list[Resident]]] = defaultdict(lambda: defaultdict(list))
         self._in: dict[str, list[Resident]] = defaultdict(list)
         self._taken: dict[str, dict[str, int]] = defaultdict(dict)
         self._kinds: list[Node] | None = None
@@ -107,8 +107,12 @@ class Occupancy:
 
     def remove_node(self, node: Node) -> None:
         """The node and the pods on it are gone."""
-        for resident in list(self._on[node.name]):
-            self.remove(resident)
+        for resident in self._on.pop(node.name, ()):
+            self._in[resident.placement.namespace].remove(resident)
+            self._of[resident.workload].pop(node.name, None)
+        for index in (self.repelling, self.reaching):
+            index[:] = [one for one in index if one.node != node.name]
+        self._taken.pop(node.name, None)
         self.nodes.remove(node)
         del self.by_name[node.name]
         self._kinds = None
@@ -116,22 +120,15 @@ class Occupancy:
     def add(self, resident: Resident) -> None:
         """One more pod."""
         self._on[resident.node].append(resident)
-        self._of[resident.workload].append(resident)
+        self._of[resident.workload][resident.node].append(resident)
         self._in[resident.placement.namespace].append(resident)
         if resident.placement.pod_anti_affinity:
             self.repelling.append(resident)
             if any(term.namespaces is not None for term in resident.placement.pod_anti_affinity):
                 self.reaching.append(resident)
-        _add(self._taken[resident.node], resident.requests, 1)
-
-    def remove(self, resident: Resident) -> None:
-        """One pod is gone."""
-        for index in (self._on[resident.node], self._of[resident.workload], self._in[resident.placement.namespace]):
-            index.remove(resident)
-        for index in (self.repelling, self.reaching) if resident.placement.pod_anti_affinity else ():
-            if resident in index:
-                index.remove(resident)
-        _add(self._taken[resident.node], resident.requests, -1)
+        taken = self._taken[resident.node]
+        for name, amount in resident.requests.items():
+            taken[name] = taken.get(name, 0) + amount
 
     def residents(self) -> Iterable[Resident]:
         """All residents, node by node."""
@@ -142,9 +139,9 @@ class Occupancy:
         found = self._on.get(node, [])
         return [one for one in found if one.workload != without] if without else found
 
-    def of(self, workload: str) -> Sequence[Resident]:
-        """Pods of a workload."""
-        return self._of.get(workload, []) if workload else []
+    def of(self, workload: str) -> Mapping[str, Sequence[Resident]]:
+        """Pods of a workload by node."""
+        return self._of.get(workload, {}) if workload else {}
 
     def in_namespace(self, namespace: str, without: str = "") -> Sequence[Resident]:
         """Pods of a namespace."""
@@ -153,12 +150,12 @@ class Occupancy:
     def taken(self, node: str, without: str = "") -> Amounts:
         """What the pods on a node request."""
         whole = self._taken.get(node, NO_AMOUNTS)
-        own = [one.requests for one in self.of(without) if one.node == node]
+        own = [one.requests for one in self.of(without).get(node, ())]
         return _less(whole, added(*own)) if own else whole
 
     def pods(self, node: str, without: str = "") -> int:
         """How many pods are on a node."""
-        return len(self._on.get(node, ())) - sum(one.node == node for one in self.of(without))
+        return len(self._on.get(node, ())) - len(self.of(without).get(node, ()))
 
     def daemons(self, node: str) -> list[Resident]:
         """Pods that every node of a kind carries."""
@@ -178,11 +175,6 @@ class Occupancy:
         labels = frozenset((key, value) for key, value in node.labels.items() if key != HOSTNAME)
         daemons = added(*(one.requests for one in self.daemons(node.name)))
         return (frozenset(node.allocatable.items()), node.taints, labels, frozenset(daemons.items()))
-
-
-def _add(total: dict[str, int], amounts: Mapping[str, int], sign: int) -> None:
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + sign * amount
 
 
 def _less(whole: Amounts, part: Amounts) -> Amounts:

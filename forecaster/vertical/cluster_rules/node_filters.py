@@ -54,7 +54,7 @@ def _holds(term: NodeTerm, labels: Mapping[str, str], name: str) -> bool:
     return all(one.holds(labels) for one in term.labels) and all(one.holds({_NAME: name}) for one in term.fields)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SpreadCount:
     """One constraint with the pods it has counted, by domain."""
 
@@ -64,19 +64,28 @@ class SpreadCount:
     domains: Counter[str]
     own: bool
     """Whether the pod itself is one of those it counts."""
+    lowest: int = field(init=False)
+    """Pods in the domain with the fewest, from which the skew is counted."""
+
+    def __post_init__(self) -> None:
+        """Find the lowest domain once: it is read for each node."""
+        self.lowest = self._lowest()
 
     def admits(self, node: Node) -> bool:
         """Whether one more pod on this node keeps the skew."""
         domain = node.labels.get(self.rule.topology_key)
-        if domain is None:
-            return False
-        lowest = 0 if len(self.domains) < self.rule.min_domains else min(self.domains.values(), default=0)
-        return self.domains[domain] + self.own - lowest <= self.rule.max_skew
+        return domain is not None and self.domains[domain] + self.own - self.lowest <= self.rule.max_skew
 
-    def count(self, node: Node) -> None:
-        """One more pod like this runs there."""
-        if self.own and node.name in self.counted and not self.rule.selector.is_empty:
-            self.domains[node.labels[self.rule.topology_key]] += 1
+    def count(self, node: Node) -> bool:
+        """Count one more pod like this on a node; whether others are admitted now."""
+        if not self.own or node.name not in self.counted or self.rule.selector.is_empty:
+            return False
+        self.domains[node.labels[self.rule.topology_key]] += 1
+        before, self.lowest = self.lowest, self._lowest()
+        return self.lowest > before
+
+    def _lowest(self) -> int:
+        return 0 if len(self.domains) < self.rule.min_domains else min(self.domains.values(), default=0)
 
 
 def spread_counts(placement: Placement, occupancy: Occupancy, without: str = "") -> list[SpreadCount]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_filters import PodAffinity, admits, spread_counts, tolerates, untolerated
@@ -14,9 +14,7 @@ from forecaster.vertical.cluster_rules.resource_list import Amounts, added
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from forecaster.vertical.cluster_rules.node_filters import SpreadCount
+    from collections.abc import Iterable, Mapping, Sequence
 
 _PODS = "pods"
 CORDONED = Taint("node.kubernetes.io/unschedulable")
@@ -42,50 +40,7 @@ def fit(pod: Pod, count: int, occupancy: Occupancy, server: Server = LATEST_SERV
     `pod` is defaulted; pods of the workload `without` are left out, and so are the scheduler's scores: they choose
     among nodes that pass, here the order does. `occupancy` stays as it is.
     """
-    request = scheduled(pod_requests(pod, server))
-    placement = pod.placement
-    if placement.spread or placement.pod_affinity or placement.pod_anti_affinity or occupancy.repelling:
-        return _one_by_one(_Placing.of(pod, request, occupancy, without), count)
-    return _node_by_node(pod, count, request, occupancy, without)
-
-
-def _node_by_node(pod: Pod, count: int, request: Amounts, occupancy: Occupancy, without: str) -> Fit:
-    """Fill each node before the next, where no filter reads other pods."""
-    placed: Counter[str] = Counter()
-    turned_down: Counter[str] = Counter()
-    left = count
-    for node in occupancy.nodes:
-        if not left:
-            break
-        why, places = _places(node, pod, request, occupancy, without)
-        if why:
-            turned_down[why] += 1
-            continue
-        placed[node.name] = min(places, left)
-        turned_down["full"] += places <= left
-        left -= placed[node.name]
-    return Fit(placed, +turned_down if left else {})
-
-
-def _one_by_one(placing: _Placing, count: int) -> Fit:
-    placed: Counter[str] = Counter()
-    for _ in range(count):
-        node = placing.first_that_passes()
-        if node is None:
-            return Fit(placed, placing.refusals())
-        placing.place(node)
-        placed[node.name] += 1
-    return Fit(placed)
-
-
-def _places(node: Node, pod: Pod, request: Amounts, occupancy: Occupancy, without: str) -> tuple[str, int]:
-    """Why a node takes none, or how many it takes."""
-    if why := node_refuses(node, pod.placement):
-        return why, 0
-    taken, pods = occupancy.taken(node.name, without), occupancy.pods(node.name, without)
-    return scarcest(node.scheduler_allocatable, taken, pods, request), places_left(
-        node.scheduler_allocatable, taken, pods, request
-    )
+    return Placing(pod, occupancy, server, without).fit(count)
 
 
 def node_refuses(node: Node, placement: Placement) -> str:
@@ -117,72 +72,113 @@ def scarcest(allocatable: Amounts, taken: Amounts, pods: int, request: Amounts) 
     return f"not enough {short[0]}" if short else ""
 
 
-@dataclass(slots=True)
-class _Placing:
-    """The nodes while pods are placed on them one by one, because filters look at the other pods."""
+class Placing:
+    """The nodes while like pods are placed on them; pods of the workload `without` are left out."""
 
-    pod: Pod
-    nodes: Sequence[Node]
-    places: Callable[[Node], tuple[str, int]]
-    spread: list[SpreadCount]
-    affinity: PodAffinity
-    left: dict[str, int] = field(default_factory=dict)
-    """Places on each node that was looked at; most pods find one on the first nodes."""
-    turned_down: Counter[str] = field(default_factory=Counter)
+    def __init__(self, pod: Pod, occupancy: Occupancy, server: Server = LATEST_SERVER, without: str = "") -> None:
+        self._placement = pod.placement
+        self._request = scheduled(pod_requests(pod, server))
+        self._occupancy = occupancy
+        self._without = without
+        self._spread = spread_counts(pod.placement, occupancy, without)
+        self._affinity = PodAffinity.of(pod.placement, occupancy, without)
+        self._left: dict[str, int] = {}
+        """Places on each node that was looked at; most pods find one on the first nodes."""
+        self._turned_down: Counter[str] = Counter()
+        self._passed = 0
+        """Nodes at the head of the list that take no further pod until a spread constraint allows more."""
 
-    @classmethod
-    def of(cls, pod: Pod, request: Amounts, occupancy: Occupancy, without: str) -> _Placing:
-        return cls(
-            pod,
-            occupancy.nodes,
-            places=lambda node: _places(node, pod, request, occupancy, without),
-            spread=spread_counts(pod.placement, occupancy, without),
-            affinity=PodAffinity.of(pod.placement, occupancy, without),
-        )
+    def fit(self, count: int) -> Fit:
+        """Place up to `count` more pods."""
+        apart = self._spread or self._placement.pod_affinity or self._placement.pod_anti_affinity
+        placed: Counter[str] = Counter()
+        while count:
+            node = self._first_that_passes()
+            if node is None:
+                return Fit(placed, self._refusals())
+            pods = 1 if apart else min(count, self._left[node.name])
+            self._place(node, pods)
+            placed[node.name] += pods
+            count -= pods
+        return Fit(placed)
 
-    def first_that_passes(self) -> Node | None:
-        return next((node for node in self.nodes if self._has_place(node) and not self._refused_by_pods(node)), None)
+    def add_node(self, node: Node) -> None:
+        """Look at a node, too, that was added to the occupancy."""
+        for one in self._occupancy.on(node.name):
+            self._affinity.add(one.placement, node)
+        if self._spread:
+            self._spread = spread_counts(self._placement, self._occupancy, self._without)
+            self._passed = 0
 
-    def place(self, node: Node) -> None:
-        self.left[node.name] -= 1
-        self.turned_down["full"] += not self.left[node.name]
-        for one in self.spread:
-            one.count(node)
-        self.affinity.add(self.pod.placement, node)
+    def _first_that_passes(self) -> Node | None:
+        while self._passed < len(self._occupancy.nodes):
+            node = self._occupancy.nodes[self._passed]
+            if self._has_place(node) and not self._refused_by_pods(node):
+                return node
+            self._passed += 1
+        return None
 
-    def refusals(self) -> Counter[str]:
-        return +self.turned_down + Counter(self._refused_by_pods(node) for node in self.nodes if self.left[node.name])
+    def _place(self, node: Node, pods: int) -> None:
+        self._left[node.name] -= pods
+        self._turned_down["full"] += not self._left[node.name]
+        admits_more = [one.count(node) for one in self._spread]
+        if any(admits_more):
+            self._passed = 0
+        self._affinity.add(self._placement, node)
+
+    def _refusals(self) -> Counter[str]:
+        there = [node for node in self._occupancy.nodes if self._left[node.name]]
+        return +self._turned_down + Counter(self._refused_by_pods(node) for node in there)
 
     def _has_place(self, node: Node) -> bool:
-        if node.name not in self.left:
-            why, self.left[node.name] = self.places(node)
-            self.turned_down[why] += bool(why)
-        return self.left[node.name] > 0
+        if node.name not in self._left:
+            why, self._left[node.name] = self._places(node)
+            self._turned_down[why] += bool(why)
+        return self._left[node.name] > 0
+
+    def _places(self, node: Node) -> tuple[str, int]:
+        """Why a node takes none, or how many it takes."""
+        if why := node_refuses(node, self._placement):
+            return why, 0
+        taken = self._occupancy.taken(node.name, self._without)
+        state = node.scheduler_allocatable, taken, self._occupancy.pods(node.name, self._without), self._request
+        return scarcest(*state), places_left(*state)
 
     def _refused_by_pods(self, node: Node) -> str:
-        if not all(one.admits(node) for one in self.spread):
+        if not all(one.admits(node) for one in self._spread):
             return SPREAD
-        return "" if self.affinity.admits(node) else NEIGHBOURS
+        return "" if self._affinity.admits(node) else NEIGHBOURS
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
-    """One node on which a pod fits once these have left."""
+class Preemption(NamedTuple):
+    """One node on which a pod fits once its victims have left, and who stays there."""
 
-    node: str
+    node: Node
     victims: tuple[Resident, ...]
+    staying: tuple[Resident, ...]
 
 
-def preemption(pod: Pod, request: Amounts, occupancy: Occupancy) -> Preemption | None:
-    """The node that costs least: lowest highest priority, then lowest sum of priorities, then fewest victims.
+def preemptions(
+    pod: Pod, request: Amounts, nodes: Iterable[tuple[Node, Sequence[Resident]]], count: int
+) -> list[Preemption]:
+    """Return for up to `count` pods, one after the other, the node that costs least, of `nodes` and their residents.
 
-    `request` is in the scheduler's units. Resources, taints, selector and affinity decide; disruption budgets, spread
-    and neighbours are not looked at. None: the pod may not preempt, or no pod of lower priority is in the way.
+    That is the lowest highest priority, then the lowest sum of priorities, then fewest victims. `request` is in the
+    scheduler's units. Resources, taints, selector and affinity decide; disruption budgets, spread and neighbours are
+    not looked at. None for a pod that may not preempt, or where no pod of lower priority is in the way.
     """
-    if not pod.preempts:
-        return None
-    found = [one for node in occupancy.nodes if (one := _on(node, pod, request, occupancy.on(node.name)))]
-    return min(found, key=_cost, default=None)
+    new = Resident("", request, pod.placement, pod.priority)
+    looked = (_on(node, pod, request, residents) for node, residents in nodes if pod.preempts)
+    possible = {one.node.name: one for one in looked if one}
+    found: list[Preemption] = []
+    while possible and len(found) < count:
+        cheapest = min(possible.values(), key=_cost)
+        found.append(cheapest)
+        if again := _on(cheapest.node, pod, request, (*cheapest.staying, new)):
+            possible[cheapest.node.name] = again
+        else:
+            del possible[cheapest.node.name]
+    return found
 
 
 def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -> Preemption | None:
@@ -191,20 +187,18 @@ def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -
     if not lower or node_refuses(node, pod.placement):
         return None
     staying = [one for one in residents if one.priority >= pod.priority]
-    if not _takes(node, request, staying):
+    taken = added(*(one.requests for one in staying))
+    if not places_left(node.scheduler_allocatable, taken, len(staying), request):
         return None
     victims = []
     for resident in sorted(lower, key=lambda one: -one.priority):
-        if _takes(node, request, [*staying, resident]):
+        beside = added(taken, resident.requests)
+        if places_left(node.scheduler_allocatable, beside, len(staying) + 1, request):
             staying.append(resident)
+            taken = beside
         else:
             victims.append(resident)
-    return Preemption(node.name, tuple(victims)) if victims else None
-
-
-def _takes(node: Node, request: Amounts, residents: Sequence[Resident]) -> bool:
-    allocatable = {_PODS: len(residents) + 1, **node.scheduler_allocatable}
-    return places_left(allocatable, added(*(one.requests for one in residents)), len(residents), request) > 0
+    return Preemption(node, tuple(victims), tuple(staying)) if victims else None
 
 
 def _cost(one: Preemption) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Node, Occupancy, Resident, scheduled
-from forecaster.vertical.cluster_rules.node_fit import fit
+from forecaster.vertical.cluster_rules.node_fit import Placing
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
@@ -75,11 +75,6 @@ class Pool:
         """What one more node would be: the largest there is, since a pool grows by what it is made of."""
         return max(self.nodes, key=lambda node: (node.scheduler_allocatable.get(CPU_RESOURCE, 0), node.name))
 
-    def another(self, number: int) -> Node:
-        """A node that does not exist yet."""
-        name = f"new-{self.name}-{number}"
-        return replace(self.template, name=name, labels={**self.template.labels, HOSTNAME: name}, unschedulable=False)
-
 
 def pools_of(nodes: Iterable[Node]) -> list[Pool]:
     """Every pool, by name; nodes without any of these labels are one pool of their own.
@@ -132,21 +127,21 @@ class _GrowingPool:
     """The pool while it grows."""
 
     def __init__(self, pool: Pool, residents: Iterable[Resident], server: Server) -> None:
-        self.pool = pool
+        self.name = pool.name
+        self.template = pool.template
         self.server = server
         self.occupancy = Occupancy(pool.nodes, residents)
         self.added = 0
-        self.daemons = self.occupancy.daemons(pool.template.name)
+        self.daemons = self.occupancy.daemons(self.template.name)
 
     def place(self, member: Member, count: int) -> int:
         """Place so many pods; how many find no node, however many are added."""
-        left = count - self._fitted(member, count)
+        placing = Placing(member.pod, self.occupancy, self.server)
+        left = count - self._fitted(placing, member, count)
         while left > 0 and self.added < MOST_NEW_NODES:
-            node = self.pool.another(self.added + 1)
-            self.occupancy.add_node(node)
-            for daemon in self.daemons:
-                self.occupancy.add(replace(daemon, node=node.name))
-            placed = self._fitted(member, left)
+            node = self._another()
+            placing.add_node(node)
+            placed = self._fitted(placing, member, left)
             if not placed:
                 self.occupancy.remove_node(node)
                 break
@@ -154,8 +149,18 @@ class _GrowingPool:
             left -= placed
         return left
 
-    def _fitted(self, member: Member, count: int) -> int:
-        found = fit(member.pod, count, self.occupancy, self.server)
+    def _another(self) -> Node:
+        """One more node, with its daemons on it."""
+        name = f"new-{self.name}-{self.added + 1}"
+        labels = {**self.template.labels, HOSTNAME: name}
+        node = replace(self.template, name=name, labels=labels, unschedulable=False)
+        self.occupancy.add_node(node)
+        for daemon in self.daemons:
+            self.occupancy.add(replace(daemon, node=name))
+        return node
+
+    def _fitted(self, placing: Placing, member: Member, count: int) -> int:
+        found = placing.fit(count)
         one = replace(Resident.of(member.pod, "", self.server), workload=member.workload)
         for name, pods in found.placed.items():
             for _ in range(pods):
