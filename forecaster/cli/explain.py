@@ -254,7 +254,7 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
         *sections, field = name.split(".") if "." in name else ("horizontal", name)
         try:
             nested: object = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError("--set", [Fault(name, value, "a value as in a settings file is expected")]) from error
         for key in reversed([*sections, field]):
             nested = {key: nested}
