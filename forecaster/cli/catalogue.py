@@ -80,7 +80,7 @@ def models(
     if name is not None and output is Output.TABLE:
         print_text(*_lines(texts[name]))
         return
-    found = [ModelView(one, text.splitlines()[0]) for one, text in texts.items()]
+    found = [ModelView(one, text.partition("\n")[0]) for one, text in texts.items()]
     named, told = columns_from(("name", "summary"), [msgspec.structs.astuple(one) for one in found], (0, 0), texts=2)
     print_listing(ModelsView(found), found, [named, replace(told, words=True)], output)
 

@@ -94,7 +94,7 @@ def _read(document: Any, controller: Controller, *, scaled: bool) -> StreamedHpa
     spec = read_manifest(manifest, scale_to_zero=controller.gates.scale_to_zero)
     if isinstance(spec, RefusedManifest):
         return spec.faults
-    return StreamedHpa(spec, f"{SCALED_OBJECT} {document['metadata'].get('name')}" if scaled else "")
+    return StreamedHpa(spec, f"{SCALED_OBJECT} {document['metadata']['name']}" if scaled else "")
 
 
 def _items(document: Any) -> list[Any]:
@@ -120,18 +120,20 @@ def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
     Of 0 replicas KEDA itself takes care: the HPA begins at 1. A trigger without an amount counts as 1 a pod.
 
     Raises:
-        InputError: a field has another type.
+        InputError: a field has another type, or it has no name.
     """
     metadata, spec = _field(document, "metadata", dict), _field(document, "spec", dict)
     own = _field(_field(spec, "advanced", dict), "horizontalPodAutoscalerConfig", dict)
     target = {"apiVersion": "apps/v1", "kind": "Deployment", **_field(spec, "scaleTargetRef", dict)}
-    name = str(metadata.get("name", ""))
+    name = _field(metadata, "name", str)
     made = {
         "scaleTargetRef": {key: target.get(key) for key in ("apiVersion", "kind", "name")},
         "minReplicas": max(1, _field(spec, "minReplicaCount", int)),
         "maxReplicas": spec.get("maxReplicaCount", 100),
         "metrics": [_metric_of(i, one, name) for i, one in enumerate(_field(spec, "triggers", list))],
     }
+    if not name:
+        raise InputError(f"{SCALED_OBJECT}: metadata.name is missing; its HPA is named after it")
     if own.get("behavior"):
         made["behavior"] = own["behavior"]
     named = {**metadata, "name": own.get("name") or f"keda-hpa-{name}"}

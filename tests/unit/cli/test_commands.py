@@ -48,6 +48,12 @@ prometheus: {retries: 0, connect_timeout_seconds: 1}
 state: {directory: %s}
 """
 
+SILENT = """
+from models import LastValue
+class Silent(LastValue):
+    __doc__ = ""
+"""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -425,6 +431,13 @@ def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
     lines = terminal.types_exactly("models").out.splitlines()
     assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
     assert "ridge" in {line.split()[0] for line in lines}
+
+
+def test_a_model_of_ones_own_that_says_nothing_of_itself_is_listed(terminal: Terminal) -> None:
+    terminal.monkeypatch.syspath_prepend(terminal.config.parent)
+    (terminal.config.parent / "silent_models.py").write_text(SILENT)
+    told = terminal.types_exactly("models", "silent_models:Silent", "-o", "json")
+    assert json.loads(told.out) == {"models": [{"name": "silent_models:Silent", "summary": ""}]}
 
 
 def test_init_names_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

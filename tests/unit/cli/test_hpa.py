@@ -176,7 +176,12 @@ def test_a_version_that_is_none_is_refused_by_its_option(hpa: Path) -> None:
         ("{kind: ScaledObject, spec: {triggers: 5}}", "triggers is 5; list is expected"),
         ("{kind: ScaledObject, spec: {triggers: [cpu]}}", "metadata is 'cpu'; dict is expected"),
         ("{kind: ScaledObject, spec: {minReplicaCount: few}}", "minReplicaCount is 'few'; int is expected"),
-        ('{kind: ScaledObject, spec: {triggers: [{type: cpu, metadata: {value: "50.5"}}]}}', "a whole number"),
+        ("{kind: ScaledObject, spec: {triggers: [{type: cpu}]}}", "ScaledObject: metadata.name is missing"),
+        ("{kind: ScaledObject, metadata: {name: 5}}", "ScaledObject: name is 5; str is expected"),
+        (
+            '{kind: ScaledObject, metadata: {name: a}, spec: {triggers: [{type: cpu, metadata: {value: "50.5"}}]}}',
+            "a whole number",
+        ),
     ],
 )
 def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told: str) -> None:
