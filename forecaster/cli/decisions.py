@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
+    from forecaster.domain.signal import Signals
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
     from forecaster.store.ledger import SqlLedger
@@ -82,7 +83,7 @@ def why_not(
         begin = outcome.report.at
         until = min(begin + AFTER, last_multiple(current() - MINUTE, MINUTE))
         with opened(narrowed(settings, workload)) as source:
-            largest = cache(partial(largest_between, source, begin, until))
+            largest = cache(partial(largest_between, source, settings.signal_table, begin, until))
             for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
                 if target.id in ours:
                     came = (f"  - {line}" for line in what_came(one, until, largest))
@@ -147,14 +148,15 @@ def what_came(one: Recommendation, until: datetime, largest: Callable[[str], Map
     return lines
 
 
-def largest_between(source: Source, begin: datetime, until: datetime, name: str) -> dict[WorkloadId, float]:
+def largest_between(
+    source: Source, signals: Signals, begin: datetime, until: datetime, name: str
+) -> dict[WorkloadId, float]:
     """Largest demand of every workload by one signal, after `begin`; nothing where it cannot be read."""
     import numpy as np
 
-    from forecaster.domain.signal import BUILT_IN
     from forecaster.domain.window import MINUTE
 
-    signal = BUILT_IN.by_name.get(name)
+    signal = signals.by_name.get(name)
     found: dict[WorkloadId, float] = {}
     if signal is None or until <= begin:
         return found

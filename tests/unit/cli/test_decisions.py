@@ -13,9 +13,14 @@ from typer.testing import CliRunner
 from forecaster.app.clock import current, instant
 from forecaster.cli import app
 from forecaster.cli.catalogue import schema_of
+from forecaster.cli.decisions import largest_between
 from forecaster.domain.decision import Reason
+from forecaster.domain.signal import BUILT_IN, Signal, Signals
+from forecaster.domain.window import MINUTE
 from forecaster.errors import ConfigError, StoreError, UnknownName
 from forecaster.store.ledger import SqlLedger
+from tests.support.builders import NOON, workload
+from tests.support.fakes import FakeSource, Load
 from tests.support.recommendations import recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -102,3 +107,10 @@ def test_a_length_that_is_none_is_refused(config: Path, length: str) -> None:
     error = history(config, f"--length={length}").exception
     assert isinstance(error, ConfigError)
     assert f"--length: {length!r}: " in str(error)
+
+
+def test_what_came_of_a_signal_of_ones_own_is_said_as_of_a_built_in_one() -> None:
+    jobs = Signal("jobs", unit="jobs")
+    source = FakeSource([Load(workload("web"), {jobs: lambda at: 7.0 if at == NOON + 5 * MINUTE else 1.0})])
+    table = Signals((*BUILT_IN.demand, jobs))
+    assert largest_between(source, table, NOON, NOON + 10 * MINUTE, "jobs") == {WEB: 7.0}
