@@ -208,7 +208,7 @@ def plot_losses(table: pd.DataFrame, reference: str, levels: Sequence[float]) ->
     losses.set_xlim(0, min(3, float(np.nanmax(best_last["high"])) * 1.1))
     dress(losses, f"quantile loss, {reference} = 1")
     for i, level in enumerate(levels):
-        off = best_last[f"cov{round(100 * level)}"] - level
+        off = best_last[f"cov{100 * level:g}"] - level
         strength = (i + 1) / len(levels)
         shares.plot(off, best_last.index, "o", markersize=5, label=level_text(level), color=DEMAND, alpha=strength)
     shares.axvline(0, color=SOFT, linewidth=0.8, linestyle=(0, (3, 3)))

@@ -71,5 +71,7 @@ def test_a_specification_counts_as_the_reference() -> None:
 
 
 def test_each_level_has_a_column_of_its_own() -> None:
-    table = compare(daily_waves(2, days=10), ["last-value"], steps=6, count=3, levels=(0.5, 0.995, 0.999)).table()
-    assert {"cov50", "cov99.5", "cov99.9"} <= set(table.columns)
+    board = compare(daily_waves(2, days=10), ["last-value"], steps=6, count=3, levels=(0.5, 0.995, 0.999))
+    assert {"cov50", "cov99.5", "cov99.9"} <= set(board.table().columns)
+    _, shares = board.plot().axes
+    assert [text.get_text() for text in shares.get_legend().get_texts()] == ["p50", "p99.5", "p99.9"]
