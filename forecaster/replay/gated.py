@@ -6,6 +6,7 @@ replayed. The service judges a new workload at once and each of them once a day;
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,22 +112,19 @@ def with_seasonal(
 ) -> ReplayForecasts:
     """The forecasts with yesterday's load in their place where a gate says so."""
     measurements, span = gates.measurements, forecasts.span
-    values: dict[str, Floats] = {
-        one: forecasts.values[one].copy() for one in measurements.traces.signals if one in forecasts.values
-    }
-    yesterday: dict[tuple[str, int], DayAgo] = {}
+    signals = [one for one in measurements.traces.signals if one in forecasts.values]
+    values: dict[str, Floats] = {one: forecasts.values[one].copy() for one in signals}
+    seasonal: dict[int, list[int]] = defaultdict(list)
     for series, some in stood.items():
-        id_ = measurements.traces.workloads[series].id
         for minute in seasonal_minutes(some, measurements.minutes):
-            now = measurements.instant(minute)
-            begin = now + span.lead_time
-            for signal in measurements.traces.signals:
-                if signal not in values:
-                    continue
-                if (signal, minute) not in yesterday:
-                    yesterday[signal, minute] = DayAgo(gates.history(signal).weeks(now), measurements.zones)
-                peak = yesterday[signal, minute].peak(id_, begin, begin + span.length)
-                values[signal][minute, :, series] = np.nan if peak is None else peak
+            seasonal[minute].append(series)
+    for minute, rows in seasonal.items():
+        begin = measurements.instant(minute) + span.lead_time
+        for signal in signals:
+            yesterday = DayAgo(gates.history(signal).weeks(measurements.instant(minute)), measurements.zones)
+            for row in rows:
+                peak = yesterday.peak(measurements.traces.workloads[row].id, begin, begin + span.length)
+                values[signal][minute, :, row] = np.nan if peak is None else peak
     return replace(forecasts, values={**forecasts.values, **values})
 
 

@@ -162,11 +162,13 @@ def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions)
 
 def _unfit(series: int, setup: Setup, measurements: Measurements) -> str:
     """Whether there is demand to go by, in units that fit the targets."""
-    for signal in {setup.capacity.signal, *(target.signal for target in setup.targets)}:
+    aims = {target.signal for target in setup.targets}
+    for signal in sorted({setup.capacity.signal, *aims}):
         demand = measurements.past(signal, 0, measurements.minutes)[:, series]
         if np.isnan(demand).all():
             have = ", ".join(measurements.latest) or "nothing"
-            return f"its HPA goes by {signal}, of which nothing was recorded in that time; recorded: {have}"
+            what = "its HPA goes" if signal in aims else "a pod is filled"
+            return f"{what} by {signal}, of which nothing was recorded in that time; recorded: {have}"
     return next((fault for target in setup.targets if (fault := _other_unit(series, target, setup, measurements))), "")
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -148,7 +149,7 @@ def perfect(measurements: Measurements, span: PeakSpan) -> ReplayForecasts:
     values = {}
     for signal in measurements.latest:
         coming = measurements.past(signal, 1, measurements.minutes + count - 1)
-        largest = np.fmax.reduce([coming[i : i + measurements.minutes] for i in range(count)])
+        largest = reduce(np.fmax, (coming[i : i + measurements.minutes] for i in range(count)))
         values[signal] = largest[:, None]
     return ReplayForecasts(PERFECT_NAME, span, PERFECT_LEVELS, values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import CPU, PODS, Signal
+from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
+from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
 from forecaster.replay.forecasts import ReplayForecasts
-from forecaster.replay.strategies import HPA, PERFECT, ForecastSource, Strategy, strategies_with
-from forecaster.replay.traces import Traces
+from forecaster.replay.strategies import HPA, PERFECT, ForecastSource, Strategy, perfect, strategies_with
+from forecaster.replay.traces import Traces, measurements_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
 if TYPE_CHECKING:
@@ -136,7 +138,27 @@ def test_demand_in_millicores_is_refused() -> None:
 def test_demand_of_another_signal_than_the_target_is_refused() -> None:
     rates = hpa(Target("rate", TargetType.AVERAGE_VALUE, 5.0))
     policy = Policy(horizontal=HorizontalPolicy(requests_metric="rate"))
-    assert "goes by requests" in refusal(traces(STEADY, autoscaler=rates), policy)
+    assert "its HPA goes by requests" in refusal(traces(STEADY, autoscaler=rates), policy)
+
+
+def test_an_hpa_is_not_said_to_go_by_what_only_fills_its_pods() -> None:
+    rates = hpa(Target("rate", TargetType.AVERAGE_VALUE, 5.0))
+    policy = Policy(horizontal=HorizontalPolicy(requests_metric="rate"))
+    recorded = traces(STEADY, autoscaler=rates)
+    said = refusal(replace(recorded, values={REQUESTS: recorded.values[CPU]}), policy)
+    assert "a pod is filled by cpu, of which nothing was recorded in that time; recorded: requests" in said
+
+
+def test_foresight_of_an_hour_takes_no_more_memory_than_of_a_minute() -> None:
+    day, workloads = 1440, tuple(workload(f"web-{i}") for i in range(50))
+    recorded = Traces(workloads, NOON, {CPU: np.random.default_rng(1).random((50, day + 60))})
+    measurements, one = measurements_of(recorded, NOON, day), 50 * day * 8
+    tracemalloc.start()
+    try:
+        perfect(measurements, PeakSpan(minutes(0), minutes(60)))
+        assert tracemalloc.get_traced_memory()[1] < 5 * one
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_frontier_has_every_strategy_at_every_share() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,3 +87,19 @@ def test_yesterdays_load_is_the_forecast_where_the_gate_says_so() -> None:
     assert said[DAY - 1].tolist() == [3.0, 3.0]
     assert said[DAY + 20].tolist() == [8.0, 8.0]
     assert said[DAY + 600].tolist() == [1.0, 1.0]
+
+
+def test_one_workload_that_goes_by_yesterday_costs_no_memory_for_each_minute_of_all_others() -> None:
+    fleet, length, two_days = 400, 300, 2 * DAY
+    workloads = tuple(workload(f"web-{i}") for i in range(fleet))
+    recorded = Traces(workloads, NOON - minutes(two_days), {CPU: np.ones((fleet, two_days + length))})
+    measurements, span = measurements_of(recorded, NOON, length), PeakSpan(minutes(5), minutes(5))
+    gates = DailyGates(measurements, Assumptions(), "prior")
+    gates.history(CPU)
+    flat = ReplayForecasts("model", span, (0.5,), {CPU: np.full((length, 1, fleet), 3.0)})
+    tracemalloc.start()
+    try:
+        assert with_seasonal(flat, {0: (GateSince(0, SEASONAL),)}, gates).values[CPU][0].tolist()[0][:2] == [1.0, 3.0]
+        assert tracemalloc.get_traced_memory()[1] < 2 * flat.values[CPU].nbytes
+    finally:
+        tracemalloc.stop()
