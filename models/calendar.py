@@ -100,8 +100,10 @@ class Calendar:
     def days_off(self, clock: Clock) -> npt.NDArray[np.bool_]:
         """[bin] whether it is weekend or holiday."""
         distinct, place = np.unique(clock.day, return_inverse=True)
-        holiday = self._holidays(distinct)
-        return np.asarray((clock.weekday >= SATURDAY) | holiday[place])
+        dates = [EPOCH.date() + timedelta(days=day) for day in distinct.tolist()]
+        years = {one.year for one in dates}
+        off = frozenset().union(*(public_holidays(country, years) for country in self.countries))
+        return np.asarray((clock.weekday >= SATURDAY) | np.array([one in off for one in dates], bool)[place])
 
     def _local(self, seconds: Bins) -> Bins:
         """Seconds since the epoch as read from a local clock."""
@@ -109,14 +111,6 @@ class Calendar:
         slots, place = np.unique(seconds // OFFSET_STEP, return_inverse=True)
         offsets = [_offset(zone, int(slot) * OFFSET_STEP) for slot in slots]
         return np.asarray(seconds + np.asarray(offsets, dtype=np.intp)[place])
-
-    def _holidays(self, days: Bins) -> npt.NDArray[np.bool_]:
-        dates = [EPOCH.date() + timedelta(days=int(day)) for day in days]
-        return np.isin(np.arange(len(dates)), [i for i, one in enumerate(dates) if one in self._dates_off(dates)])
-
-    def _dates_off(self, dates: list[date]) -> frozenset[date]:
-        years = {one.year for one in dates}
-        return frozenset().union(*(public_holidays(country, years) for country in self.countries))
 
 
 def _midnight(day: date, zone: ZoneInfo) -> datetime:

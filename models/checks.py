@@ -128,16 +128,11 @@ def check_update(model: Model) -> None:
     _require(model, "an update leaves the old fitted model alone", np.array_equal(before, _numbers(fitted)))
 
 
-def is_pooled(model: Model) -> bool:
-    """Whether it learns from all series of a panel together."""
-    return bool(getattr(model, "pooled", False))
-
-
 def check_series_alone(model: Model) -> None:
     """A series gets the same forecast alone as among others; of a pooled model, by what all of them taught it."""
     panel, rows = ordinary(), np.array([1])
     fitted = model.fit(panel)
-    if not is_pooled(model):
+    if not getattr(model, "pooled", False):
         lone = model.fit(panel.take(rows))
     elif isinstance(fitted, Stacks):
         lone = fitted.part(rows).update(panel.take(rows))

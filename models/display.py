@@ -145,7 +145,7 @@ def _figures(values: Floats) -> tuple[str, ...]:
 
 
 def _thinned(values: Floats) -> Floats:
-    """Return at most POINTS values, each the largest of its bins; NaN where a bin has no sample."""
+    """Return at most DISPLAY_POINTS values, each the largest of its bins; NaN where a bin has no sample."""
     if len(values) <= DISPLAY_POINTS:
         return values
     parts = np.array_split(values, DISPLAY_POINTS)

@@ -19,7 +19,17 @@ from .clean import bins_seen, bins_silent, filled
 from .errors import QuestionError
 from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
 from .panel import DAY, Floats, Panel, trusted
-from .rule import Follows, FreeColumns, KnowsParts, KnowsPeaks, KnowsReach, KnowsSeveralPeaks, ModelRule, continued
+from .rule import (
+    Follows,
+    FreeColumns,
+    KnowsFailures,
+    KnowsParts,
+    KnowsPeaks,
+    KnowsReach,
+    KnowsSeveralPeaks,
+    ModelRule,
+    continued,
+)
 from .spread import SCORES, error_table, read_table, replayed_peaks
 
 if TYPE_CHECKING:
@@ -207,10 +217,12 @@ class FittedRule(Generic[Learned]):
     def _unspoken_reasons(self, history: Panel, steps: int) -> list[str]:
         """Why the rule could not speak for any of these series."""
         reach = self.rule.reach(history) if isinstance(self.rule, KnowsReach) else steps
+        why = _too_short(history, self.rule.name)
         if 0 < reach < steps:
             far, most = spoken(steps * history.step), spoken(reach * history.step)
-            return [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
-        return _too_short(history, self.rule.name)
+            why = [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
+        failures = self.rule.failures if isinstance(self.rule, KnowsFailures) else {}
+        return [failures.get(key, one) for key, one in zip(history.keys, why, strict=True)]
 
 
 def _covers(newer: Panel, known: Panel) -> bool:

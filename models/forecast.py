@@ -108,26 +108,6 @@ class Forecast:
         result: Float64s = self.values[:, level_index(self.levels, level)]
         return result
 
-    def at(self, instant: datetime) -> Float64s:
-        """[series, quantile] of the step that covers an instant."""
-        index = (instant - self.origin) // self.step
-        if not 0 <= index < self.steps:
-            raise QuestionError(f"{instant} lies outside this forecast of {self.steps} steps from {self.origin}")
-        result: Float64s = self.values[:, :, index]
-        return result
-
-    def peak(self, begin: datetime, end: datetime) -> Float64s:
-        """[series, quantile] largest step quantile within [begin, end).
-
-        This is the peak of the quantiles and lies below the quantile of the peak (one hour in six exceeds the highest
-        p95 of its steps); decisions about capacity ask `Fitted.forecast_peak`.
-        """
-        first, last = (begin - self.origin) // self.step, -((self.origin - end) // self.step)
-        if not 0 <= first < last <= self.steps:
-            raise QuestionError(f"{begin} to {end} lies outside this forecast of {self.steps} steps from {self.origin}")
-        result: Float64s = self.values[:, :, first:last].max(axis=2)
-        return result
-
     def to_frame(self) -> pd.DataFrame:
         """Columns (series, level), beginnings of the steps as index."""
         from .frames import frame_of_forecast  # noqa: PLC0415  pandas takes 0.3 s to import
@@ -176,11 +156,6 @@ class Peak:
     def unknown(self) -> Mapping[str, str]:
         """The series that have none, with the reason."""
         return self.provenance.unknown
-
-    def quantile(self, level: float) -> Float64s:
-        """[series] at one of the levels."""
-        result: Float64s = self.values[:, level_index(self.levels, level)]
-        return result
 
 
 def level_index(levels: Sequence[float], level: float) -> int:

@@ -7,7 +7,7 @@ past path of residuals to the expected path and taking the largest value of each
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -15,44 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .fitted import FittedRule
-from .model import Fitted, Forgets
 from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .forecast import Forecast, Peak, Provenance, StepWindow
-
-
-@dataclass(frozen=True, eq=False)
-class Reasoned:
-    """Another fitted model, with its reasons replaced for the series named in `reasons`."""
-
-    fitted: Fitted
-    reasons: Mapping[str, str]
-
-    def update(self, panel: Panel) -> Reasoned:
-        """See Fitted.update."""
-        return replace(self, fitted=self.fitted.update(panel))
-
-    def without_history(self) -> Reasoned:
-        """See Forgets; the inner model keeps its samples if it cannot do without."""
-        return replace(self, fitted=self.fitted.without_history()) if isinstance(self.fitted, Forgets) else self
-
-    def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
-        """See Fitted.forecast."""
-        found = self.fitted.forecast(steps, quantiles)
-        return replace(found, provenance=self._explained(found.provenance))
-
-    def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
-        """See Fitted.forecast_peak."""
-        found = self.fitted.forecast_peak(window, quantiles)
-        return replace(found, provenance=self._explained(found.provenance))
-
-    def _explained(self, provenance: Provenance) -> Provenance:
-        pairs = zip(provenance.keys, provenance.reasons, strict=True)
-        return replace(provenance, reasons=tuple(self.reasons.get(key, why) if why else why for key, why in pairs))
+    from .forecast import StepWindow
+    from .model import Fitted
 
 
 Bins: TypeAlias = npt.NDArray[np.intp]
@@ -178,6 +148,8 @@ class Judged:
     """The rule of a model that expects: its path with the spread of its own past errors."""
 
     name: str
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Why it expects nothing of some series, by key."""
 
     def paths(self, history: Panel, learned: LearnedResiduals, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step]."""
@@ -201,8 +173,7 @@ def fitted_residuals(
     name: str, panel: Panel, expects: Expects, seen: Residuals, failures: Mapping[str, str] = MappingProxyType({})
 ) -> Fitted:
     """The fitted model; the series of `failures` expect nothing and are held at the last value with that reason."""
-    fitted = FittedRule(Judged(name), panel, LearnedResiduals(expects, seen))
-    return Reasoned(fitted, failures) if failures else fitted
+    return FittedRule(Judged(name, failures), panel, LearnedResiduals(expects, seen))
 
 
 def too_short(name: str, panel: Panel) -> Fitted:

@@ -40,7 +40,7 @@ class Equations(NamedTuple):
         unit: [series] centre and scale.
         coefficients: [series, column, step].
         errors: [series, table level, step] quantiles of the errors of each step.
-        peak_errors: [series, window of NEAR, table level] quantiles of the errors of the largest value of a window.
+        peak_errors: [series, one of RIDGE_WINDOWS, table level] quantiles of the errors of its largest value.
     """
 
     regressors: Regressors
@@ -145,7 +145,7 @@ def said_at(
 ) -> Floats:
     """[series, origin, window, level] at past origins of gapless values [series, time] that it has learned from.
 
-    NaN at origins that cannot look back far enough. Windows are single steps or of NEAR_STEPS.
+    NaN at origins that cannot look back far enough. Windows are single steps or of RIDGE_WINDOWS.
     """
     out = np.full((len(values), len(origins), len(windows), len(levels)), np.nan)
     known = np.flatnonzero(origins >= learned.regressors.least)

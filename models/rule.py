@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_ch
 
 import numpy as np
 
-from .panel import Floats, Panel, trusted
+from .panel import Floats, Panel, check_continues, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
     import numpy.typing as npt
@@ -60,6 +60,15 @@ class KnowsReach(Protocol):
 
     def reach(self, history: Panel) -> int:
         """Steps."""
+
+
+@runtime_checkable
+class KnowsFailures(Protocol):
+    """A rule that could learn nothing of some series."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Why not, by key."""
 
 
 @runtime_checkable
@@ -113,7 +122,7 @@ def continued(known: Panel, newer: Panel, room: FreeColumns | None) -> tuple[Pan
     Raises:
         PanelError: as in `Panel.append`.
     """
-    known.check_continued(newer)
+    check_continues(known, newer)
     if newer.start != known.end:
         return known.append(newer), None
     if room is None or not room.holds(newer.length):

@@ -70,7 +70,7 @@ class Theta:
         weight = 1 - 1 / self.theta
         levels = smoothed(used.values - seasons(lines, np.arange(used.length)), lines, known[:, 0] - lines.season[:, 0])
         expects = Drifting(used.start, weight, lines, levels[:, -1], used.length)
-        failures = {key: one.reason for key, one in zip(panel.keys, found, strict=True) if isinstance(one, Failed)}
+        failures = {key: one for key, one in zip(panel.keys, found, strict=True) if isinstance(one, str)}
         return fitted_residuals(self.name, panel, expects, _hindsight(used, lines, levels, weight), failures)
 
 
@@ -98,16 +98,10 @@ class Drifting:
         return np.where(young[:, None], np.nan, point)
 
 
-class Failed(NamedTuple):
-    """The reason why statsmodels could not fit a series."""
-
-    reason: str
-
-
-def _attempted(name: str, values: Floats, day: int) -> ThetaLine | Failed:
+def _attempted(name: str, values: Floats, day: int) -> ThetaLine | str:
     """Fit the line of one gapless series [time], without the warnings of statsmodels; or say why that failed."""
     if find_spec("statsmodels") is None:
-        return Failed(f"{name} needs statsmodels: pip install 'kube-forecaster[models]'; the last value is held")
+        return f"{name} needs statsmodels: pip install 'kube-forecaster[models]'; the last value is held"
     import statsmodels.tools.sm_exceptions  # noqa: F401, PLC0415  it sets filters when first imported; ours come after
 
     try:
@@ -115,7 +109,7 @@ def _attempted(name: str, values: Floats, day: int) -> ThetaLine | Failed:
             warnings.simplefilter("ignore")
             return fitted_line(values, day)
     except LIBRARY_ERRORS as error:
-        return Failed(f"{name} could not be fitted ({type(error).__name__}: {error}); the last value is held")
+        return f"{name} could not be fitted ({type(error).__name__}: {error}); the last value is held"
 
 
 def fitted_line(values: Floats, day: int) -> ThetaLine:
@@ -172,9 +166,9 @@ def _hindsight(panel: Panel, lines: ThetaLine, levels: Floats, weight: float) ->
     return residuals_of(panel, places, expected, stretch=days / (days - 1))
 
 
-def _together(found: list[ThetaLine | Failed], day: int) -> ThetaLine:
+def _together(found: list[ThetaLine | str], day: int) -> ThetaLine:
     """NaN for series that could not be fitted."""
     nothing = ThetaLine(np.array(np.nan), np.array(np.nan), np.zeros(day))
-    lines = [nothing if isinstance(one, Failed) else one for one in found]
+    lines = [nothing if isinstance(one, str) else one for one in found]
     numbers = np.array([(line.smoothing, line.drift) for line in lines]).reshape(len(lines), 2)
     return ThetaLine(numbers[:, 0], numbers[:, 1], np.array([line.season for line in lines]).reshape(len(lines), day))

@@ -88,7 +88,7 @@ class Stated:
 
 @dataclass(slots=True)
 class Ours:
-    """`forecaster.vertical.choice`, as often as its horizon ends."""
+    """`forecaster.vertical.sizing`, as often as its horizon ends."""
 
     resource: Resource
     rows: int

@@ -1,11 +1,12 @@
 """Calendar: local hours across changes of the clock, holidays, events."""
 
 from datetime import UTC, date, datetime, timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from models import Panel, QuestionError
+from models import Panel, QuestionError, calendar
 from models.calendar import Calendar, Event, public_holidays, within
 from tests.support.panels import HOUR
 
@@ -35,6 +36,14 @@ def test_holidays_of_a_country_and_of_its_regions_are_days_off() -> None:
     for country, off in (("DE-BY", True), ("DE-BE", False)):
         calendar = Calendar("Europe/Berlin", (country,))
         assert calendar.days_off(calendar.of(epiphany)).tolist() == [off]
+
+
+def test_holidays_of_a_country_are_made_once_for_all_days_of_a_panel() -> None:
+    pytest.importorskip("holidays")
+    berlin = Calendar("Europe/Berlin", ("DE",))
+    with patch.object(calendar, "named_holidays", wraps=calendar.named_holidays) as made:
+        off = berlin.days_off(berlin.of(hours(datetime(2026, 4, 30, 22, tzinfo=UTC), 240)))
+    assert (made.call_count, int(off.sum())) == (1, 24 + 4 * 24)
 
 
 def test_a_country_or_zone_that_nobody_knows_is_refused_by_name() -> None:

@@ -15,23 +15,6 @@ def forecast() -> Forecast:
     )
 
 
-def test_at_picks_the_step_that_covers_an_instant() -> None:
-    assert forecast().at(MONDAY + 1.5 * HOUR).tolist() == [[5, 6]]
-
-
-def test_at_the_origin_is_the_first_step() -> None:
-    assert forecast().at(MONDAY).tolist() == [[1, 2]]
-
-
-def test_an_instant_outside_is_refused() -> None:
-    with pytest.raises(QuestionError, match="outside"):
-        forecast().at(MONDAY + 3 * HOUR)
-
-
-def test_peak_includes_steps_that_a_window_only_touches() -> None:
-    assert forecast().peak(MONDAY + 1.5 * HOUR, MONDAY + 2.5 * HOUR).tolist() == [[5, 6]]
-
-
 def test_a_level_that_was_not_asked_for_is_refused() -> None:
     with pytest.raises(QuestionError, match=r"0\.95"):
         forecast().quantile(0.95)
