@@ -14,7 +14,7 @@ import cramjam
 from benchmarks.serving import recommendation
 from forecaster.domain.policy import Policy
 from forecaster.publish.publisher import OfferedCycle, offered_cycle
-from forecaster.publish.remote_write import samples_of, write_request
+from forecaster.publish.remote_write import ForecastInstants, samples_of, write_request
 from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.told import told
 
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def written(cycle: OfferedCycle, settings: RemoteWriteSettings) -> str:
-    begin, samples = time.process_time(), samples_of(cycle, settings)
+    begin, samples = time.process_time(), samples_of(cycle, settings, ForecastInstants())
     series = plain = packed = 0
     while batch := list(islice(samples, settings.series_per_request)):
         body = write_request(batch)

@@ -20,14 +20,18 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import requests
 
 from forecaster.errors import StoreError, masked, shown_url
+from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from forecaster.domain.workload import WorkloadId
+    from forecaster.horizontal.numbers import Floats
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.settings import RemoteWriteSettings
 
@@ -45,8 +49,27 @@ class SeriesSample(NamedTuple):
     at: datetime
 
 
-def samples_of(cycle: OfferedCycle, settings: RemoteWriteSettings) -> Iterator[SeriesSample]:
+class ForecastInstants:
+    """Instants of the forecasts that are written. A receiver refuses a whole request for one series that goes back."""
+
+    def __init__(self) -> None:
+        self._ids: tuple[WorkloadId, ...] = ()
+        self._latest: Floats = np.zeros(0)
+
+    def of(self, cycle: OfferedCycle, timestamps: str) -> Floats:
+        """Return epoch seconds [row]; NaN where they are too far ahead, or no later than those of an earlier cycle."""
+        lead = cycle.decided.lead if timestamps == "target" else np.zeros(len(cycle.ids))
+        at, before = cycle.at.timestamp() + lead, taken(self._latest, rows_before(self._ids, cycle.ids), -np.inf)
+        at = np.where((lead <= AHEAD_AT_MOST.total_seconds()) & (at > before), at, np.nan)
+        self._ids, self._latest = cycle.ids, np.fmax(at, before)
+        return at
+
+
+def samples_of(
+    cycle: OfferedCycle, settings: RemoteWriteSettings, instants: ForecastInstants
+) -> Iterator[SeriesSample]:
     """Yield every known sample of the workloads of a cycle, from its columns: records cover only the cycle."""
+    forecast_at = instants.of(cycle, settings.timestamps).tolist()
     quantiles = FORECASTS if settings.quantiles == "all" else FORECASTS[:1]
     for row, (namespace, kind, name) in enumerate(cycle.ids):
         workload = (("kind", kind), ("namespace", namespace), ("workload", name))
@@ -58,7 +81,8 @@ def samples_of(cycle: OfferedCycle, settings: RemoteWriteSettings) -> Iterator[S
             cell = _Cell(cycle.columns, plane, row)
             labels = (*workload, ("signal", signal))
             yield from _measured(cell, labels)
-            yield from _forecasts(cell, labels, cycle.at, quantiles, settings.timestamps)
+            if not math.isnan(forecast_at[row]):
+                yield from _forecasts(cell, labels, datetime.fromtimestamp(forecast_at[row], UTC), quantiles)
 
 
 class _Cell(NamedTuple):
@@ -79,20 +103,15 @@ def _measured(cell: _Cell, labels: Labels) -> Iterator[SeriesSample]:
         yield SeriesSample(_labels(MEASURED, labels), value, datetime.fromtimestamp(at, UTC))
 
 
-def _forecasts(
-    cell: _Cell, labels: Labels, evaluated_at: datetime, columns: Sequence[tuple[str, str]], timestamps: str
-) -> Iterator[SeriesSample]:
-    """Each quantile of the forecast of a signal, at the time that it speaks of or at which it was made."""
-    ahead = timedelta(seconds=float(cell.columns["lead"][0, cell.row])) if timestamps == "target" else timedelta(0)
-    if ahead > AHEAD_AT_MOST:
-        return
+def _forecasts(cell: _Cell, labels: Labels, at: datetime, columns: Sequence[tuple[str, str]]) -> Iterator[SeriesSample]:
+    """Each quantile of the forecast of a signal."""
     found = {}
     for column, level in reversed(columns):
         value = cell.number(column)
         if not math.isnan(value):
             found[level or f"{cell.number('forecast_quantile'):g}"] = value
     for level, value in found.items():
-        yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", level))), value, evaluated_at + ahead)
+        yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", level))), value, at)
 
 
 FORECASTS = (("peak", ""), ("low", "0.1"), ("median", "0.5"), ("high", "0.95"))
@@ -134,6 +153,7 @@ class RemoteWriter:
         self._session.verify = str(settings.ca_file) if settings.ca_file else True
         self._sending: threading.Thread | None = None
         self._fault = ""
+        self._instants = ForecastInstants()
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Begin to send this cycle, unless the one before is still under way.
@@ -166,7 +186,8 @@ class RemoteWriter:
         until = time.monotonic() + self._settings.deadline_seconds
         try:
             headers = self._headers()
-            for batch in _batches(samples_of(cycle, self._settings), self._settings.series_per_request):
+            samples = samples_of(cycle, self._settings, self._instants)
+            while batch := list(islice(samples, self._settings.series_per_request)):
                 if time.monotonic() > until:
                     self._fault = f"not finished within {self._settings.deadline_seconds:g} s; the rest was left out"
                     return
@@ -203,11 +224,6 @@ def _said(error: BaseException) -> str:
     while deeper := error.__cause__ or error.__context__:
         error = deeper
     return str(error) or type(error).__name__
-
-
-def _batches(samples: Iterator[SeriesSample], size: int) -> Iterator[list[SeriesSample]]:
-    while batch := list(islice(samples, size)):
-        yield batch
 
 
 class _RefusedError(Exception):

@@ -18,7 +18,7 @@ from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide as decide_columns
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.publish.reader import TableReader
-from forecaster.publish.remote_write import samples_of
+from forecaster.publish.remote_write import ForecastInstants, samples_of
 from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.app import create_app
@@ -168,7 +168,7 @@ def gauge(offered: Offered, metric: str) -> float | None:
 
 
 def remote_write(offered: Offered, metric: str) -> float | None:
-    samples = samples_of(offered.remote.cycle, RemoteWriteSettings())
+    samples = samples_of(offered.remote.cycle, RemoteWriteSettings(), ForecastInstants())
     return next((one.value for one in samples if one.labels[0] == ("__name__", metric)), None)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.publish.remote_write import SeriesSample, samples_of
+from forecaster.publish.remote_write import ForecastInstants, SeriesSample, samples_of
 from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.published import offered_cycle
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
@@ -20,7 +20,7 @@ CPU = ("signal", "cpu")
 
 def written(row: Recommendation = ONE, **settings: object) -> dict[str, SeriesSample]:
     """By the name of the metric and the quantile, if it has one."""
-    found = samples_of(offered_cycle(row), RemoteWriteSettings.model_validate(settings))
+    found = samples_of(offered_cycle(row), RemoteWriteSettings.model_validate(settings), ForecastInstants())
     return {dict(one.labels)["__name__"] + dict(one.labels).get("quantile", ""): one for one in found}
 
 

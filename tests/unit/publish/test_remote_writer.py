@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import cramjam
@@ -11,11 +14,15 @@ from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
 from tests.support.http_server import Asked, Reply, Server
 from tests.support.published import offered_cycle
-from tests.support.recommendations import recommendation, workload_id
+from tests.support.recommendations import NOON, ahead, recommendation, signal_view, workload_id
+from tests.unit.publish.test_remote_write_wire import WRITE_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
     from pathlib import Path
+
+    from forecaster.domain.decision import Recommendation
 
 
 TAKEN = Reply(204)
@@ -73,6 +80,43 @@ def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, said: st
             writer.receive(offered_cycle())
         assert str(refused.value).endswith(said)
         writer.close()
+
+
+def in_order() -> Callable[[Asked], Reply]:
+    """Answer as Prometheus does: one sample that is older than the last of its series, and nothing of all is taken."""
+    latest: dict[tuple[str, ...], int] = defaultdict(int)
+
+    def answer(asked: Asked) -> Reply:
+        request = WRITE_REQUEST.FromString(bytes(cramjam.snappy.decompress_raw(asked.body)))
+        newest = {tuple(label.value for label in one.labels): one.samples[0].timestamp for one in request.timeseries}
+        if any(at < latest[series] for series, at in newest.items()):
+            return Reply(400, b"out of order sample")
+        latest.update(newest)
+        return TAKEN
+
+    return answer
+
+
+def foreseen(name: str, at: datetime, minutes: int) -> Recommendation:
+    """A workload at `at` whose forecast speaks of so many minutes later."""
+    forecast = replace(ahead(at), begin=at + timedelta(minutes=minutes))
+    view = replace(signal_view("cpu", at), forecast=forecast)
+    return replace(recommendation(workload_id(name), at=at), signals=(view,))
+
+
+def test_a_lead_time_that_becomes_shorter_costs_no_other_workload_its_samples() -> None:
+    with Server(in_order()) as server:
+        writer = writing(server)
+        for minute, lead in enumerate((8, 2, 2, 2, 2, 2, 2, 2, 2)):
+            at = NOON + timedelta(minutes=minute)
+            writer.receive(offered_cycle(foreseen("a", at, lead), foreseen("b", at, 3), at=at))
+            writer.settle(10)
+        writer.receive(offered_cycle())
+        writer.close()
+    series = [
+        bytes(cramjam.snappy.decompress_raw(asked.body)).count(b"forecaster_forecast_peak") for asked in server.asked
+    ]
+    assert series == [2, *[1] * 6, 2, 2]
 
 
 def test_nobody_there_is_one_line_too() -> None:
