@@ -120,13 +120,9 @@ def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, 
             yield f"{one}: there is none"
         elif found.service != spec.service:
             yield f"{one}: left alone, it belongs to {found.service or 'the API server'}"
-        elif not _trusted(found.bundle, authorities, exactly=exactly):
+        elif bundle(found.bundle) != authorities if exactly else bundle(authorities) not in bundle(found.bundle):
             store.write_bundle(one, authorities, found.version)
             yield f"{one}: trusts our authority"
-
-
-def _trusted(now: str, authorities: str, *, exactly: bool) -> bool:
-    return bundle(now) == authorities if exactly else bundle(authorities) in bundle(now)
 
 
 def why_renew(stored: StoredCertificate, names: Sequence[str], now: datetime, renew_before: timedelta) -> str:
@@ -141,9 +137,10 @@ def why_renew(stored: StoredCertificate, names: Sequence[str], now: datetime, re
         return f"it does not name {', '.join(sorted(missing))}"
     if not bundle(stored.authority):
         return "its authority, ca.crt of the Secret, is missing"
-    if now + renew_before >= found.not_valid_after_utc:
-        return f"it ends at {found.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
-    return ""
+    begin, end = found.not_valid_before_utc, found.not_valid_after_utc
+    if now + renew_before >= end:
+        return f"it ends at {end:%Y-%m-%d %H:%M} UTC"
+    return f"it begins at {begin:%Y-%m-%d %H:%M} UTC only" if now < begin else ""
 
 
 def bundle(*authorities: str) -> str:
@@ -174,18 +171,17 @@ class ChangedError(ClusterError):
 
 
 class ApiCluster:
-    """`CertificateStore` with the rights of an account: get and patch on one Secret and on what is registered."""
+    """`CertificateStore` with the rights of an account: get and patch on one Secret and on what is registered.
+
+    Its methods raise `ClusterError` for what is not allowed, and those that write `ChangedError`.
+    """
 
     def __init__(self, client: ApiClient, secret: str) -> None:
         self._client = client
         self._secret = secret_path(*secret.split("/"))
 
     def secret(self) -> StoredCertificate:
-        """The Secret as it is.
-
-        Raises:
-            ClusterError: it does not exist, or may not be read.
-        """
+        """The Secret as it is; raises ClusterError also where there is none."""
         found = self._found(self._secret, Secret)
         if found is None:
             raise ClusterError(f"{self._secret}: there is no such Secret; apply the manifest that has it, empty")
@@ -193,42 +189,29 @@ class ApiCluster:
         return StoredCertificate(_text(data.get("ca.crt")), _text(data.get("tls.crt")), found.metadata.resource_version)
 
     def write_secret(self, issued: Issued, version: str) -> None:
-        """Replace certificate, key and authority.
-
-        Raises:
-            ClusterError: this is not allowed.
-            ChangedError: it is another version by now.
-        """
+        """Replace certificate, key and authority."""
         texts = {"tls.crt": issued.certificate, "tls.key": issued.key, "ca.crt": issued.authority}
         data = {key: text.encode("ascii") for key, text in texts.items()}
         self._patch(self._secret, Secret(ObjectMeta(resource_version=version), data))
 
     def registration(self, registered: Registered) -> Registration | None:
-        """One object as it is; None if there is none.
-
-        Raises:
-            ClusterError: it may not be read.
-        """
+        """One object as it is; None if there is none."""
+        found: WebhookConfiguration | ApiService | None
         if registered.kind == WEBHOOK:
-            configured = self._found(webhook_path(registered.name), WebhookConfiguration)
-            asked = [one.client_config for one in configured.webhooks] if configured else []
-            version, clients = configured.metadata.resource_version if configured else "", asked
+            found = self._found(webhook_path(registered.name), WebhookConfiguration)
+            clients = [one.client_config for one in found.webhooks] if found else []
         else:
             found = self._found(api_service_path(registered.name), ApiService)
-            version = found.metadata.resource_version if found else ""
             clients = [found.spec] if found else []
-        if not clients:
+        if not found or not clients:
             return None
         service = clients[0].service
-        return Registration(str(service) if service else "", _text(clients[0].ca_bundle), version)
+        return Registration(
+            str(service) if service else "", _text(clients[0].ca_bundle), found.metadata.resource_version
+        )
 
     def write_bundle(self, registered: Registered, bundle: str, version: str) -> None:
-        """Replace the authorities that it trusts.
-
-        Raises:
-            ClusterError: this is not allowed.
-            ChangedError: it is another version by now.
-        """
+        """Replace the authorities that it trusts."""
         meta, trusted = ObjectMeta(resource_version=version), bundle.encode("ascii")
         if registered.kind == WEBHOOK:
             path = webhook_path(registered.name)

@@ -146,6 +146,12 @@ def test_what_cannot_be_used_is_replaced(cluster: FakeCluster, certificate: str,
     assert believed(cluster, cluster.issued, NOW)
 
 
+def test_one_that_was_made_while_the_clock_was_ahead_is_replaced_as_soon_as_it_is_right(cluster: FakeCluster) -> None:
+    renewed(cluster, NOW + timedelta(days=365))
+    assert "it begins at 2027-02-28 23:00 UTC only" in renewed(cluster)[-1]
+    assert believed(cluster, cluster.issued, NOW)
+
+
 def test_a_certificate_is_good_for_late_clocks() -> None:
     issued = issue(SPEC.names, NOW, timedelta(days=90))
     assert (
