@@ -1,4 +1,4 @@
 """Certificates of our own for the aggregated API: issued, stored in a Secret, trusted by APIServices, renewed in time.
 
-`issue` makes one, `renew` says whether one is due and puts the steps in their order, `cluster` carries them out.
+`issue` makes one, `renew` says whether one is due, and carries the steps out in their order.
 """

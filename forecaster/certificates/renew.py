@@ -93,7 +93,7 @@ class CertificateSpec(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """DNS names of the Service: that of the API server, and that of clients inside the store."""
+        """DNS names of the Service: that of the API server, and that of clients inside the cluster."""
         namespace, name = self.service.split("/")
         host = f"{name}.{namespace}.svc"
         return (host, f"{host}.cluster.local")

@@ -38,7 +38,7 @@ Positions: TypeAlias = NDArray[np.int32]
 NO_COUNT = -1
 """Count that is not known."""
 NOTHING, MEASURED, FORECAST = range(3)
-"""Codes of `Numbers.source`: positions in `record.SOURCES`."""
+"""Codes of `Numbers.source`: positions in `record.SOURCE_CODES`."""
 DECIDED, BLOCKED, FROZEN, HELD = range(4)
 """How a count stands: decided; held for want of a signal; held by a maintenance window; held for another reason."""
 _HELD_AS = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}

@@ -8,7 +8,7 @@ import binascii
 from bisect import bisect_right
 from dataclasses import dataclass
 from http import HTTPStatus
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -131,11 +131,15 @@ def parse_query(parameters: Mapping[str, str]) -> ListQuery:
 def page(entries: Sequence[TableEntry], query: ListQuery) -> tuple[list[TableEntry], str | None]:
     """The rows of one page and the token of the next, None on the last.
 
-    The token names the last row, not a position: it stays good when the table is replaced between two pages.
+    The token names the last row, not a position: it stays good when the table is replaced between two pages. Rows are
+    in the order of the table, so of a namespace only its own are looked at.
     """
-    start = 0 if query.after is None else bisect_right(entries, query.after, key=lambda entry: entry.key)
+    wanted = dict(query.wanted)
+    before: tuple[str, ...] = max(query.after or (), (wanted.get("namespace", ""),))
+    start = bisect_right(entries, before, key=lambda entry: entry.key)
     following = (entries[row] for row in range(start, len(entries)))
-    found = list(islice(filter(query.accepts, following), query.limit + 1))
+    within = takewhile(lambda entry: entry.namespace == wanted.get("namespace", entry.namespace), following)
+    found = list(islice(filter(query.accepts, within), query.limit + 1))
     rows = found[: query.limit]
     return rows, _token(rows[-1].key) if len(found) > query.limit else None
 

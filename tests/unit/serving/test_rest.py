@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from forecaster.publish.reader import TableEntry
@@ -32,9 +34,34 @@ def test_the_next_page_follows_the_last_name_though_the_table_has_changed() -> N
 
 
 def test_filters_are_all_applied() -> None:
-    entries = (entry("a"), entry("b", verdict="hold"), entry("c", namespace="other", verdict="hold"))
+    entries = (entry("c", namespace="other", verdict="hold"), entry("a"), entry("b", verdict="hold"))
     rows, _ = page(entries, parse_query({"verdict": "hold", "namespace": "shop"}))
     assert names(rows) == "b"
+
+
+class CountedEntries(Sequence[TableEntry]):
+    """A fleet of 100,000 workloads, of which 3 are in the namespace `shop`; counts the rows that are looked at."""
+
+    def __init__(self) -> None:
+        others = (("a", 50_000), ("shop", 3), ("z", 49_997))
+        self._rows = [entry(f"{i:05d}", namespace) for namespace, rows in others for i in range(rows)]
+        self.looks = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, row: int) -> TableEntry:  # type: ignore[override]  # nothing takes a slice
+        self.looks += 1
+        return self._rows[row]
+
+
+def test_a_small_namespace_of_a_large_fleet_is_listed_without_a_look_at_the_others() -> None:
+    fleet = CountedEntries()
+    rows, token = page(fleet, parse_query({"namespace": "shop", "limit": "2"}))
+    rest, end = page(fleet, parse_query({"namespace": "shop", "continue": token or ""}))
+    assert ([one.name for one in (*rows, *rest)], end) == (["00000", "00001", "00002"], None)
+    assert page(fleet, parse_query({"namespace": "nowhere"})) == ([], None)
+    assert fleet.looks < 100
 
 
 def test_scale_means_every_count_that_is_recommended() -> None:

@@ -20,6 +20,8 @@ from tests.support.tables import publish
 
 if TYPE_CHECKING:
     from forecaster.domain.outlook import Unknown
+    from forecaster.publish.values import Answer
+    from forecaster.serving.answers import NotThere
 
 OF_KEDA = Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0)
 EXAMPLE = Path(__file__).parents[4] / "deploy" / "examples" / "keda-scaledobject.yaml"
@@ -64,3 +66,32 @@ def test_a_workload_at_zero_is_woken_by_what_is_there_or_coming(
     tmp_path: Path, now: float | Unknown, coming: float | Unknown, metadata: dict[str, str], *, expected: bool
 ) -> None:
     assert is_active(tmp_path, now, coming, metadata) is expected
+
+
+class CountedValues(TriggerValues):
+    """Values of a fleet; counts how often one is made."""
+
+    made = 0
+
+    def value(self, trigger: Trigger) -> Answer | NotThere:
+        self.made += 1
+        return super().value(trigger)
+
+
+def test_a_stream_says_what_changes_and_asks_a_table_that_stays_only_now_and_then(tmp_path: Path) -> None:
+    def published(requests: float) -> None:
+        one = decided(outlooks(requests=requests), of=workload(replicas=0, autoscaler=hpa(OF_KEDA)))
+        publish(tmp_path / "table", one, mode="publish")
+        reader.refresh()
+
+    reader = TableReader(tmp_path / "table")
+    values = CountedValues(reader, lambda: NOON + timedelta(seconds=10), None)
+    trigger = parse_trigger("shop", "web", {"signal": "requests", "target": "100"})
+    assert isinstance(trigger, Trigger)
+    news = values.news(trigger)
+    assert next(news) is None  # no table yet
+    published(0.0)
+    assert [next(news) for _ in range(58)] == [False, *[None] * 57]
+    published(350.0)
+    assert next(news) is True
+    assert values.made == 8
