@@ -199,16 +199,22 @@ class TableGauges:
         self._lock = asyncio.Lock()
 
     async def pieces(self, table: PublishedTable) -> AsyncIterator[bytes]:
-        """The text of a table, family by family, a piece at a time."""
-        async with self._lock:
-            if self._table is not table:
-                self._text, self._table = await _compressed(table), table
-            text = self._text
+        """The text of a table, family by family, a piece at a time.
+
+        It is made on when who asked has given up: of 100,000 workloads it takes as long as a scrape may.
+        """
+        text = await asyncio.shield(asyncio.ensure_future(self._text_of(table)))
         for family, pieces in text.items():
             yield _head(family)
             opened = zlib.decompressobj()
             for piece in pieces:
                 yield opened.decompress(piece)
+
+    async def _text_of(self, table: PublishedTable) -> dict[str, list[bytes]]:
+        async with self._lock:
+            if self._table is not table:
+                self._text, self._table = await _compressed(table), table
+            return self._text
 
 
 async def _compressed(table: PublishedTable) -> dict[str, list[bytes]]:

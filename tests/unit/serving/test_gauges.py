@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.publish.reader import PublishedTable
+    from forecaster.publish.reader import PublishedTable, TableEntry
 
 WEB = {"namespace": "shop", "kind": "Deployment", "workload": "web"}
 CPU = {**WEB, "signal": "cpu"}
@@ -49,6 +49,27 @@ def text_of(table: PublishedTable) -> str:
         return b"".join([piece async for piece in gauges.pieces(table)])
 
     return asyncio.run(whole()).decode()
+
+
+def test_the_text_of_a_large_fleet_is_made_on_when_the_scrape_that_asked_for_it_has_given_up(tmp_path: Path) -> None:
+    one = table(tmp_path, "counts", *(row(id=workload_id(f"web-{i}")) for i in range(120)))
+    made, entry, begun = [], one.entry, asyncio.Event()
+
+    def counted(number: int) -> TableEntry:
+        made.append(number)
+        begun.set()
+        return entry(number)
+
+    async def scraped_again() -> int:
+        gauges = TableGauges()
+        scrape = asyncio.ensure_future(anext(gauges.pieces(one)))
+        await begun.wait()
+        scrape.cancel()
+        return len([piece async for piece in gauges.pieces(one)])
+
+    one.entry = counted  # type: ignore[method-assign]
+    assert asyncio.run(scraped_again()) > 0
+    assert made == list(range(120))
 
 
 def samples(table: PublishedTable) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
