@@ -53,14 +53,10 @@ decode_benefit = msgspec.json.Decoder(BenefitView).decode
 
 
 class SeenBenefit:
-    """The benefit of a fleet and of its workloads, encoded once."""
+    """The benefit of a fleet and, as JSON, of those of its workloads of which something is known."""
 
     def __init__(self, whole: BenefitView, texts: Mapping[WorkloadId, bytes]) -> None:
-        self.view, self.whole, self._texts = whole, msgspec.json.encode(whole), texts
-
-    def of(self, id_: WorkloadId) -> bytes:
-        """Return the benefit of a workload as JSON; empty where nothing is said of it."""
-        return self._texts.get(id_, b"")
+        self.view, self.whole, self.texts = whole, msgspec.json.encode(whole), texts
 
 
 NO_BENEFIT = SeenBenefit(BenefitView(), {})

@@ -225,23 +225,8 @@ class Offers(Table):
     floor_source: Codes = column("b", NOTHING, published=True)
     floor_known: Flags = column("?", empty=False, published=True)
 
-    @property
-    def demand(self) -> Numbers:
-        """Demand [signal, row] that makes its reader ask for what was decided."""
-        return self.numbers("demand")
-
-    @property
-    def replicas(self) -> Numbers:
-        """Count [row]."""
-        return self.numbers("replicas")
-
-    @property
-    def floor(self) -> Numbers:
-        """Count [row] that the forecast alone asks for."""
-        return self.numbers("floor")
-
     def numbers(self, name: str) -> Numbers:
-        """Return the demand, replicas or floor."""
+        """Return the demand [signal, row] that makes its reader ask for what was decided, replicas or floor [row]."""
         return Numbers(*(getattr(self, f"{name}_{part}") for part in Numbers._fields))
 
 
@@ -343,16 +328,15 @@ def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers
     least = decided.at - decided.last_for
     blind = (decided.standing == BLOCKED) | (decided.standing == HELD)
     unread = ~fresh.decides.any(axis=0)
-    demand = _repeated(fresh.demand, before.demand, least)
-    repeats = ~fresh.demand.known & ~np.isnan(demand.value)
+    names = ("demand", "replicas", "floor")
+    numbers = {name: _repeated(fresh.numbers(name), before.numbers(name), least) for name in names}
+    repeats = ~numbers["demand"].known & ~np.isnan(numbers["demand"].value)
     return replace(
         fresh,
         held=np.where(blind & (decided.current > 0) & (before.held != NO_COUNT), before.held, fresh.held),
         demand_quantile=np.where(repeats, before.demand_quantile, fresh.demand_quantile),
         decides=np.where(unread, before.decides, fresh.decides),
-        **demand.columns("demand"),
-        **_repeated(fresh.replicas, before.replicas, least).columns("replicas"),
-        **_repeated(fresh.floor, before.floor, least).columns("floor"),
+        **{column: values for name, one in numbers.items() for column, values in one.columns(name).items()},
     )
 
 

@@ -72,11 +72,7 @@ class PictureFile:
         self._drawn: datetime | None = None
 
     def receive(self, cycle: OfferedCycle) -> None:
-        """Replace the file as a whole, if it is time to.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+        """Replace the file as a whole, if it is time to. Raises StoreError."""
         end = last_multiple(cycle.at, FIVE_MINUTES)
         if end == self._drawn:
             return

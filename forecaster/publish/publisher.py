@@ -56,11 +56,7 @@ class OfferPublisher:
         self._last = before or LastOffers((), Offers.new(0))
 
     def publish(self, at: datetime, recommendations: DecidedRows) -> None:
-        """Offer what was decided.
-
-        Raises:
-            StoreError: with what each receiver says that failed.
-        """
+        """Offer what was decided. Raises StoreError with what each receiver says that failed."""
         cycle = self._offered(at, recommendations)
         faults = []
         for name, receiver in self._receivers.items():

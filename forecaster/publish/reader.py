@@ -147,10 +147,6 @@ class PublishedTable:
         """The public form of what was decided about a workload."""
         return recommendation_view(self.recommendation(entry), MODE_CODES[self.columns["mode"][0][entry.row]])
 
-    def record(self, entry: TableEntry) -> msgspec.Raw:
-        """The public form as JSON."""
-        return msgspec.Raw(msgspec.json.encode(self.view(entry)))
-
     def whole(self, name: str) -> bytes:
         """The bytes of a column that has no rows or is not kept in memory; nothing where there is none."""
         place = self._header.columns.get(name)

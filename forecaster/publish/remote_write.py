@@ -139,8 +139,7 @@ class RemoteWriter:
     Sending takes as long as it takes, up to the deadline, in a thread of its own; what went wrong with one table is
     said when the next one comes. Nothing is sent twice: the next table is newer.
 
-    Raises:
-        StoreError: Snappy is not installed.
+    Raises StoreError where Snappy is not installed.
     """
 
     def __init__(self, settings: RemoteWriteSettings) -> None:
@@ -158,8 +157,7 @@ class RemoteWriter:
     def receive(self, cycle: OfferedCycle) -> None:
         """Begin to send this cycle, unless the one before is still under way.
 
-        Raises:
-            StoreError: why the one before was not taken as a whole, or that this one is left out.
+        Raises StoreError: the one before was not taken as a whole, or this one is left out.
         """
         if self._sending is not None and self._sending.is_alive():
             raise StoreError(

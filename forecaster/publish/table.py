@@ -36,14 +36,6 @@ NAMES = "names"
 """Texts to which columns of names refer by position: their places and the end of the last one, and the texts."""
 
 
-class CycleSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The last finished cycle in short."""
-
-    at: datetime
-    seconds: float
-    failures: tuple[str, ...] = ()
-
-
 class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """What is true for the whole table."""
 
@@ -56,7 +48,6 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """Metrics of the computing process, in the text format of Prometheus."""
     gauges: str = "none"
     """Which gauges of the workloads /metrics has: none, counts or all."""
-    cycle: CycleSummary | None = None
     survives_zero: tuple[str, ...] = ("requests",)
     """Signals that are measured without pods: nothing else wakes a workload at zero."""
     measured: tuple[str, ...] = ()
@@ -122,8 +113,7 @@ def write_table(
 
     It is not forced to the disk: the next cycle writes it again, and a torn one is recognised.
 
-    Raises:
-        StoreError: the directory is missing, read-only or full; the old table is still there.
+    Raises StoreError: the directory is missing, read-only or full; the old table is still there.
     """
     parts = _parts(meta, rows, signals, columns)
     temporary = path.with_name(f".{path.name}.new")
@@ -171,8 +161,7 @@ class TableBytes:
 def read_header(file: TableBytes) -> tuple[TableHeader, int]:
     """The header of a table and the place of its columns.
 
-    Raises:
-        StoreError: the file is torn, damaged, of another version or of another kind.
+    Raises StoreError: the file is torn, damaged, of another version or of another kind.
     """
     prefix = file.read(0, TABLE_PREFIX.size)
     if len(prefix) < TABLE_PREFIX.size or not prefix.startswith(TABLE_MAGIC):
@@ -192,8 +181,7 @@ def read_header(file: TableBytes) -> tuple[TableHeader, int]:
 def read_column(file: TableBytes, header: TableHeader, begin: int, name: str, *, keep: bool) -> bytes:
     """The bytes of a column, once they have been checked; none where they need not be kept.
 
-    Raises:
-        StoreError: they are not what was written, or not as many as there are rows.
+    Raises StoreError: they are not what was written, or not as many as there are rows.
     """
     place, checksum, kept = header.columns[name], 0, []
     if place.code not in CODES:

@@ -22,7 +22,6 @@ from forecaster.publish.table import (
     PLACES,
     SIZES,
     TEXTS,
-    CycleSummary,
     TableMeta,
     WrittenColumn,
     write_table,
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
 
 Gauges = Literal["none", "counts", "all"]
-FAILURES_PUBLISHED = 20
-"""Failures of a cycle that go into the table; all of them are in its log."""
 CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
 """How the table names the types of arrays."""
 
@@ -54,8 +51,8 @@ class TableFile:
 
     `history` is what was known before this process; `note` is shown on every page of the dashboard. `paths`, `metrics`
     and `last_report` are asked at every publication, and so is `live`: the kinds of which the API server told counts
-    and targets at that instant. The report of a cycle exists only when the cycle has ended, so a table carries the one
-    before.
+    and targets at that instant. A cycle has a report only when it has ended, so what a table says of cycles and scores
+    ends with the one before.
     """
 
     def __init__(
@@ -100,11 +97,7 @@ class TableFile:
         self._order = TableOrder(())
 
     def receive(self, cycle: OfferedCycle) -> None:
-        """Replace the published table as a whole.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+        """Replace the published table as a whole. Raises StoreError."""
         report = self._last_report()
         changed = cycle.recommendations.changed_since(self._before, sizes=False)
         self._before = cycle.recommendations
@@ -114,7 +107,7 @@ class TableFile:
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
         columns = dict(self._columns(cycle))
-        write_table(self.path, self._meta(cycle.at, report), len(cycle.ids), cycle.decided.signals, columns)
+        write_table(self.path, self._meta(cycle.at), len(cycle.ids), cycle.decided.signals, columns)
 
     def _columns(self, cycle: OfferedCycle) -> Iterator[tuple[str, WrittenColumn]]:
         rows = self._order.rows
@@ -131,13 +124,11 @@ class TableFile:
 
     def _beside(self) -> Iterator[tuple[str, WrittenColumn]]:
         """What decisions were worth; VPAs of the cluster, where they are looked for."""
-        benefit = self.benefit()
-        yield BENEFIT_KEY, WrittenColumn.of("B", 0, benefit.whole)
-        yield from text_columns(BENEFIT_KEY, [benefit.of(id_) for id_ in self._order.sorted])
-        seen = self.vpas()
-        if seen.sight:
-            yield VPAS_KEY, WrittenColumn.of("B", 0, seen.sight)
-            yield from text_columns(VPAS_KEY, [seen.of(id_) for id_ in self._order.sorted])
+        benefit, vpas = self.benefit(), self.vpas()
+        for key, whole, texts in ((BENEFIT_KEY, benefit.whole, benefit.texts), (VPAS_KEY, vpas.sight, vpas.texts)):
+            if whole:
+                yield key, WrittenColumn.of("B", 0, whole)
+                yield from text_columns(key, [texts.get(id_, b"") for id_ in self._order.sorted])
 
     def _records(self, fleet: DecidedRows, places: Sequence[int]) -> Iterator[tuple[str, WrittenColumn]]:
         """The names of the cycle, and what is written of each row as a text."""
@@ -146,14 +137,13 @@ class TableFile:
         yield from text_columns("sizes", [sizes[row] for row in places])
         yield from text_columns("consumers", [fleet.name(readers[row]) for row in places])
 
-    def _meta(self, at: datetime, report: CycleReport | None) -> TableMeta:
+    def _meta(self, at: datetime) -> TableMeta:
         return TableMeta(
             published_at=at,
             interval_seconds=self._interval.total_seconds(),
             version=self._version,
             metrics=self._metrics(),
             gauges=self._gauges,
-            cycle=_summary(report),
             survives_zero=self._survives_zero,
             measured=self._measured,
             live=tuple(sorted(self._live(at))),
@@ -225,9 +215,3 @@ def name_columns(names: Sequence[bytes]) -> Iterator[tuple[str, WrittenColumn]]:
     np.cumsum(np.fromiter(map(len, names), np.uint64, len(names)), out=places[1:])
     yield NAMES + PLACES, array_column("Q", 0, places)
     yield NAMES + TEXTS, WrittenColumn.of("B", 0, b"".join(names))
-
-
-def _summary(report: CycleReport | None) -> CycleSummary | None:
-    if report is None:
-        return None
-    return CycleSummary(at=report.at, seconds=report.seconds, failures=report.failures[:FAILURES_PUBLISHED])

@@ -71,11 +71,7 @@ class SeenVpas:
     ) -> None:
         self.sight = b"" if read_at is None and not unknown else _encoder.encode(VpasSight(read_at, unknown))
         """Encoded state of the list; empty before the first list, and where VPAs are not read."""
-        self._of = {id_: _encoder.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
-
-    def of(self, id_: WorkloadId) -> bytes:
-        """Return the VPAs of a workload; empty where it has none."""
-        return self._of.get(id_, b"")
+        self.texts = {id_: _encoder.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
 
 
 def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:

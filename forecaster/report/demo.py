@@ -86,8 +86,7 @@ def show_dashboard(
 ) -> None:
     """Play with the dashboard open, compare, print, and leave the dashboard open as long as `stay` lasts.
 
-    Raises:
-        StoreError: nothing can listen on that port.
+    Raises StoreError where nothing can listen on that port.
     """
     console = Console()
     with interruptible() as interrupt, staged() as stage, on_dashboard(stage, port) as address:
@@ -254,8 +253,7 @@ class Interrupt:
 
         Python drops an exception that a signal raises inside a finalizer, so the wish is looked up again here.
 
-        Raises:
-            KeyboardInterrupt: it was.
+        Raises KeyboardInterrupt where one was.
         """
         for step in steps:
             if self.asked:

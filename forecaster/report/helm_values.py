@@ -73,8 +73,7 @@ class HelmValues(NamedTuple):
 def helm_values(advices: Sequence[Advice], chosen: Container[WorkloadId], files: HelmFiles, share: float) -> HelmValues:
     """Return the overlay with the sizes of the chosen workloads that moved by more than a share of what Git has.
 
-    Raises:
-        ConfigError: with every fault of the map and of the values.
+    Raises ConfigError with every fault of the map and of the values.
     """
     below: Tree = {}
     for file in files.values:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.domain.published import DEMAND_METRIC, METRICS
+from forecaster.domain.published import DEMAND_METRIC
 from forecaster.hpa.selectors import SELECTOR_MAX, Selector, SelectorError, parse_selector
 from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
 
@@ -160,9 +160,7 @@ class _Candidate(NamedTuple):
 def find(
     table: PublishedTable, moment: AskedAt, namespace: str, metric: str, asked: WorkloadSelector
 ) -> WorkloadValue | NoValue:
-    """The value of one metric in one namespace."""
-    if metric not in METRICS:
-        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {metric[:64]}; there are {', '.join(METRICS)}")
+    """The value of one metric of ours in one namespace."""
     entries = [entry for name in asked.names for entry in table.named(namespace, name)]
     offered = [(entry, published) for entry in entries if (published := table.published(entry)) is not None]
     matching = [one for one in _candidates(offered, metric, asked) if asked.selector.matches(one.labels())]
@@ -170,13 +168,7 @@ def find(
         return _nothing(namespace, asked, entries, offered)
     if len(matching) > 1:
         return NoValue(HTTPStatus.BAD_REQUEST, _several(matching))
-    return one_value(matching[0].entry, matching[0].published, metric, moment, matching[0].signal)
-
-
-def one_value(
-    entry: TableEntry, published: WorkloadOffer, metric: str, moment: AskedAt, signal: str
-) -> WorkloadValue | NoValue:
-    """The value of a workload that is known to be meant."""
+    entry, published, signal = matching[0]
     answer = value_of(published, metric, moment, signal=signal)
     if isinstance(answer, NotNamed):
         return NoValue(HTTPStatus.BAD_REQUEST, answer.message)

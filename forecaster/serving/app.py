@@ -133,14 +133,9 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _api_request(scope: Scope) -> ApiRequest:
-    accept = if_none_match = b""
-    headers: list[tuple[bytes, Any]] = scope["headers"]
-    for name, value in headers:
-        if name == b"accept":
-            accept = value
-        elif name == b"if-none-match":
-            if_none_match = value
-    return ApiRequest(scope["method"], scope["path"], scope["query_string"], accept.decode("latin-1"), if_none_match)
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    accept, if_none_match = headers.get(b"accept", b"").decode("latin-1"), headers.get(b"if-none-match", b"")
+    return ApiRequest(scope["method"], scope["path"], scope["query_string"], accept, if_none_match)
 
 
 def create_app(

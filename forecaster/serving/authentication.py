@@ -67,11 +67,7 @@ def _named(proxy: FrontProxy, headers: Headers) -> User | None:
 
 
 def front_proxy(data: Mapping[str, str]) -> FrontProxy:
-    """The settings of a ConfigMap.
-
-    Raises:
-        ValueError: a list in it is no JSON list of strings.
-    """
+    """The settings of a ConfigMap. Raises ValueError where a list in it is none of strings."""
     ca = data.get("requestheader-client-ca-file", "")
     if not ca:
         return FrontProxy()

@@ -247,7 +247,7 @@ class Dashboard:
         async with self._making:
             known = self._fleet
             if known is None or not known.is_of(table, pictures):
-                body = await asyncio.to_thread(_fleet_body, table, pictures)
+                body = await asyncio.to_thread(lambda: _Body.of(msgspec.json.encode(fleet_view(table, pictures))))
                 known = self._fleet = _Fleet(ref(table), ref(pictures) if pictures else None, body)
         return _answer(request, known.body, "application/json")
 
@@ -262,17 +262,12 @@ class Dashboard:
         return _json(Sentences(messages))
 
     async def health(self, _request: Request) -> Response:
-        """The computing process: cycles, sources, forecasts by lead, settings."""
-        return self._whole("health")
+        """The computing process: cycles, sources, forecasts by lead, settings; as it has written it."""
+        return _raw(self._table().whole("health") or b"{}")
 
     async def nodes(self, _request: Request) -> Response:
         """Node pools ahead of time."""
-        return self._whole("nodes")
-
-    def _whole(self, name: str) -> Response:
-        """JSON as the computing process has written it."""
-        headers = {**PAGE_GUARDS, "Cache-Control": "no-store"}
-        return Response(self._table().whole(name) or b"{}", media_type="application/json", headers=headers)
+        return _raw(self._table().whole("nodes") or b"{}")
 
     async def workload(self, request: Request) -> Response:
         """Return everything about one workload."""
@@ -288,7 +283,7 @@ class Dashboard:
                 outlooks=[outlook_view(one, paths.get(one.signal), now) for one in view.signals],
                 decisions=past.decisions,
                 accuracy=past.accuracy,
-                series=_series(self.pictures.table, entry.namespace, entry.name, entry.kind),
+                series=_series(self.pictures.table, entry),
                 benefit=benefit_of_workload(table, entry),
                 currency=table.meta.prices.currency if table.meta.prices else "",
                 beside=vpas_of_workload(table, entry),
@@ -330,8 +325,7 @@ class Dashboard:
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, refused, REPLAY_REMEDY)
         id_ = (entry.namespace, entry.kind, entry.name)
         question = {"id": id_, "at": table.meta.published_at, **asked}
-        answer = await self.replaying.ask(msgspec.json.encode(question), caller_of(request))
-        return Response(answer, media_type="application/json", headers={**PAGE_GUARDS, "Cache-Control": "no-store"})
+        return _raw(await self.replaying.ask(msgspec.json.encode(question), caller_of(request)))
 
 
 def _down(table: PublishedTable) -> str:
@@ -357,12 +351,8 @@ def _entry(table: PublishedTable, *, namespace: str, kind: str, name: str) -> Ta
     return table.entry(row)
 
 
-def _fleet_body(table: PublishedTable, pictures: PublishedTable | None) -> _Body:
-    return _Body.of(msgspec.json.encode(fleet_view(table, pictures)))
-
-
-def _series(pictures: PublishedTable | None, namespace: str, name: str, kind: str) -> DrawnSeries | None:
-    row = None if pictures is None else pictures.row_of(namespace, name, kind)
+def _series(pictures: PublishedTable | None, entry: TableEntry) -> DrawnSeries | None:
+    row = None if pictures is None else pictures.row_of(*entry.key)
     if pictures is None or row is None:
         return None
     values = base64.b64encode(pictures.text("series", row) + pictures.text("decided", row)).decode()
@@ -399,5 +389,8 @@ def _answer(request: Request, body: _Body, media_type: str) -> Response:
 
 
 def _json(value: msgspec.Struct) -> Response:
-    headers = {**PAGE_GUARDS, "Cache-Control": "no-store"}
-    return Response(msgspec.json.encode(value), media_type="application/json", headers=headers)
+    return _raw(msgspec.json.encode(value))
+
+
+def _raw(json: bytes) -> Response:
+    return Response(json, media_type="application/json", headers={**PAGE_GUARDS, "Cache-Control": "no-store"})

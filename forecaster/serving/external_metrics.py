@@ -168,10 +168,7 @@ class MetricsApi:
         table: PublishedTable,
         moment: AskedAt,
     ) -> HttpReply:
-        if isinstance(call, ExternalValue):
-            found = _external_value(table, moment, call, parameters.get("labelSelector", ""))
-        else:
-            found = _object_value(table, moment, call, parameters.get("metricLabelSelector", ""))
+        found = _found(table, moment, call, parameters)
         if isinstance(found, NoValue):
             return failure(*found)
         if request.wants_table:
@@ -181,24 +178,23 @@ class MetricsApi:
         return reply
 
 
-def _external_value(
-    table: PublishedTable, moment: AskedAt, call: ExternalValue, selector: str
+def _found(
+    table: PublishedTable, moment: AskedAt, call: ExternalValue | ObjectValue, parameters: dict[str, str]
 ) -> WorkloadValue | NoValue:
-    if call.metric not in METRICS:
-        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]}; there are {', '.join(METRICS)}")
-    asked = workload_selector(selector)
+    selector = _selector(call, parameters)
+    asked = selector if isinstance(selector, NoValue) else workload_selector(selector)
     if isinstance(asked, str):
         return NoValue(HTTPStatus.BAD_REQUEST, asked)
-    return find(table, moment, call.namespace, call.metric, asked)
+    return asked if isinstance(asked, NoValue) else find(table, moment, call.namespace, call.metric, asked)
 
 
-def _object_value(table: PublishedTable, moment: AskedAt, call: ObjectValue, selector: str) -> WorkloadValue | NoValue:
-    """The object is named by the path; a selector, if there is one, says which signal."""
+def _selector(call: ExternalValue | ObjectValue, parameters: dict[str, str]) -> str | NoValue:
+    """What a call asks for. An object is named by its path; a selector, if there is one, says which signal."""
+    if isinstance(call, ExternalValue):
+        if call.metric in METRICS:
+            return parameters.get("labelSelector", "")
+        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]}; there are {', '.join(METRICS)}")
     kind = KIND_OF_RESOURCE.get(call.resource)
     if kind is None or call.metric not in METRICS:
         return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]} of {call.resource[:64]}")
-    named = ",".join(filter(None, (f"workload={call.name}", f"kind={kind}", selector)))
-    asked = workload_selector(named)
-    if isinstance(asked, str):
-        return NoValue(HTTPStatus.BAD_REQUEST, asked)
-    return find(table, moment, call.namespace, call.metric, asked)
+    return ",".join(filter(None, (f"workload={call.name}", f"kind={kind}", parameters.get("metricLabelSelector"))))

@@ -8,7 +8,6 @@ import msgspec
 from starlette.responses import Response
 
 from forecaster.domain.published import METRICS
-from forecaster.publish.views import RecommendationView
 from forecaster.serving.rest import FILTERS, LIMIT, LIMIT_MAX, Problem, RecommendationPage, SingleRecommendation
 from forecaster.serving.workloads import (
     MetricValueView,
@@ -25,7 +24,6 @@ WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
 DOCUMENT_TYPES = (
     RecommendationPage,
     SingleRecommendation,
-    RecommendationView,
     WorkloadForecasts,
     WorkloadDecisions,
     WorkloadExplanation,
@@ -47,6 +45,7 @@ REFUSALS = {
 
 def document(version: str) -> dict[str, Any]:
     """OpenAPI 3.1."""
+    _, schemas = msgspec.json.schema_components(DOCUMENT_TYPES, ref_template="#/components/schemas/{name}")
     return {
         "openapi": "3.1.0",
         "info": {
@@ -55,7 +54,7 @@ def document(version: str) -> dict[str, Any]:
             "description": "Recommendations, forecasts and why. Read-only.",
         },
         "paths": {path: {"get": operation} for path, operation in _operations().items()},
-        "components": {"schemas": _schemas()},
+        "components": {"schemas": schemas},
     }
 
 
@@ -118,12 +117,3 @@ def _in_path(name: str, among: list[str] | None = None) -> dict[str, Any]:
 
 def _in_query(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "schema": schema}
-
-
-def _schemas() -> dict[str, Any]:
-    """What the types say, with the recommendation in the place of the bytes that are passed on."""
-    _, schemas = msgspec.json.schema_components(DOCUMENT_TYPES, ref_template="#/components/schemas/{name}")
-    whole = {"$ref": "#/components/schemas/RecommendationView"}
-    schemas["SingleRecommendation"]["properties"]["recommendation"] = whole
-    schemas["RecommendationPage"]["properties"]["items"] = {"type": "array", "items": whole}
-    return schemas

@@ -54,8 +54,7 @@ def address_argument(text: str) -> Address:
 def listen(address: Address, stated: str) -> socket.socket:
     """A listening socket; `stated` is the setting or option that names its port.
 
-    Raises:
-        StoreError: the address is taken, not ours or not allowed; the text names it and the remedy.
+    Raises StoreError: the address is taken, not ours or not allowed; the text names it and the remedy.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:

@@ -65,11 +65,7 @@ class Writing:
             return WritingView(self._lease, fault=str(error))
 
     async def pause(self, user: str, *, paused: bool) -> WritingView:
-        """Stop all writes, or let them go on.
-
-        Raises:
-            ProblemError: the Lease cannot be read or written.
-        """
+        """Stop all writes, or let them go on. Raises ProblemError where the Lease cannot be written."""
         by = f"{user[:USER_MOST]} at {self._clock():%Y-%m-%dT%H:%M:%SZ}"
         try:
             seen = await self._api_server.get(self._path, Lease)
@@ -96,8 +92,7 @@ class Writing:
 async def asked_pause(request: Request) -> tuple[str, bool]:
     """Return the user that asks, and whether to pause.
 
-    Raises:
-        ProblemError: the request did not pass access control, is none of our pages', or no JSON of that form.
+    Raises ProblemError: the request did not pass access control, is none of our pages', or no JSON of that form.
     """
     state = request.scope.get("state", {})
     if not (state.get("secure") and state.get("user")):

@@ -84,10 +84,6 @@ def quantity(value: float) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-CUSTOM_VERSION = "custom.metrics.k8s.io/v1beta2"
-GROUP_OF_KIND = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1"}
-
-
 class ExternalMetricValue(msgspec.Struct, frozen=True, rename="camel"):
     """external.metrics.k8s.io/v1beta1."""
 
@@ -107,12 +103,12 @@ class ExternalMetricValueList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel"):
-    """The object that a value describes."""
+    """The object that a value describes; custom metrics are those of Deployments and StatefulSets."""
 
     kind: str
     namespace: str
     name: str
-    api_version: str
+    api_version: str = "apps/v1"
 
 
 class MetricIdentifier(msgspec.Struct, frozen=True):
@@ -135,7 +131,7 @@ class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
 
     items: tuple[MetricValue, ...]
     kind: str = "MetricValueList"
-    api_version: str = CUSTOM_VERSION
+    api_version: str = "custom.metrics.k8s.io/v1beta2"
     metadata: dict[str, str] = {}
 
 
@@ -149,7 +145,7 @@ def external(found: WorkloadValue, version: str) -> ExternalMetricValueList:
 def custom(found: WorkloadValue) -> MetricValueList:
     """A list of the one value, with its workload as the object."""
     entry, value = found.entry, found.value
-    described = ObjectReference(entry.kind, entry.namespace, entry.name, GROUP_OF_KIND.get(entry.kind, ""))
+    described = ObjectReference(entry.kind, entry.namespace, entry.name)
     item = MetricValue(described, MetricIdentifier(value.metric), instant(value.at), quantity(value.value))
     return MetricValueList((item,))
 

@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from forecaster.kube.objects import NOT_READ
 from forecaster.publish.values import NotKnown, NotNamed
+from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves the annotation
 from forecaster.serving.answers import NotThere, TableAge, age_of
 
 if TYPE_CHECKING:
@@ -113,11 +114,7 @@ class ListQuery:
 
 
 def parse_query(parameters: Mapping[str, str]) -> ListQuery:
-    """The query of a URL.
-
-    Raises:
-        ProblemError: an unknown parameter, or a value out of range.
-    """
+    """The query of a URL. Raises ProblemError: an unknown parameter, or a value out of range."""
     unknown = sorted(set(parameters) - {*FILTERS, "limit", "continue"})
     if unknown:
         raise _bad(f"unknown parameter {unknown[0]!r}", f"Use {', '.join(FILTERS)}, limit or continue.")
@@ -170,14 +167,14 @@ def _bad(detail: str, remedy: str) -> ProblemError:
 class RecommendationPage(TableAge, frozen=True, kw_only=True, rename={"next_page": "continue"}):
     """Some recommendations, all of the same age, and the token of the next page."""
 
-    items: list[msgspec.Raw]
+    items: list[RecommendationView]
     next_page: str | None
 
 
 class SingleRecommendation(TableAge, frozen=True, kw_only=True):
     """One recommendation and its age."""
 
-    recommendation: msgspec.Raw
+    recommendation: RecommendationView
 
 
 class Readiness(TableAge, frozen=True, kw_only=True):
@@ -219,14 +216,18 @@ class RecommendationPages:
         query = parse_query(request.query_params)
         table = self.table()
         async with self._listing:
-            items, next_page = await asyncio.to_thread(_listed, table, query)
+            return await asyncio.to_thread(self._listed, table, query)
+
+    def _listed(self, table: PublishedTable, query: ListQuery) -> Response:
+        rows, next_page = page(table.entries, query)
+        items = [table.view(entry) for entry in rows]
         return json_response(RecommendationPage(*self.age(table), items=items, next_page=next_page))
 
     async def recommendation(self, request: Request) -> Response:
         """The recommendation for one workload."""
         table = self.table()
         entry = _one(table, **request.path_params, kind=request.query_params.get("kind"))
-        return json_response(SingleRecommendation(*self.age(table), recommendation=table.record(entry)))
+        return json_response(SingleRecommendation(*self.age(table), recommendation=table.view(entry)))
 
     def table(self) -> PublishedTable:
         """The table that is served; before the first one, the problem that there is none."""
@@ -239,11 +240,6 @@ class RecommendationPages:
     def age(self, table: PublishedTable) -> tuple[Any, ...]:
         """Return the fields of a `TableAge`, with which answers begin."""
         return msgspec.structs.astuple(age_of(table.meta, self._clock(), self._stale_after))
-
-
-def _listed(table: PublishedTable, query: ListQuery) -> tuple[list[msgspec.Raw], str | None]:
-    rows, next_page = page(table.entries, query)
-    return [table.record(entry) for entry in rows], next_page
 
 
 def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) -> TableEntry:

@@ -31,11 +31,7 @@ class FairTurns(Generic[T]):
         self._count += 1
 
     def take(self) -> T:
-        """Remove and return the first item of the caller that is next in turn.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Remove and return the first item of the caller that is next in turn. Raises KeyError."""
         caller, items = self._waiting.popitem(last=False)
         item = items.popleft()
         if items:
@@ -44,11 +40,7 @@ class FairTurns(Generic[T]):
         return item
 
     def drop(self) -> T:
-        """The first item of the caller that has the most, which is taken out.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """The first item of the caller that has the most, which is taken out. Raises ValueError."""
         caller, items = max(self._waiting.items(), key=lambda waiting: len(waiting[1]))
         item = items.popleft()
         if not items:
@@ -92,11 +84,7 @@ class ReviewTurns:
         self._waiting: FairTurns[asyncio.Future[None]] = FairTurns()
 
     def begin(self, caller: str) -> None:
-        """Count one more open review; `run` takes it back.
-
-        Raises:
-            TooManyReviewsError: the caller has too many.
-        """
+        """Count one more open review; `run` takes it back. Raises TooManyReviewsError."""
         if self._open[caller] >= self._open_max:
             raise TooManyReviewsError(f"{self._open_max} reviews of {caller} are open")
         self._open[caller] += 1

@@ -170,7 +170,7 @@ def advice(group: str, registered: ApiService | None, ours: str) -> str:
     )
 
 
-CERTIFICATE_LOOK_SECONDS = 30.0
+OWNER_LOOK_SECONDS = 30.0
 
 
 class GroupOwnerWatch:
@@ -197,10 +197,10 @@ class GroupOwnerWatch:
                 self._tell(why)
 
     async def keep_looking(self) -> None:
-        """Look again every `CERTIFICATE_LOOK_SECONDS`."""
+        """Look again every `OWNER_LOOK_SECONDS`."""
         while True:
             await self.look()
-            await asyncio.sleep(CERTIFICATE_LOOK_SECONDS)
+            await asyncio.sleep(OWNER_LOOK_SECONDS)
 
 
 def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLContext:
@@ -210,8 +210,7 @@ def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLC
     and any user's certificate with the right name would make its owner a proxy, that is, any user. A ticket would
     outlive the CA that the session was verified with.
 
-    Raises:
-        OSError: a file cannot be read or is no certificate, the key does not belong to it, or the CA is no CA.
+    Raises OSError: a file cannot be read or is no certificate, the key does not belong to it, or the CA is no CA.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -258,11 +257,7 @@ class ServingCertificates:
             self.fault = f"the serving certificate {self._files[0]} is not used: {error.strerror or error}"
 
     def current(self) -> ssl.SSLContext:
-        """The context for the next handshake.
-
-        Raises:
-            OSError: there has never been a good one.
-        """
+        """The context for the next handshake. Raises OSError before the first good one."""
         if self.context is None:
             raise OSError(self.fault)
         return self.context

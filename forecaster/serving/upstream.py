@@ -55,9 +55,7 @@ class UpstreamAdapter:
     def has(self, request: ApiRequest) -> bool:
         """Whether the upstream adapter answers this: a value of the external group with a name that is not ours."""
         call = value_call(request.path) if request.method == "GET" else None
-        if not isinstance(call, ExternalValue) or call.version != EXTERNAL.group_version:
-            return False
-        return call.metric not in METRICS
+        return isinstance(call, ExternalValue) and call.version == EXTERNAL.group_version and call.metric not in METRICS
 
     async def answer(self, request: ApiRequest) -> HttpReply:
         """What the adapter says, its refusals included."""

@@ -75,8 +75,7 @@ class WhatIfProcess:
     async def ask(self, question: bytes, caller: str) -> bytes:
         """The answer to one line.
 
-        Raises:
-            ProblemError: too many questions, no answer in time, or the answer is a refusal.
+        Raises ProblemError: too many questions, no answer in time, or the answer is a refusal.
         """
         if not self.limit.allows(caller) or self._waiting > 1:
             raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "what-if is busy", "Ask again in a moment.")
@@ -145,8 +144,7 @@ def _away(why: str) -> ProblemError:
 def changes_of(parameters: Mapping[str, str]) -> dict[str, float | bool]:
     """The changes that a query asks for; which of them there are, and within which range, the replay knows.
 
-    Raises:
-        ProblemError: something is no name or no number.
+    Raises ProblemError where something is no name or no number.
     """
     if len(parameters) > CHANGES_MOST:
         raise _bad("too many settings")
@@ -156,8 +154,7 @@ def changes_of(parameters: Mapping[str, str]) -> dict[str, float | bool]:
 def past_of(parameters: Mapping[str, str]) -> dict[str, object]:
     """The signal and the lead, in seconds, that are looked back at.
 
-    Raises:
-        ProblemError: something is no name or no number.
+    Raises ProblemError where something is no name or no number.
     """
     return {"past": _name(parameters.get("signal", "")), "lead_seconds": _value("lead", parameters.get("lead", "0"))}
 

@@ -34,7 +34,7 @@ def columns(case: Case) -> DecidedColumns:
 @given(CASES)
 def test_a_reader_of_demand_gets_the_count_that_a_clamp_made(case: Case) -> None:
     decided = columns(case)
-    demand, count = offered(decided).demand, int(decided.count[0])
+    demand, count = offered(decided).numbers("demand"), int(decided.count[0])
     for signal in range(len(decided.signals)):
         pod, value = float(decided.pod[signal, 0]), float(demand.value[signal, 0])
         if decided.standing[0] != DECIDED or math.isnan(value) or math.isnan(pod):
@@ -52,7 +52,7 @@ def test_without_a_clamp_no_demand_is_below_what_is_measured_unless_the_policy_s
     for signal in range(len(decided.signals)):
         if not decided.lowers[0] and not restrained[0] and not np.isnan(decided.measured[signal, 0]):
             most = decided.maximum[0] * decided.pod[signal, 0]
-            assert offers.demand.value[signal, 0] >= np.fmin(decided.measured[signal, 0], most)
+            assert offers.numbers("demand").value[signal, 0] >= np.fmin(decided.measured[signal, 0], most)
 
 
 @given(CASES)
@@ -61,10 +61,10 @@ def test_no_number_asks_for_more_than_the_policy_allows_or_there_are_while_nothi
     offers, most = offered(decided), int(decided.maximum[0])
     kept = most if decided.standing[0] == DECIDED else max(most, int(decided.current[0]))
     for signal in range(len(decided.signals)):
-        demand, pod = offers.demand.value[signal, 0], decided.pod[signal, 0]
+        demand, pod = offers.numbers("demand").value[signal, 0], decided.pod[signal, 0]
         assert np.isnan(demand) or np.isnan(pod) or demand <= kept * pod
-    assert np.isnan(offers.replicas.value[0]) or offers.replicas.value[0] <= most
-    assert np.isnan(offers.floor.value[0]) or offers.floor.value[0] <= most
+    assert np.isnan(offers.numbers("replicas").value[0]) or offers.numbers("replicas").value[0] <= most
+    assert np.isnan(offers.numbers("floor").value[0]) or offers.numbers("floor").value[0] <= most
 
 
 @given(CASES)
@@ -72,6 +72,6 @@ def test_a_floor_is_never_above_a_restrained_count_and_never_unknown_where_a_cla
     decided = columns(case)
     offers = offered(decided)
     if decided.standing[0] == DECIDED and decided.count[0] > decided.joined[0]:
-        assert offers.floor.value[0] >= decided.count[0]
-    if offers.floor.known[0] and decided.count[0] < decided.joined[0]:
-        assert offers.floor.value[0] <= decided.count[0]
+        assert offers.numbers("floor").value[0] >= decided.count[0]
+    if offers.numbers("floor").known[0] and decided.count[0] < decided.joined[0]:
+        assert offers.numbers("floor").value[0] <= decided.count[0]

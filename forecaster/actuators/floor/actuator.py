@@ -132,7 +132,7 @@ def floor_offers(cycle: OfferedCycle | None, now: datetime) -> dict[WorkloadId, 
     """What the offers of this cycle say of each workload; without offers of this very cycle nothing is known."""
     if cycle is None or cycle.at != now:
         return {}
-    decided, floor = cycle.decided, cycle.offers.floor
+    decided, floor = cycle.decided, cycle.offers.numbers("floor")
     ahead = (floor.source == FORECAST) | (decided.count > decided.joined)
     counts = np.where(floor.known & ahead, np.nan_to_num(floor.value), 0).astype(np.int64).tolist()
     may_lower = np.logical_not(decided.incomplete.any(axis=0)).tolist()

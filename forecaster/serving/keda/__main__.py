@@ -53,11 +53,7 @@ async def serve(
     credentials: grpc.ServerCredentials | None,
     stopped: Callable[[], Awaitable[object]],
 ) -> None:
-    """Answer until `stopped` is over.
-
-    Raises:
-        RuntimeError: nothing can listen on that address.
-    """
+    """Answer until `stopped` is over. Raises RuntimeError where nothing can listen there."""
     server = grpc.aio.server(handlers=[watched.service.handlers()], options=CHANNEL_LIMITS)
     if credentials is None:
         server.add_insecure_port(str(address))

@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import msgspec
+    from forecaster.publish.views import RecommendationView
 
 
 class Clock:
@@ -145,14 +145,14 @@ def test_the_list_is_paged(client: Client) -> None:
 
 def test_no_other_answer_waits_for_a_long_list(path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list is under way until another request has been answered."""
-    begun, answered, record = threading.Event(), threading.Event(), PublishedTable.record
+    begun, answered, view = threading.Event(), threading.Event(), PublishedTable.view
 
-    def slowly(table: PublishedTable, entry: TableEntry) -> msgspec.Raw:
+    def slowly(table: PublishedTable, entry: TableEntry) -> RecommendationView:
         begun.set()
         assert answered.wait(PATIENCE)
-        return record(table, entry)
+        return view(table, entry)
 
-    monkeypatch.setattr(PublishedTable, "record", slowly)
+    monkeypatch.setattr(PublishedTable, "view", slowly)
 
     async def both() -> tuple[int, int]:
         long = asyncio.create_task(client.send("GET", "/api/v1/recommendations"))
@@ -210,7 +210,7 @@ def test_metrics_are_those_of_both_processes(client: Client) -> None:
 
 
 def test_what_fails_is_counted_too(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PublishedTable, "record", lambda _table, _entry: 1 / 0)
+    monkeypatch.setattr(PublishedTable, "view", lambda _table, _entry: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         client.get("/api/v1/recommendations/shop/web?kind=Deployment")
     line = 'forecaster_serving_requests_total{code="500",handler="recommendation"} 1.0'
