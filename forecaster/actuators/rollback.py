@@ -217,8 +217,8 @@ def watch_of(annotations: Mapping[str, str]) -> Watch:
 
 
 def _plausible(watch: Watched | RolledBack) -> bool:
-    instants = (watch.since, watch.at) if isinstance(watch, Watched) else (watch.until,)
-    return all(one.year in YEARS for one in instants) and 0 <= watch.times < MAX_INT32
+    instants, count = ((watch.since, watch.at), watch.count) if isinstance(watch, Watched) else ((watch.until,), 0)
+    return all(one.year in YEARS for one in instants) and 0 <= watch.times < MAX_INT32 and 0 <= count <= MAX_INT32
 
 
 _decoder: msgspec.json.Decoder[Watch] = msgspec.json.Decoder(Watched | RolledBack | None)

@@ -66,7 +66,8 @@ class FakeScales:
         name = one.id.name
         if write.before is not None:
             since = {} if one.before is not None else {"writers": frozenset[str]()}  # the owner's claim is older
-            self.change(name, before=write.before, marked=True, backed_off_until=None, watch=write.watch, **since)
+            self.change(name, before=write.before, marked=True, watch=write.watch, **since)
+            self.change(name, backed_off_until=write.backed_off_until)
             if self.dies:
                 return
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:

@@ -367,7 +367,9 @@ def _while_held(
         return WriteRefusal(one, code, why if why.startswith(str(one)) else f"{one}: {why}")
     owner = one.replicas if one.before is None else one.before
     reason = f"{offer.reactive} are asked for by what is measured; {why}"
-    return ScaleWrite(one, Change.RAISE, offer.reactive, reason, owner, watch=one.watch, measured=offer.reactive)
+    return ScaleWrite(
+        one, Change.RAISE, offer.reactive, reason, owner, one.backed_off_until, one.watch, measured=offer.reactive
+    )
 
 
 def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: ScaleSettings) -> int | None:

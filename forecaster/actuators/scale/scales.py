@@ -84,7 +84,8 @@ class Meta(AnnotatedMeta, frozen=True):
 class WorkloadSpecFields(Wire, frozen=True):
     """What is needed of a workload's specification; 1 where it states nothing."""
 
-    replicas: int = 1
+    replicas: int | None = 1
+    """A custom resource may state null."""
 
 
 class WorkloadStatusFields(Wire, frozen=True):
@@ -148,17 +149,17 @@ class Scales:
         one = write.workload
         version = one.version
         watch = watch_labels(write.watch)
+        until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}" if write.backed_off_until else None  # a label has no colons
         moves = write.change in {Change.RAISE, Change.LOWER}
         if moves and write.before is not None and (one.before is None or one.watch != write.watch):
-            version = self._mark(one, {LABEL: SCALED, BEFORE: str(write.before), BACK_OFF: None} | watch)
+            version = self._mark(one, {LABEL: SCALED, BEFORE: str(write.before), BACK_OFF: until} | watch)
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
             body = Merged({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
             self._client.patch(f"{self._path(one.id)}/scale?{self._query()}", body, RawObject)
         if write.change == Change.ROLL_BACK:
             before = None if one.before is None else str(one.before)
             self._mark(one, {LABEL: SCALED, BEFORE: before} | watch, "")
-        if write.change == Change.YIELD and write.backed_off_until:
-            until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}"  # a label has no colons
+        if write.change == Change.YIELD:
             self._mark(one, {LABEL: BACKED_OFF, BEFORE: None, BACK_OFF: until} | watch, version)
         if write.change == Change.FORGET:
             self._give_back(one, version)
@@ -231,7 +232,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         id=WorkloadId(meta.namespace, kind, meta.name),
         uid=meta.uid,
         version=meta.resource_version,
-        replicas=one.spec.replicas,
+        replicas=1 if one.spec.replicas is None else one.spec.replicas,
         writers=writers,
         owner=_owner(meta, writers),
         deleted=meta.deletion_timestamp is not None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from forecaster.actuators.floor.values import FloorOffer
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.rollback import WATCH, Health, RolledBack, Watched, watch_of, watch_text
 from forecaster.actuators.scale.actuator import ScaleActuator
+from forecaster.actuators.scale.scales import BEFORE, LABEL
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
@@ -24,7 +26,9 @@ from forecaster.domain.policy import Policy
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.resources.neighbours import Neighbours
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
+from tests.support.fake_api_server import FakeApiServer
 from tests.support.fences import Fence, Log
+from tests.support.hands import Hands, object_of, path_of
 from tests.support.recommendations import NOON, recommendation, signal_view
 from tests.support.scales import FakeScales, live_scale_of
 from tests.support.told import RecordPublisher
@@ -285,6 +289,9 @@ class TestAHostileAnnotation:
     """Any owner of an HPA may write the annotation in which a change is noted."""
 
     FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":1,"why":"x"}'
+    ENDLESS = watch_text(Watched(3, raised=False, since=NOON, at=NOON, health=Health(3, 3, release="web-1"))).replace(
+        '"count":3', f'"count":1{"0" * 309}'
+    )
 
     @pytest.mark.parametrize(
         "text",
@@ -295,11 +302,27 @@ class TestAHostileAnnotation:
             FOREVER.replace('"x"', f'"{"x" * 2000}"'),
             FOREVER.replace("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59"),
             "[" * 900,
+            ENDLESS,
         ],
-        ids=["for ever", "long ago", "times", "long", "zone", "nested"],
+        ids=["for ever", "long ago", "times", "long", "zone", "nested", "count"],
     )
     def test_that_no_write_of_ours_leaves_states_nothing(self, text: str) -> None:
         assert watch_of({WATCH: text}) is None
+
+    def test_of_a_count_beyond_all_numbers_keeps_no_other_workload_from_its_count(self) -> None:
+        """A workload whose pods fail would have that count back, by which the raises of all are put in order."""
+        server = FakeApiServer()
+        for namespace in ("bad", "shop"):
+            server.add(path_of("scale", namespace), object_of("scale"))
+        pieces = [self.ENDLESS.encode()[at : at + 45] for at in range(0, len(self.ENDLESS), 45)]
+        watch = {f"{WATCH}-{number}": f"x{urlsafe_b64encode(piece).decode()}x" for number, piece in enumerate(pieces)}
+        marks = {LABEL: "scaled", BEFORE: "3", **watch}
+        server.objects[path_of("scale", "bad")]["metadata"] |= {"labels": marks, "managedFields": []}
+        hands = Hands(server, "scale")
+        ill = msgspec.structs.replace(WELL, ready=0)
+        hands.actuator.health = lambda since, _: {id_: ill if id_.namespace == "bad" else WELL for id_ in since}
+        hands.cycle()
+        assert server.objects[path_of("scale", "shop")]["spec"]["replicas"] == 6
 
     def test_stops_no_other_object(self) -> None:
         """Forged past the checks of reading it, such an instant is none: every HPA gets its floor."""

@@ -12,15 +12,18 @@ import pytest
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.plan import ScaleWrite, undone
-from forecaster.actuators.scale.scales import BACK_OFF, BEFORE, LABEL, Object, live_scale
+from forecaster.actuators.scale.scales import BACK_OFF, BEFORE, LABEL, Object, Scales, live_scale
 from forecaster.actuators.settings import ActingSettings, ScaleSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS, Neighbours, ScaledObject, VpaNeighbour
+from forecaster.sources.live_objects import BUILT_IN_KINDS
 from tests.support.autoscalers import live_hpa
+from tests.support.fake_api_server import FakeApiServer
 from tests.support.fences import Fence, Log
+from tests.support.hands import Hands, object_of, owner_sets, path_of, value_of
 from tests.support.recommendations import NOON, recommendation, signal_view
 from tests.support.scales import FakeScales, live_scale_of
 from tests.support.told import RecordPublisher
@@ -199,6 +202,33 @@ def test_a_write_that_was_cut_off_after_the_owners_count_was_kept_is_finished(re
     replica.cluster.dies = False
     replica.cycle(6)
     assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, 3)
+
+
+def test_what_measured_demand_raises_while_another_writers_count_stands_is_lowered_by_nothing() -> None:
+    """`helm upgrade` sets ten, two minutes later the load needs twelve, then three again: the hour goes on."""
+    server = FakeApiServer()
+    server.add(path_of("scale", "shop"), object_of("scale"))
+    hands = Hands(server, "scale")
+    hands.cycles(2)
+    owner_sets(server, "scale", "shop", 10)
+    hands.cycle()
+    hands.reactive, hands.wished = 12, 12
+    hands.cycle()
+    assert value_of(server.objects[path_of("scale", "shop")]) == 12
+    hands.reactive, hands.wished = 3, 3
+    hands.cycles(50)
+    assert value_of(server.objects[path_of("scale", "shop")]) == 12
+    hands.cycles(20)
+    assert value_of(server.objects[path_of("scale", "shop")]) == 3
+
+
+def test_a_custom_resource_that_states_null_replicas_keeps_no_other_from_its_count() -> None:
+    server = FakeApiServer()
+    for namespace in ("bad", "shop"):
+        server.add(path_of("scale", namespace), object_of("scale"))
+    bad = server.objects[path_of("scale", "bad")]
+    bad["metadata"]["labels"], bad["spec"]["replicas"] = {LABEL: "scaled"}, None
+    assert [one.replicas for one in Scales(server.client(), BUILT_IN_KINDS).marked()] == [1]
 
 
 def test_what_a_controller_writes_after_our_mark_is_no_conflict(replica: Replica) -> None:
