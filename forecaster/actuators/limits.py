@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.actuators.settings import LimitSettings
+    from forecaster.domain.workload import WorkloadId
+
+T = TypeVar("T")
 
 LEAST_WORKLOADS, LEAST_PODS, LEAST_GROWTH = 5, 10, 4
 """What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
@@ -95,6 +99,25 @@ def mass_fall(moves: Sequence[Move], fleet: int, share: float) -> int:
 
 def _there(move: Move) -> int:
     return max(move.written, move.pods)
+
+
+def in_turn(items: Sequence[T], turn: int, most: int = MOST_WORKLOADS) -> list[T]:
+    """Return at most so many items, the next ones in each turn: those that are refused each time keep none waiting."""
+    begin = turn * most % max(1, len(items))
+    return [*items[begin:], *items[:begin]][:most]
+
+
+def looked_at(needy: Iterable[WorkloadId], refused: Iterable[WorkloadId]) -> list[WorkloadId]:
+    """Return the workloads that a cycle looks at: one of each namespace in turn, the neediest of it first.
+
+    Those that were `refused` come last, and of them what was refused longest ago first.
+    """
+    places, ranks = {id_: place for place, id_ in enumerate(refused)}, Counter[str]()
+    turns = []
+    for number, id_ in enumerate(needy):
+        ranks[id_.namespace] += 1
+        turns.append((places.get(id_, -1), ranks[id_.namespace], number, id_))
+    return [id_ for *_, id_ in sorted(turns)[:MOST_WORKLOADS]]
 
 
 class Seen(NamedTuple):

@@ -25,14 +25,14 @@ from forecaster.errors import unexpected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import AuditLog, Fence, WrittenCluster
     from forecaster.domain.workload import WorkloadId
 
 BUDGET_SECONDS = 20.0
-"""Seconds of a cycle for the writes of one actuator; what is left waits for the next cycle."""
+"""Seconds of a cycle for the reads of one actuator, and for its writes; what is left waits for the next cycle."""
 SHOWN = 5
 """Refusals of a cycle that are written out in the log; a gauge counts all."""
 MAX_TROUBLE = 5
@@ -170,6 +170,33 @@ class WriteQueue:
         reasons = done + Counter({("refused", code): count for code, count in codes.items()})
         states, braked = Counter(ours) + codes, self.braked_at is not None
         return Effected(self.fence.leading(), outcomes, states, tuple(found.failures), reasons, braked, longest_wait)
+
+    def read_each(
+        self, read: Callable[[K], S | None], wanted: Sequence[tuple[WorkloadId, str, K]]
+    ) -> tuple[list[S], list[WriteRefusal]]:
+        """Read objects one after the other while there is time; one that may not be read is refused.
+
+        Raises:
+            UnreachableError: the API server has not answered several times in a row.
+        """
+        objects, refused, silent, until = list[S](), list[WriteRefusal](), 0, self.seconds() + self.budget_seconds
+        for place, (workload, name, key) in enumerate(wanted):
+            one = Unread(workload, name)
+            if self.seconds() > until:
+                why = f"{workload}: {name} and {len(wanted) - place - 1} more are not read in this cycle"
+                refused.append(WriteRefusal(one, RefusalReason.RATE_LIMIT, f"{why}, the API server is slow"))
+                break
+            try:
+                found = read(key)
+            except Exception as error:
+                silent = silent + 1 if isinstance(error, UnreachableError) else 0
+                if silent == MAX_TROUBLE:
+                    raise
+                refused.append(WriteRefusal(one, RefusalReason.UNREADABLE, f"{workload}: {name}: {error_text(error)}"))
+            else:
+                silent = 0
+                objects += [] if found is None else [found]
+        return objects, refused
 
     def carried_out(self, cluster: WrittenCluster[W], writes: Sequence[W], found: Round) -> Iterator[Outcome[W]]:
         """Write in turns until all is written, time is over, or the API server does not answer."""
@@ -326,30 +353,6 @@ class WriteQueue:
 
 class Unread(Unseen):
     """An object that could not be read."""
-
-
-def read_each(
-    read: Callable[[K], S | None], wanted: Iterable[tuple[WorkloadId, str, K]]
-) -> tuple[list[S], list[WriteRefusal]]:
-    """Read objects one after the other; one that may not be read is refused, and the others are read.
-
-    Raises:
-        UnreachableError: the API server has not answered several times in a row.
-    """
-    objects, refused, silent = list[S](), list[WriteRefusal](), 0
-    for workload, name, key in wanted:
-        try:
-            found = read(key)
-        except Exception as error:
-            silent = silent + 1 if isinstance(error, UnreachableError) else 0
-            if silent == MAX_TROUBLE:
-                raise
-            one = Unread(workload, name)
-            refused.append(WriteRefusal(one, RefusalReason.UNREADABLE, f"{workload}: {name}: {error_text(error)}"))
-        else:
-            silent = 0
-            objects += [] if found is None else [found]
-    return objects, refused
 
 
 def _within(write: W, limits: CycleLimits | None, take: TakeRoom) -> W | WriteRefusal:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, most_workloads
-from forecaster.actuators.queue import WriteQueue, read_each
+from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, in_turn, most_workloads
 from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
 from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, HealthAt, errors_worse, unseen
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.resize.pods import Resizes
     from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ResizeSettings
@@ -58,7 +57,7 @@ class ResizeActuator:
     left: bool = False
     """Whether settled pods may have a size that no policy lets be any more."""
     turn: int = 0
-    """Which of a workload's pods is looked at next: one that cannot have its size keeps no other waiting."""
+    """Which workloads, and which pod of each, are looked at next: what cannot have its size keeps no other waiting."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         """The recommendations that are acted on."""
@@ -106,7 +105,7 @@ class ResizeActuator:
         settled = (one for one in self.pods.marked(settled=True) if one.settled and not self._sized(one.workload))
         found = [one for one in settled if one.resized is not None and not one.resized.new]
         self.left = bool(found)
-        return found[:MOST_WORKLOADS]
+        return in_turn(found, self.turn)
 
     def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
         """What evictions depend on; where pods are not watched none is ready."""
@@ -146,9 +145,10 @@ class ResizeActuator:
             WriteRefusal(Unseen(id_, min(others.pop(id_))[1]), RefusalReason.OUTSIDE_WINDOW, f"{id_}: {why}")
             for id_, why in held.items()
         ]
-        turns = islice(((id_, sorted(pods)[self.turn % len(pods)]) for id_, pods in others.items()), MOST_WORKLOADS)
-        chosen = ((id_, key[1], key) for id_, key in turns)
-        pods, unread = read_each(lambda key: self.pods.of(*key), chosen)
+        round_ = self.turn // -(-len(others) // MOST_WORKLOADS) if others else 0
+        turns = ((id_, sorted(others[id_])[round_ % len(others[id_])]) for id_ in in_turn([*others], self.turn))
+        chosen = [(id_, key[1], key) for id_, key in turns]
+        pods, unread = self.writer.read_each(lambda key: self.pods.of(*key), chosen)
         beside = self.neighbours(now) if pods else Neighbours()
         pods = [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
         return self._with_health(pods, now), [*waiting, *unread]

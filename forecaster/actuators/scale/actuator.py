@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.actuators.floor.actuator import explained
-from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, Memory
-from forecaster.actuators.queue import WriteQueue, read_each
+from forecaster.actuators.limits import CycleLimits, Memory, looked_at
 from forecaster.actuators.rollback import NOT_LOOKED_AT, HealthAt, looked_since, unseen
 from forecaster.actuators.room import Rooms, no_quotas
 from forecaster.actuators.scale.plan import CountOffer, LiveScale, remembered, scale_plan, to_look_at
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.neighbours import NeighboursAt
+    from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.scale.scales import Scales
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.actuators.writes import WriteRefusal
@@ -84,8 +83,8 @@ class ScaleActuator:
         """The marked ones, and as many of those to look at as one cycle may change, with what else scales them."""
         marked = {one.id: one for one in self.scales.marked()}
         others = (id_ for id_ in to_look_at(offers, self.memory, now, self.rules) if id_ not in marked)
-        wanted = ((id_, id_.name, id_) for id_ in islice(others, MOST_WORKLOADS))
-        read, unread = read_each(self.scales.of, wanted)
+        wanted = [(id_, id_.name, id_) for id_ in looked_at(others, self.writer.lasting)]
+        read, unread = self.writer.read_each(self.scales.of, wanted)
         found = [*marked.values(), *read]
         if not found:
             return [], unread

@@ -1,0 +1,48 @@
+"""Which objects a cycle reads before it writes: neither a namespace of thousands nor a slow API server keeps others out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.queue import BUDGET_SECONDS
+from tests.support.fake_api_server import FakeApiServer
+from tests.support.hands import WISHED, Hands, object_of, path_of, value_of
+
+if TYPE_CHECKING:
+    from forecaster.kube.connections import RawRequest
+
+REFUSED = {
+    "scale": {"ownerReferences": [{"kind": "Shop", "name": "a", "controller": True}]},
+    "resize": {"annotations": {"vpaObservedContainers": "app"}},
+}
+
+
+@pytest.mark.parametrize(("mode", "apart"), [("scale", False), ("scale", True), ("resize", False)])
+def test_workloads_that_are_refused_in_each_cycle_keep_no_other_from_its_turn(mode: str, *, apart: bool) -> None:
+    server = FakeApiServer()
+    for number in range(MOST_WORKLOADS + 100):
+        name = f"a{number:03}"
+        one = object_of(mode, name)
+        one["metadata"] |= REFUSED[mode]
+        server.add(path_of(mode, name if apart else "a", name), one)
+    server.add(path_of(mode, "shop"), object_of(mode))
+    Hands(server, mode).cycles(2)
+    assert value_of(server.objects[path_of(mode, "shop")]) == WISHED[mode]
+
+
+@pytest.mark.parametrize("mode", REFUSED)
+def test_an_api_server_that_answers_slowly_holds_no_cycle_up_for_long(mode: str) -> None:
+    server, spent = FakeApiServer(), [0.0]
+    for number in range(100):
+        server.add(path_of(mode, "shop", f"w{number:02}"), object_of(mode, f"w{number:02}"))
+
+    def slow(_: RawRequest) -> None:
+        spent[0] += 1.0
+
+    server.fault = slow
+    found = Hands(server, mode, seconds=lambda: spent[0]).cycle()
+    assert spent[0] < 3 * BUDGET_SECONDS
+    assert found.failures[0] == "shop/w21: w21 and 78 more are not read in this cycle, the API server is slow"
