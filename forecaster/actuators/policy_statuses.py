@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from forecaster.actuators.marks import EventObject, InvolvedObject, create_event
 from forecaster.actuators.statuses import StatusPatch, StatusSender, StatusWrite, condition_event, status_there
 from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.resources.objects import API_VERSION, DEFAULT_POLICIES, DEFAULTS, PolicyResource, path_of_all
-from forecaster.resources.policy_status import PolicyStatus, Selected, SelectingLayer, policy_status
+from forecaster.resources.policy_status import PolicyStatus, Selected, policy_status
 from forecaster.resources.status import Condition, is_news
 
 if TYPE_CHECKING:
@@ -39,13 +39,6 @@ def write_policy_status(client: ApiClient, write: PolicyStatusWrite) -> None:
         create_event(client, policy_event(one, condition, write.at))
 
 
-class SeenFleet(NamedTuple):
-    """What statuses were made of last."""
-
-    ids: Sequence[WorkloadId]
-    stated: tuple[object, ...]
-
-
 @dataclass(slots=True)
 class PolicyStatusWriter:
     """Receives the offers of a cycle."""
@@ -57,7 +50,8 @@ class PolicyStatusWriter:
     resources: Callable[[], Iterable[PolicyResource]]
     log: AuditLog
     sender: StatusSender[PolicyStatusWrite] = field(init=False)
-    _seen: SeenFleet | None = None
+    _seen: tuple[object, ...] = ()
+    """What statuses were made of last."""
 
     def __post_init__(self) -> None:
         self.sender = StatusSender(self.write, self._lost, self.fence, self.log)
@@ -68,7 +62,7 @@ class PolicyStatusWriter:
             return
         generations = tuple((one.uid, one.generation) for one in self.resources())
         cluster = self.policies.cluster
-        seen = SeenFleet(cycle.ids, (generations, cluster.defaults, cluster.labels, self.policies.overrides))
+        seen = (cycle.ids, generations, cluster.defaults, cluster.labels, self.policies.overrides)
         if seen != self._seen:
             self._seen = seen
             self.sender.begin(partial(self.due, cycle.ids, cycle.at))
@@ -87,17 +81,16 @@ class PolicyStatusWriter:
 
     def _lost(self, _: PolicyStatusWrite) -> None:
         """Look at all of them again in the next cycle."""
-        self._seen = None
+        self._seen = ()
 
     def _fleet(self, ids: Sequence[WorkloadId]) -> Selected:
-        layers = [SelectingLayer(*one) for one in self.policies.selecting()]
         combined = ((id_, self.policies.chosen.get(id_)) for id_ in ids)
         refused = {
             id_: {self.policies.layers(id_)[position].origin: why for position, why in one.refused}
             for id_, one in combined
             if one is not None and one.refused
         }
-        return Selected(ids, self.policies.cluster.labels, layers, refused)
+        return Selected(ids, self.policies.cluster.labels, [*self.policies.selecting()], refused)
 
 
 def policy_event(one: PolicyResource, condition: Condition, at: datetime) -> EventObject:

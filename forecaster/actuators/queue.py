@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from forecaster.actuators.limits import CycleLimits, Move, mass_fall
 from forecaster.actuators.room import TakeRoom, fitting, unbounded
@@ -49,13 +49,6 @@ FIRST, RAISES, LOWERS = range(3)
 W = TypeVar("W", bound=ClusterWrite)
 K = TypeVar("K")
 S = TypeVar("S")
-
-
-class Outcome(NamedTuple, Generic[W]):
-    """What became of one change."""
-
-    write: W
-    error: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -102,10 +95,6 @@ class WriteTurns:
             self.failed[write.subject.key] = namespace_of(write)
 
 
-def _nothing(_: WorkloadId) -> str:
-    return ""
-
-
 @dataclass(slots=True)
 class WriteQueue:
     """Writes of one actuator, `name`, while this replica leads and nothing is paused."""
@@ -116,7 +105,7 @@ class WriteQueue:
     log: AuditLog
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
-    beside: Callable[[WorkloadId], str] = _nothing
+    beside: Callable[[WorkloadId], str] = lambda _: ""
     """What scales or sizes a workload since this cycle looked, in words; nothing is written then."""
     budget_seconds: float = BUDGET_SECONDS
     max_trouble: int = MAX_TROUBLE
@@ -198,8 +187,10 @@ class WriteQueue:
                 objects += [] if found is None else [found]
         return objects, refused
 
-    def carried_out(self, cluster: WrittenCluster[W], writes: Sequence[W], found: Round) -> Iterator[Outcome[W]]:
-        """Write in turns until all is written, time is over, or the API server does not answer."""
+    def carried_out(
+        self, cluster: WrittenCluster[W], writes: Sequence[W], found: Round
+    ) -> Iterator[tuple[W, Exception | None]]:
+        """Yield each write with its error until all is written, time is over, or the API server does not answer."""
         until, troubles, failed_again = self.seconds() + self.budget_seconds, 0, 0
         queue, hurt = deque(self.turns.ordered(writes if self._may_write(found) else ())), set[str]()
         late: deque[W] = deque()
@@ -216,7 +207,7 @@ class WriteQueue:
             if admitted is None:
                 continue
             again, error = write.subject.key in self.turns.failed, self._tried(cluster, admitted, found)
-            yield Outcome(admitted, error)
+            yield admitted, error
             if error is None:
                 troubles = 0
                 continue

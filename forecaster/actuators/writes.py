@@ -117,13 +117,6 @@ class WriteRefusal(NamedTuple):
     message: str
 
 
-class LeftAlone(NamedTuple):
-    """Why a workload is left alone, for its status."""
-
-    code: RefusalReason
-    message: str
-
-
 class ClusterWrite(Protocol):
     """One change of one object; as text the object and what is written."""
 

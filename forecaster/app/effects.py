@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.floor.values import LiveAutoscaler
-    from forecaster.actuators.writes import AuditLog, LeftAlone, WriteRefusal
+    from forecaster.actuators.writes import AuditLog, WriteRefusal
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Source
@@ -78,7 +78,7 @@ class LeavesAlone(Protocol):
     """What names workloads that it leaves as they are."""
 
     @property
-    def lasting(self) -> Mapping[WorkloadId, WriteRefusal | LeftAlone]:
+    def lasting(self) -> Mapping[WorkloadId, WriteRefusal]:
         """Until their owners do something about it."""
 
 

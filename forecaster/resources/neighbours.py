@@ -70,10 +70,6 @@ class NeighbourObject(Wire, frozen=True):
     """Needed of a VPA alone."""
 
 
-class Discovered(Wire, frozen=True):
-    """What the API server says of a group that it has."""
-
-
 class Hpa(NamedTuple):
     """A HorizontalPodAutoscaler."""
 
@@ -207,7 +203,7 @@ def _is_of_no_kind(client: ApiClient, path: str, error: ApiError) -> bool:
     if error.status != HTTPStatus.FORBIDDEN:
         return False
     try:
-        client.get(path.rpartition("/")[0], Discovered)
+        client.get(path.rpartition("/")[0], dict)
     except ApiError as absent:
         if absent.status == 0:
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.layers import Layer, leaves
@@ -35,20 +35,13 @@ class PolicyStatus(Wire, frozen=True):
         return next((one for one in self.conditions if one.type == kind), None)
 
 
-class SelectingLayer(NamedTuple):
-    """A layer that names workloads by a selector."""
-
-    selector: PolicySelector
-    layer: Layer
-
-
 @dataclass(frozen=True, slots=True)
 class Selected:
     """What is known of the fleet."""
 
     ids: Sequence[WorkloadId]
     labels: Mapping[WorkloadId, Mapping[str, str]]
-    layers: Sequence[SelectingLayer]
+    layers: Sequence[tuple[PolicySelector, Layer]]
     """PredictivePolicies and overrides, the lowest first."""
     refused: Mapping[WorkloadId, Mapping[str, str]]
     """Layers that a workload's policy is made without, and why."""
@@ -95,7 +88,7 @@ def _ready(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) ->
 def _stated_otherwise(one: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> Iterator[str]:
     """Each setting that a layer above it gives another value, with the workloads that both select."""
     own = dict(leaves(one.layer.policy))
-    places = [each for each, selecting in enumerate(fleet.layers) if selecting.layer.origin == one.layer.origin]
+    places = [place for place, (_, layer) in enumerate(fleet.layers) if layer.origin == one.layer.origin]
     for selector, layer in fleet.layers[places[-1] + 1 if places else len(fleet.layers) :]:
         clashes = {path: value for path, value in leaves(layer.policy) if path in own and own[path] != value}
         common = len(mine & fleet.by(selector)) if clashes else 0

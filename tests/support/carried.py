@@ -53,5 +53,5 @@ def carried(
     queue = WriteQueue("test", Fence(), ActingSettings(), Log(taken), seconds=lambda: 0.0)
     meanwhile = getattr(plan, "renewals", {})
     found = Round(NOON, CycleLimits.of(plan.fleet, rules), take, meanwhile, list(plan.refusals))
-    done = [outcome.write for outcome in queue.carried_out(taken, plan.writes, found)]
+    done = [write for write, _ in queue.carried_out(taken, plan.writes, found)]
     return Carried(done, found.refused)

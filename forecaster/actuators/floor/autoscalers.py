@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from forecaster.actuators import marks
 from forecaster.actuators.floor.values import LiveAutoscaler, Write, WrittenFloor
-from forecaster.actuators.marks import (
-    LONG_AGO,
-    EventKind,
-    EventObject,
-    InvolvedObject,
-    Merged,
-    RawObject,
-    count_of,
-    create_event,
-    disclaimed,
-    event_of,
-    instant_of,
-    instant_text,
-    patiently,
-    unmarked,
-)
+from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, Merged, RawObject
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId, scaled_workload
@@ -28,6 +14,7 @@ from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import ApiClient, decoder_of
 from forecaster.kube.collection import listed
 from forecaster.kube.objects import HorizontalPodAutoscaler, HorizontalPodAutoscalerMeta, Wire
+from forecaster.resources.objects import TargetReference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,17 +36,10 @@ PAGE = 500
 AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 
-class ScaledReference(Wire, frozen=True):
-    """What an HPA scales."""
-
-    kind: str = ""
-    name: str = ""
-
-
 class HpaSpecFields(Wire, frozen=True):
     """What is needed of an HPA's specification."""
 
-    scale_target_ref: ScaledReference = ScaledReference()
+    scale_target_ref: TargetReference = TargetReference()
     min_replicas: int = 1
     max_replicas: int = 1
 
@@ -126,7 +106,7 @@ class Autoscalers:
     def record(self, write: Write, at: datetime) -> None:
         """The Event of a change, beside its HPA. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            create_event(self._client, floor_event(write, at))
+            marks.create_event(self._client, floor_event(write, at))
 
     def _leave(self, write: Write, raw: RawObject) -> None:
         """Leave the value to its owner, after a restore without our marks.
@@ -135,7 +115,7 @@ class Autoscalers:
         version that our write made is no longer there, and the HPA is read again.
         """
         one, leave, made = write.autoscaler, AFTERWARDS[write.change], iter([raw])
-        patiently(lambda: leave(self, one, next(made, None) or self._client.get(path_of(one), RawObject)))
+        marks.patiently(lambda: leave(self, one, next(made, None) or self._client.get(path_of(one), RawObject)))
 
     def _forget(self, one: LiveAutoscaler) -> None:
         self._give_back(one, self._client.get(path_of(one), RawObject), version=one.version)
@@ -143,12 +123,12 @@ class Autoscalers:
     def _give_back(self, one: LiveAutoscaler, raw: RawObject, *, version: str = "") -> None:
         target = f"{path_of(one)}?fieldManager={MANAGER}{self._dry_run}"
         self._client.patch(
-            target, unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version), RawObject
+            target, marks.unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version), RawObject
         )
 
     def _disclaim(self, one: LiveAutoscaler, raw: RawObject) -> None:
         """Leave the value to its owner, and our marks as they are."""
-        self._client.patch(f"{path_of(one)}?fieldManager={MANAGER}", disclaimed(raw), RawObject)
+        self._client.patch(f"{path_of(one)}?fieldManager={MANAGER}", marks.disclaimed(raw), RawObject)
 
 
 AFTERWARDS = {Change.RESTORE: Autoscalers._give_back, Change.ROLL_BACK: Autoscalers._disclaim}  # noqa: SLF001  its own
@@ -162,9 +142,9 @@ def applied(write: Write) -> Applied:
     """
     one, annotations = write.autoscaler, {}
     if write.floor:
-        annotations = {BEFORE: str(write.floor.before), EXPIRES: instant_text(write.floor.expires)}
+        annotations = {BEFORE: str(write.floor.before), EXPIRES: marks.instant_text(write.floor.expires)}
     elif write.backed_off_until:
-        annotations = {BACK_OFF: instant_text(write.backed_off_until)}
+        annotations = {BACK_OFF: marks.instant_text(write.backed_off_until)}
     if write.watch:
         annotations[WATCH] = watch_text(write.watch)
     label = RAISED if write.floor else BACKED_OFF if annotations else RESTORED
@@ -185,7 +165,7 @@ def floor_event(write: Write, at: datetime) -> EventObject:
     one = write.autoscaler
     involved = InvolvedObject(one.namespace, one.name, one.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
     moved = "" if write.change == Change.YIELD else f"minReplicas {one.min_replicas} → {write.min_replicas}: "
-    return event_of(write, involved, EVENTS[write.change], moved, at)
+    return marks.event_of(write, involved, EVENTS[write.change], moved, at)
 
 
 def path_of(one: LiveAutoscaler) -> str:
@@ -223,7 +203,7 @@ def autoscaler_of(
         mode=mode,
         misread=misread,
         floor=floor,
-        backed_off_until=instant_of(meta.annotations, BACK_OFF),
+        backed_off_until=marks.instant_of(meta.annotations, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
         watch=watch_of(meta.annotations),
@@ -241,5 +221,6 @@ def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
 
 def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:
     """The floor that annotations tell, or why they cannot be read; one without a readable expiry has expired."""
-    before, fault = count_of(annotations, BEFORE, "minReplicas")
-    return (None if before is None else WrittenFloor(before, instant_of(annotations, EXPIRES) or LONG_AGO)), fault
+    before, fault = marks.count_of(annotations, BEFORE, "minReplicas")
+    expires = marks.instant_of(annotations, EXPIRES) or marks.LONG_AGO
+    return None if before is None else WrittenFloor(before, expires), fault

@@ -11,16 +11,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.actuators import rollback
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.limits import Memory, Seen, looked
-from forecaster.actuators.rollback import (
-    RolledBack,
-    held,
-    rolled_back,
-    rolled_back_reason,
-    watch_after,
-    why_worse,
-)
+from forecaster.actuators.rollback import RolledBack
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -114,14 +108,14 @@ def _settled(
         return _yielded(one, now, rules)
     if unfit is not None:
         return undone(one, unfit.message) or unfit
-    if one.floor and (why := why_worse(one.watch, one.health, now, rules)):
+    if one.floor and (why := rollback.why_worse(one.watch, one.health, now, rules)):
         return _rolled_back(one, one.floor, why, now, rules)
     return _waits(one, now)
 
 
 def _waits(one: LiveAutoscaler, now: datetime) -> Write | WriteRefusal | None:
     """Why an HPA in mode floor has none yet."""
-    if found := held(one.watch, now):
+    if found := rollback.held(one.watch, now):
         return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {found}")
     if one.backed_off_until and now < one.backed_off_until:
         until = f"{one.backed_off_until:%H:%M} UTC"
@@ -142,9 +136,9 @@ def _yielded(one: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
 
 def _rolled_back(one: LiveAutoscaler, floor: WrittenFloor, why: str, now: datetime, rules: FloorSettings) -> Write:
     """The owner's value again; above it the HPA keeps what its own metrics ask for."""
-    found = rolled_back(one.watch, why, now, rules)
+    found = rollback.rolled_back(one.watch, why, now, rules)
     count = min(floor.before, one.max_replicas)
-    return Write(one, Change.ROLL_BACK, count, rolled_back_reason(found, now), watch=found)
+    return Write(one, Change.ROLL_BACK, count, rollback.rolled_back_reason(found, now), watch=found)
 
 
 def _remembered(one: LiveAutoscaler, now: datetime) -> bool:
@@ -221,7 +215,7 @@ def _watch(one: LiveAutoscaler, change: Change, now: datetime, rules: FloorSetti
     if change == Change.LOWER:
         return None
     if change == Change.RAISE:
-        return watch_after(one.watch, one.min_replicas, one.health, now, rules, raised=True)
+        return rollback.watch_after(one.watch, one.min_replicas, one.health, now, rules, raised=True)
     return one.watch
 
 

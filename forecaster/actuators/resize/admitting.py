@@ -14,7 +14,7 @@ import msgspec
 from forecaster.actuators.resize.actuator import sizes_wanted
 from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.pods import Resizes, resources_block
-from forecaster.actuators.writes import Fence, LeftAlone, RefusalReason
+from forecaster.actuators.writes import Fence, RefusalReason, Unseen, WriteRefusal
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
 from forecaster.errors import StoreError
@@ -63,7 +63,7 @@ class InitialActuator:
     given: dict[WorkloadId, NewPodSize] | None = None
     """What was given last: it still is while the pods have it, and another one is not worth its price."""
 
-    lasting: Mapping[WorkloadId, LeftAlone] = field(default_factory=dict)
+    lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
     """What a VPA sizes, by the rule of mode in-place."""
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -81,7 +81,8 @@ class InitialActuator:
         sizes = {} if stopped else self._sizes(now)
         away = {one.workload for one in self.cluster.marked() if _backs_off(one, now)} if sizes else set()
         beside = self.neighbours(now) if sizes else Neighbours()
-        owned = {id_: LeftAlone(RefusalReason.OWNED, why) for id_ in sizes if (why := beside.writes_sizes(id_))}
+        whys = {id_: why for id_ in sizes if (why := beside.writes_sizes(id_))}
+        owned = {id_: WriteRefusal(Unseen(id_, id_.name), RefusalReason.OWNED, why) for id_, why in whys.items()}
         self.lasting = owned
         offered = {id_: size for id_, size in sizes.items() if id_ not in away | owned.keys()}
         states = Counter({"offered": len(offered), "owned": len(owned), "rolled-back": len(away & sizes.keys())})

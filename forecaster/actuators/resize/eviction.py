@@ -28,15 +28,11 @@ MOST = 5
 """Pods that one cycle evicts."""
 
 
-def _never(_: WorkloadId) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class EvictionTerms:
     """What an eviction depends on beside the pod."""
 
-    allowed: Callable[[WorkloadId], bool] = _never
+    allowed: Callable[[WorkloadId], bool] = lambda _: False
     """Whether the policy of a workload allows evictions."""
     ready: Mapping[WorkloadId, int] = field(default_factory=dict)
     """Ready pods of a workload."""

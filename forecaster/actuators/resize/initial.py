@@ -84,9 +84,10 @@ def admitted_pod(document: Document, namespace: str, known: NewPods | None, now:
         if count_containers(document) > MAX_CONTAINERS:
             return AdmittedPod(AdmissionOutcome.UNREADABLE, f"more than {MAX_CONTAINERS} containers")
         one = resizable_pod(_placed(document, namespace), lambda owner: owner_by_name(owner, document))
-        offered = _offered(known, one.workload)
+        id_ = one.workload
+        offered = known.sizes.get(id_.namespace, {}).get(id_.kind, {}).get(id_.name)
         if offered is None:
-            return AdmittedPod(AdmissionOutcome.NOT_OFFERED, f"{one.workload} is offered no size")
+            return AdmittedPod(AdmissionOutcome.NOT_OFFERED, f"{id_} is offered no size")
         return _sized(one, offered, surroundings(known, namespace), now)
     except (ManifestError, KeyError, TypeError, AttributeError, ValueError) as error:
         return AdmittedPod(AdmissionOutcome.UNREADABLE, str(error))
@@ -142,10 +143,6 @@ def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: da
     had = Resized(before, now, 0, new=True, started={name: base[name] for name in more}, boosted_until=until)
     marks = {BEFORE: kept_text(had), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}
     return AdmittedPod(AdmissionOutcome.SIZED, why, sizes, {LABEL: WATCHED}, marks)
-
-
-def _offered(known: NewPods, id_: WorkloadId) -> NewPodSize | None:
-    return known.sizes.get(id_.namespace, {}).get(id_.kind, {}).get(id_.name)
 
 
 def _placed(document: Document, namespace: str) -> Document:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, one_each, waits
-from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, differs, merged
+from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -111,7 +111,7 @@ def _followed(
         )
     elif one.resized is None:
         yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
-    elif not (one.resized.new or differs(one.sizes, one.resized.before)):
+    elif not (one.resized.new or changed(one.sizes, one.resized.before)):
         yield ResizeWrite(one, Change.FORGET, {}, "its own size was written down, and ours was not written")
     elif one.settled:
         pass
@@ -125,18 +125,19 @@ def _followed(
 
 def _begins(one: ResizablePod, resized: Resized) -> bool:
     """Whether a pod has more CPU until it has started, or had that and has its own size again."""
-    return bool(resized.started) and (differs(one.sizes, resized.started) or not differs(one.sizes, resized.before))
+    more, own = changed(one.sizes, resized.started), changed(one.sizes, resized.before)
+    return bool(resized.started and (more or not own))
 
 
 def _starting(
     one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that has, or had, more CPU to start with; no change window holds its own size back."""
-    has_more = differs(one.sizes, resized.started)
-    if not has_more and one.status is ResizeStatus.NONE:
+    more = changed(one.sizes, resized.started)
+    if not more and one.status is ResizeStatus.NONE:
         yield ResizeWrite(one, Change.FORGET, {}, "it has started, and has its own size again")
-    elif has_more and one.ready and (resized.boosted_until is None or now >= resized.boosted_until):
-        yield ResizeWrite(one, Change.RESIZE, changed(one.sizes, resized.started), "it has started", resized)
+    elif more and one.ready and (resized.boosted_until is None or now >= resized.boosted_until):
+        yield ResizeWrite(one, Change.RESIZE, more, "it has started", resized)
     else:
         found = _watched(one, resized, now, rules)
         yield from (each for each in found if not (isinstance(each, ResizeWrite) and each.settled))

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from forecaster.actuators.marks import (
-    LONG_AGO,
-    EventKind,
-    InvolvedObject,
-    Merged,
-    RawObject,
-    create_event,
-    event_of,
-    instant_of,
-    instant_text,
-    patiently,
-    unmarked,
-)
+from forecaster.actuators import marks
+from forecaster.actuators.marks import EventKind, InvolvedObject, Merged, RawObject
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, sizes_text
 from forecaster.actuators.room import Surroundings
 from forecaster.actuators.writes import MANAGER, Change
@@ -186,16 +175,17 @@ class Resizes:
             case Change.SETTLE:
                 self._mark(one, SETTLED, {}, version)
             case Change.ROLL_BACK if write.backed_off_until:
-                self._mark(one, BACKED_OFF, {BEFORE: None, SIZE: None, BACK_OFF: instant_text(write.backed_off_until)})
+                until = marks.instant_text(write.backed_off_until)
+                self._mark(one, BACKED_OFF, {BEFORE: None, SIZE: None, BACK_OFF: until})
             case Change.RESTORE | Change.FORGET | Change.YIELD:
-                patiently(lambda: self._give_back(one))
+                marks.patiently(lambda: self._give_back(one))
             case _:
                 pass
 
     def record(self, write: ResizeWrite, at: datetime) -> None:
         """The Event of a change, beside its pod. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            create_event(self._client, resize_event(write, at))
+            marks.create_event(self._client, resize_event(write, at))
 
     def _evict(self, one: ResizablePod) -> None:
         """Evict a pod through its PodDisruptionBudgets; a budget that keeps the pod is no sign of a busy API server."""
@@ -235,7 +225,7 @@ class Resizes:
     def _give_back(self, one: ResizablePod) -> None:
         """Remove our marks and our claim on sizes."""
         path = _path(one.namespace, one.name)
-        body = unmarked(self._client.get(path, RawObject), (LABEL,), (BEFORE, BACK_OFF, SIZE))
+        body = marks.unmarked(self._client.get(path, RawObject), (LABEL,), (BEFORE, BACK_OFF, SIZE))
         self._client.patch(f"{path}?{self._query()}", body, RawObject)
 
     def _query(self) -> str:
@@ -291,7 +281,7 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         ),
         resized=resized,
         settled=labels.get(LABEL) == SETTLED,
-        backed_off_until=instant_of(annotations, BACK_OFF),
+        backed_off_until=marks.instant_of(annotations, BACK_OFF),
         marked=LABEL in labels,
         deleted=meta.get("deletionTimestamp") is not None,
         owner="a VerticalPodAutoscaler sized it" if VPA in annotations else "",
@@ -305,7 +295,7 @@ def resize_event(write: ResizeWrite, at: datetime) -> EventObject:
     was = sizes_text({name: one.sizes[name] for name in write.sizes})
     moved = f"{was} → {sizes_text(write.sizes)}: " if write.sizes else ""
     involved = InvolvedObject(one.namespace, one.name, one.uid, "v1", "Pod")
-    return event_of(write, involved, EVENTS[write.change], moved, at)
+    return marks.event_of(write, involved, EVENTS[write.change], moved, at)
 
 
 def kept_text(resized: Resized) -> str:
@@ -326,7 +316,7 @@ def _kept(text: str | None) -> tuple[Resized | None, str]:
         )
     except (msgspec.MsgspecError, ManifestError, ValueError, RecursionError) as error:
         return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
-    at = max(_aware(kept.at), LONG_AGO)
+    at = max(_aware(kept.at), marks.LONG_AGO)
     until = kept.boosted_until and _aware(kept.boosted_until)
     return Resized(before, at, kept.restarts, kept.new, kept.errors, started, until), ""
 

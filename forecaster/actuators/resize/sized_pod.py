@@ -155,11 +155,6 @@ class ResizeWrite:
         return replace(self, reason=reason)
 
 
-def differs(sizes: Sizes, wanted: Sizes) -> bool:
-    """Whether any container that is sized has another size."""
-    return bool(changed(sizes, wanted))
-
-
 def changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
     """Return the containers with another size than wanted. A value that is set stays set: a resize removes nothing."""
     found = {name: merged(now[name], size) for name, size in wanted.items() if name in now}

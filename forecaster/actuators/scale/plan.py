@@ -12,17 +12,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster.actuators import rollback
 from forecaster.actuators.limits import Memory, Move, Seen, looked
-from forecaster.actuators.rollback import (
-    NOT_LOOKED_AT,
-    Health,
-    Watched,
-    held,
-    rolled_back,
-    rolled_back_reason,
-    watch_after,
-    why_worse,
-)
+from forecaster.actuators.rollback import Health, Watched
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -63,7 +55,7 @@ class LiveScale:
     """Why the owner's count is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
-    health: Health = NOT_LOOKED_AT
+    health: Health = rollback.NOT_LOOKED_AT
     """Health as read for this cycle."""
     pods: int = 0
     """That there are, by its status."""
@@ -94,9 +86,6 @@ class LiveScale:
 
     def __str__(self) -> str:
         return f"{self.id.kind} {self.id}"
-
-
-NONE_LEAVES: Mapping[WorkloadId, int | None] = MappingProxyType({})
 
 
 class CountOffer(NamedTuple):
@@ -212,7 +201,7 @@ def scale_plan(
     memory: Memory,
     now: datetime,
     rules: ScaleSettings,
-    leaving: Mapping[WorkloadId, int | None] = NONE_LEAVES,
+    leaving: Mapping[WorkloadId, int | None] = MappingProxyType({}),
 ) -> ScalePlan:
     """The intended writes of one cycle, and the refusals.
 
@@ -226,13 +215,11 @@ def scale_plan(
         if one.deleted:
             continue
         offer = (offers.get(one.id) or CountOffer(None)) if scaled(one.id) else None
-        match _decided(one, offer, memory.get(one.key), now, rules, leaving.get(one.id)):
-            case ScaleWrite() as write:
-                found.writes.append(write)
-            case WriteRefusal() as refusal:
-                found.refusals.append(refusal)
-            case None:
-                pass
+        decided = _decided(one, offer, memory.get(one.key), now, rules, leaving.get(one.id))
+        if isinstance(decided, ScaleWrite):
+            found.writes.append(decided)
+        elif decided:
+            found.refusals.append(decided)
     return found
 
 
@@ -330,15 +317,15 @@ def _yielded(one: LiveScale, now: datetime, rules: ScaleSettings) -> ScaleWrite:
 def _moved(
     one: LiveScale, offer: CountOffer, seen: Seen, now: datetime, rules: ScaleSettings
 ) -> ScaleWrite | WriteRefusal | None:
-    if why := why_worse(one.watch, one.health, now, rules):
+    if why := rollback.why_worse(one.watch, one.health, now, rules):
         return _taken_back(one, offer, why, now, rules)
-    if found := held(one.watch, now):
+    if found := rollback.held(one.watch, now):
         return _while_held(one, offer, str(found))
     count = _asked(offer, one.replicas, seen, now, rules)
     if count is None:
         return None
     owner, raised = one.replicas if one.before is None else one.before, count > one.replicas
-    watch = watch_after(one.watch, one.replicas, one.health, now, rules, raised=raised)
+    watch = rollback.watch_after(one.watch, one.replicas, one.health, now, rules, raised=raised)
     if raised:
         said = f"{count} are asked for"
         return ScaleWrite(one, Change.RAISE, count, said, owner, watch=watch, measured=offer.reactive or 0)
@@ -355,8 +342,8 @@ def _taken_back(
     count = max(one.watch.count, offer.reactive or 1)
     if (one.watch.raised and not known) or (count >= one.replicas) == one.watch.raised:
         return _while_held(one, offer, f"worse off since its last change, which measured demand asks for: {why}")
-    found = rolled_back(one.watch, why, now, rules)
-    return ScaleWrite(one, Change.ROLL_BACK, count, rolled_back_reason(found, now), one.before, watch=found)
+    found = rollback.rolled_back(one.watch, why, now, rules)
+    return ScaleWrite(one, Change.ROLL_BACK, count, rollback.rolled_back_reason(found, now), one.before, watch=found)
 
 
 def _while_held(

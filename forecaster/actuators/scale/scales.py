@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from forecaster.actuators.marks import (
-    LONG_AGO,
-    EventKind,
-    InvolvedObject,
-    Merged,
-    RawObject,
-    count_of,
-    create_event,
-    event_of,
-    instant_of,
-    patiently,
-    unmarked,
-)
+from forecaster.actuators import marks
+from forecaster.actuators.marks import EventKind, InvolvedObject, Merged, RawObject
 from forecaster.actuators.rollback import WATCH, RolledBack, Watch, watch_of, watch_text
 from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
@@ -164,13 +153,13 @@ class Scales:
         if write.change == Change.FORGET:
             self._give_back(one, version)
         if write.change == Change.RESTORE:
-            patiently(lambda: self._give_back(one))
+            marks.patiently(lambda: self._give_back(one))
 
     def record(self, write: ScaleWrite, at: datetime) -> None:
         """The Event of a change, beside its workload. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
             kind = self._kinds[write.workload.id.kind]
-            create_event(self._client, scale_event(write, f"{kind.group}/{kind.version}", at))
+            marks.create_event(self._client, scale_event(write, f"{kind.group}/{kind.version}", at))
 
     def _mark(self, one: LiveScale, labels: Mapping[str, str | None], version: str | None = None) -> str:
         """The version after these marks were put on it, by default over the version that was decided on."""
@@ -184,7 +173,7 @@ class Scales:
     def _give_back(self, one: LiveScale, version: str = "") -> None:
         """Remove our marks and our claim on the count."""
         raw = self._client.get(self._path(one.id), RawObject)
-        body = unmarked(raw, (LABEL, BEFORE, BACK_OFF, *WATCH_LABELS), (BEFORE, BACK_OFF), version=version)
+        body = marks.unmarked(raw, (LABEL, BEFORE, BACK_OFF, *WATCH_LABELS), (BEFORE, BACK_OFF), version=version)
         self._client.patch(f"{self._path(one.id)}?{self._query()}", body, RawObject)
 
     def _path(self, id_: WorkloadId) -> str:
@@ -200,7 +189,7 @@ def scale_event(write: ScaleWrite, api_version: str, at: datetime) -> EventObjec
     one = write.workload
     involved = InvolvedObject(one.id.namespace, one.id.name, one.uid, api_version, one.id.kind)
     moved = "" if write.change == Change.YIELD else f"replicas {one.replicas} → {write.replicas}: "
-    return event_of(write, involved, EVENTS[write.change], moved, at)
+    return marks.event_of(write, involved, EVENTS[write.change], moved, at)
 
 
 def watch_labels(watch: Watch) -> dict[str, str | None]:
@@ -225,8 +214,8 @@ def watch_in(labels: Mapping[str, str]) -> Watch:
 def live_scale(one: Object, kind: str) -> LiveScale:
     """What is needed of a workload."""
     meta = one.metadata
-    marks = meta.annotations | meta.labels  # annotations: by an earlier release
-    before, fault = count_of(marks, BEFORE, "replicas", "label")
+    texts = meta.annotations | meta.labels  # annotations: by an earlier release
+    before, fault = marks.count_of(texts, BEFORE, "replicas", "label")
     writers = _writers(meta.managed_fields)
     return LiveScale(
         id=WorkloadId(meta.namespace, kind, meta.name),
@@ -237,7 +226,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         owner=_owner(meta, writers),
         deleted=meta.deletion_timestamp is not None,
         before=before,
-        backed_off_until=instant_of(marks, BACK_OFF),
+        backed_off_until=marks.instant_of(texts, BACK_OFF),
         marked=LABEL in meta.labels,
         fault=fault,
         watch=watch_in(meta.labels),
@@ -247,7 +236,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
 
 def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
-    marked = max((each.at for each in managers if _is_our_mark(each) and each.at), default=LONG_AGO)
+    marked = max((each.at for each in managers if _is_our_mark(each) and each.at), default=marks.LONG_AGO)
     owning = [each for each in managers if each.fields_v1.spec.replicas is not None]
     return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.at or marked) >= marked)
 
@@ -261,5 +250,6 @@ def _owner(meta: Meta, writers: frozenset[str]) -> str:
     if controller := meta.controller():
         return f"it is made from {controller.kind} {controller.name}"
     tools = [f"{OWNING[each]} writes its count (field manager {each})" for each in sorted(writers) if each in OWNING]
-    marks = [f"{tool} applies it ({name})" for name, tool in TRACKED.items() if name in meta.labels | meta.annotations]
-    return next(iter((*tools, *marks)), "")
+    stated = meta.labels.keys() | meta.annotations.keys()
+    applied = [f"{tool} applies it ({name})" for name, tool in TRACKED.items() if name in stated]
+    return next(iter((*tools, *applied)), "")

@@ -1,4 +1,4 @@
-"""Which objects a cycle reads before it writes: neither a namespace of thousands nor a slow API server keeps others out."""
+"""Which objects a cycle reads before it writes: no namespace of thousands and no slow API server keeps others out."""
 
 from __future__ import annotations
 
