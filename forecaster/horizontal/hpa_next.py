@@ -58,7 +58,7 @@ def next_sync(
     stated = _stated(workload, containers.pop() if containers else "")
     spec = replace(_spec(workload, hpa), behavior=behavior)
     requests, at = _requests(stated), recommendation.at
-    seen = observe_totals(spec, workload.replicas, totals, requests, at, pods=workload.ready_replicas)
+    seen = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
     told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
     return [told.summary, *told.steps, *lost]
 

@@ -149,7 +149,7 @@ def _hold(proposal: MetricProposal) -> str:
         case "tolerance":
             return f" (ratio {proposal.ratio:.4g} is within the tolerance: no change)"
         case "direction":
-            return " (counting pods without samples turns the direction around: no change)"
+            return " (counting pods that are not ready or have no sample turns the direction around: no change)"
         case None:
             return ""
 

@@ -1,12 +1,13 @@
 """What one pass of the controller sees of the cluster (HPA rules §3, §5): as it is, or made of totals.
 
-`observe_totals` makes one of pods that are alike and ready with a load spread evenly over them, for questions such as
+`observe_totals` makes one of pods that are alike, with a load spread evenly over the ready ones, for questions such as
 "what would this HPA do with 12 pods and 5.2 cores?". Requests and totals come from the caller, and a metric without a
 total has no answer.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -60,6 +61,8 @@ class Observation(NamedTuple):
 
 POD_LABELS = {"pod": "alike"}
 SELECTOR = "pod=alike"
+MAX_PODS = 150_000
+"""Pods that the largest clusters have: a Deployment may ask for 2^31."""
 _LONG_AGO = timedelta(days=1)
 
 
@@ -70,19 +73,19 @@ def observe_totals(
     requests_milli: Mapping[str, int],
     now: datetime,
     *,
-    pods: int | None = None,
+    ready: int | None = None,
 ) -> Observation:
-    """The observation of `pods` ready pods (default: `replicas`) under totals by metric name, in milli-units.
+    """The observation of `ready` pods (default: `replicas`) under totals by metric name, in milli-units.
 
-    `requests_milli` are one pod's requests by resource; a container that the spec names holds all of them.
+    The pods that lack are starting. `requests_milli` are one pod's requests by resource; a container that the spec
+    names holds all of them.
     """
-    names = [f"pod-{number}" for number in range(replicas if pods is None else pods)]
-    answers = [_answer(metric, totals_milli.get(metric.name), names, now) for metric in spec.metrics]
-    return Observation(
-        ScaleSubresource(replicas, len(names), SELECTOR),
-        [_pod(name, spec, requests_milli, now) for name in names],
-        answers,
-    )
+    ready = min(replicas, MAX_PODS) if ready is None else ready
+    names = [f"pod-{number}" for number in range(max(ready, min(replicas, MAX_PODS)))]
+    answers = [_answer(metric, totals_milli.get(metric.name), names[:ready], now) for metric in spec.metrics]
+    pods = [_pod(name, spec, requests_milli, now) for name in names]
+    pods[ready:] = [replace(pod, phase="Pending") for pod in pods[ready:]]
+    return Observation(ScaleSubresource(replicas, len(names), SELECTOR), pods, answers)
 
 
 def total_of(answer: Answer) -> int | None:

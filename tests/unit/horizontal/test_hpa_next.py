@@ -29,6 +29,14 @@ def next_sync(
     return hpa_next.next_sync(of, one, values_for(offer, one.targets, one.at), behavior)
 
 
+def test_pods_that_are_starting_take_their_share_as_the_hpa_counts_them() -> None:
+    """66 % of three pods is 40 % of five: 4 by the ready pods alone, and the HPA turns no rise into a fall."""
+    rising = workload(replicas=5, ready=3)
+    one = decided(outlooks(cpu=2.0), of=rising)
+    assert "it will keep 5 pods" in next_sync(rising, one)[0]
+    assert one.signals[0].reactive_replicas == 5
+
+
 def test_without_an_hpa_there_is_nothing_to_tell() -> None:
     alone = workload(autoscaler=None)
     assert next_sync(alone, decided(outlooks(cpu=2.0), of=alone)) == []

@@ -86,7 +86,7 @@ def test_a_turned_direction_is_told() -> None:
     said = say(hpa(CPU), look(2, SampledPods({"p0": PodSample(400, NOW)})))
     assert said.steps[0] == (
         "Resource cpu: 40 % of requested cpu in use / 50 % = 2 pods "
-        "(counting pods without samples turns the direction around: no change)"
+        "(counting pods that are not ready or have no sample turns the direction around: no change)"
     )
 
 

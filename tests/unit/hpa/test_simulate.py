@@ -48,7 +48,17 @@ def test_what_is_not_given_is_not_invented() -> None:
 
 
 def test_pods_may_differ_from_replicas() -> None:
-    assert observe_totals(hpa(), 3, {}, {}, NOW, pods=5).scale == ScaleSubresource(3, 5, "pod=alike")
+    assert observe_totals(hpa(), 3, {}, {}, NOW, ready=5).scale == ScaleSubresource(3, 5, "pod=alike")
+
+
+def test_pods_that_lack_are_starting() -> None:
+    seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW, ready=1)
+    assert [pod.phase for pod in seen.pods] == ["Running", "Pending", "Pending"]
+    assert total_of(seen.answers[0]) == 1000
+
+
+def test_no_more_pods_are_made_than_a_cluster_has() -> None:
+    assert len(observe_totals(hpa(CPU), 2**31 - 1, {"cpu": 1000}, {"cpu": 500}, NOW, ready=1).pods) == 150_000
 
 
 def test_a_named_container_holds_the_requests() -> None:
