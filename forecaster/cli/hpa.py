@@ -43,7 +43,7 @@ Metrics = Annotated[
 ]
 Replicas = Annotated[
     int | None,
-    typer.Option("--replicas", min=0, max=150_000, help="Replicas of the target now; default: the pods of --pods."),
+    typer.Option("--replicas", min=0, max=150_000, help="Replicas of the target now; default: live pods of --pods."),
 ]
 Usage = Annotated[
     list[str] | None,

@@ -213,11 +213,12 @@ def look(
 def _from_files(
     spec: HpaSpec, pods: Path, metrics: Path | None, replicas: int | None, at: datetime | None
 ) -> tuple[Observation, datetime]:
-    """Every pod of the file belongs to the target, whatever its labels."""
+    """Every pod of the file belongs to the target, whatever its labels; pods that have ended are no replicas."""
     answers = [] if metrics is None else _documents(metrics)
     matched = [replace(pod, labels=POD_LABELS) for pod in pods_of(_documents(pods))]
-    count = len(matched) if replicas is None else replicas
-    seen = Observation(ScaleSubresource(count, len(matched), SELECTOR), matched, answers_of(spec, answers))
+    there = sum(pod.active for pod in matched)
+    count = there if replicas is None else replicas
+    seen = Observation(ScaleSubresource(count, there, SELECTOR), matched, answers_of(spec, answers))
     return seen, at or newest_sample(answers) or current()
 
 

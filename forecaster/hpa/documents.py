@@ -7,6 +7,7 @@ the caller's.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,7 +41,7 @@ class DocumentError(ValueError):
 
 def pods_of(documents: Iterable[Any]) -> list[HpaPod]:
     """All pods of Pod, PodList and List documents."""
-    return [_pod(item) for item in _items(documents, {"Pod"})]
+    return [_pod(item) for item in _items(documents)]
 
 
 def answers_of(spec: HpaSpec, documents: Sequence[Any]) -> list[Answer]:
@@ -62,17 +63,17 @@ def newest_sample(documents: Iterable[Any]) -> datetime | None:
     return max(times, default=None)
 
 
-def _items(documents: Iterable[Any], kinds: set[str]) -> Iterable[Wire]:
-    """Single objects of these kinds, lists of any kind opened."""
+def _items(documents: Iterable[Any]) -> Iterable[Wire]:
+    """Single pods, lists of any kind opened."""
     for document in documents:
         if not isinstance(document, Mapping):
             raise DocumentError(f"a document is a mapping with a kind, got {_kind(document)}")
-        if document.get("kind") in kinds:
+        if document.get("kind") == "Pod":
             yield document
         elif str(document.get("kind", "")).endswith("List"):
             yield from _list(document, "items")
         else:
-            raise DocumentError(f"expected {' or '.join(sorted(kinds))} or a list of them, got {_kind(document)}")
+            raise DocumentError(f"expected Pod or a list of them, got {_kind(document)}")
 
 
 def _kind(document: Any) -> str:
@@ -97,14 +98,19 @@ def _mapping(document: Wire, key: str) -> Wire:
     return inner or {}
 
 
+def _text(document: Wire, key: str) -> str:
+    """The text under a key; absent and null are an empty one."""
+    return str(document.get(key) or "")
+
+
 def _pod(item: Wire) -> HpaPod:
     metadata, spec, status = (_mapping(item, key) for key in ("metadata", "spec", "status"))
-    name = metadata.get("name") or ""
+    name, labels = _text(metadata, "name"), _mapping(metadata, "labels")
     start = status.get("startTime")
     level = _mapping(spec, "resources").get("requests")
     return HpaPod(
         name=name,
-        phase=status.get("phase") or "",
+        phase=_text(status, "phase"),
         deleting=metadata.get("deletionTimestamp") is not None,
         start_time=None if start is None else _time(start, f"startTime of Pod {name}"),
         ready=_ready(name, _list(status, "conditions")),
@@ -112,7 +118,7 @@ def _pod(item: Wire) -> HpaPod:
         init_containers=[_container(name, c) for c in _list(spec, "initContainers")],
         pod_requests_milli=None if level is None else _quantities(level, f"resources of Pod {name}"),
         overhead_milli=_quantities(spec.get("overhead") or {}, f"overhead of Pod {name}"),
-        labels=metadata.get("labels") or {},
+        labels={key: str(value) for key, value in labels.items()},
     )
 
 
@@ -126,7 +132,7 @@ def _ready(pod: str, conditions: list[Wire]) -> ReadyCondition | None:
 
 
 def _container(pod: str, container: Wire) -> PodContainer:
-    name, requests = container.get("name") or "", _mapping(_mapping(container, "resources"), "requests")
+    name, requests = _text(container, "name"), _mapping(_mapping(container, "resources"), "requests")
     where = f"container {name} of Pod {pod}"
     return PodContainer(name, _quantities(requests, where), container.get("restartPolicy") == "Always")
 
@@ -152,10 +158,10 @@ def _metric_name(item: Wire) -> Any:
 
 
 def _pod_usage(item: Wire) -> PodMetrics:
-    name = _mapping(item, "metadata").get("name") or ""
+    name = _text(_mapping(item, "metadata"), "name")
     where = f"PodMetrics {name}"
     containers = [
-        ContainerUsage(c.get("name") or "", _quantities(c.get("usage") or {}, where)) for c in _list(item, "containers")
+        ContainerUsage(_text(c, "name"), _quantities(c.get("usage") or {}, where)) for c in _list(item, "containers")
     ]
     return PodMetrics(name, _time(item.get("timestamp"), where), _window(item.get("window"), where), containers)
 
@@ -165,16 +171,10 @@ def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
     for item in items:
         described = _mapping(item, "describedObject")
         if described.get("kind") == "Pod":
-            where = f"metric {metric.name} of Pod {described.get('name')}"
-            window = item.get("windowSeconds")
-            values.append(
-                (
-                    str(described.get("name")),
-                    _milli(item.get("value"), where),
-                    _time(item.get("timestamp"), where),
-                    None if window is None else timedelta(seconds=window),
-                )
-            )
+            pod, window = _text(described, "name"), item.get("windowSeconds")
+            where = f"metric {metric.name} of Pod {pod}"
+            over = None if window is None else _window(f"{window}s", where)
+            values.append((pod, _milli(item.get("value"), where), _time(item.get("timestamp"), where), over))
     return read_pod_values(values)
 
 
@@ -212,6 +212,7 @@ def _time(value: Any, where: str) -> datetime:
 def _window(value: Any, where: str) -> timedelta:
     """A duration as the metrics API writes it: `30s`, `1m0s`, `15.25s`."""
     text = str(value)
-    if not _DURATION.fullmatch(text):
-        raise DocumentError(f"window of {where}: {value!r} is no duration like 30s or 1m0s")
-    return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
+    with suppress(OverflowError):
+        if _DURATION.fullmatch(text):
+            return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
+    raise DocumentError(f"window of {where}: {value!r} is no duration like 30s or 1m0s")

@@ -38,7 +38,7 @@ FieldFaults = Iterator[FieldFault]
 
 def invalid(path: str, value: object, reason: str) -> FieldFault:
     """A value that is there and wrong."""
-    return FieldFault(path, "FieldValueInvalid", f"Invalid value: {json.dumps(value)}: {reason}")
+    return FieldFault(path, "FieldValueInvalid", f"Invalid value: {_written(value)}: {reason}")
 
 
 def required(path: str, reason: str = "") -> FieldFault:
@@ -53,10 +53,14 @@ def forbidden(path: str, reason: str) -> FieldFault:
 
 def not_supported(path: str, value: object, supported: Iterable[str]) -> FieldFault:
     """A word outside a short list."""
-    choices = ", ".join(json.dumps(choice) for choice in sorted(supported))
-    return FieldFault(
-        path, "FieldValueNotSupported", f"Unsupported value: {json.dumps(value)}: supported values: {choices}"
-    )
+    choices = ", ".join(map(_written, sorted(supported)))
+    detail = f"Unsupported value: {_written(value)}: supported values: {choices}"
+    return FieldFault(path, "FieldValueNotSupported", detail)
+
+
+def _written(value: object) -> str:
+    """The value as JSON; what YAML knows beyond JSON, such as a date, as text."""
+    return json.dumps(value, default=str)
 
 
 def path_segment_faults(path: str, name: str) -> FieldFaults:

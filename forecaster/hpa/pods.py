@@ -50,6 +50,11 @@ class HpaPod:
     overhead_milli: Mapping[str, int] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def active(self) -> bool:
+        """Whether a ReplicaSet counts it in `status.replicas`: it has not ended and is not being deleted."""
+        return not self.deleting and self.phase not in {"Failed", "Succeeded"}
+
 
 class Groups(NamedTuple):
     """The four groups of §6: the number that counts, and the names of the rest."""

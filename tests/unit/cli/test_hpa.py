@@ -85,6 +85,16 @@ def test_explain_answers_from_files(hpa: Path, tmp_path: Path) -> None:
     assert "it will go from 4 to 8 and say ScaleUpLimit" in result.output
 
 
+def test_pods_that_have_ended_are_no_replicas(hpa: Path, tmp_path: Path) -> None:
+    """Evicted pods stay listed for days; the ReplicaSet counts none of them."""
+    pods, metrics = files(tmp_path, 4, "1300m")
+    listed = json.loads(pods.read_text())
+    listed["items"] += [pod(f"old-{number}") | {"status": {"phase": "Failed"}} for number in range(6)]
+    write(pods, json.dumps(listed))
+    result = run("explain", "--hpa", hpa, "--pods", pods, "--metrics", metrics)
+    assert "it will go from 4 to 8 and say ScaleUpLimit" in result.output
+
+
 def test_explain_warns(hpa: Path, tmp_path: Path) -> None:
     twin = write(tmp_path / "twin.yaml", HPA.replace("name: shop, namespace", "name: twin, namespace"))
     result = run("explain", "--hpa", hpa, "--replicas", 10, "--usage", "cpu=5", "--other", twin, "--vertical", "cpu")

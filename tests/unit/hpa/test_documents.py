@@ -175,7 +175,21 @@ def test_metrics_of_another_kind_are_refused() -> None:
         answers_of(hpa(CPU), [[]])
 
 
-@pytest.mark.parametrize("window", ["", "30", "x", None, "1d"])
+@pytest.mark.parametrize("seconds", ["x", [], 1e30, True])
+def test_a_window_in_seconds_that_is_none_is_refused(seconds: Any) -> None:
+    items = [{"describedObject": {"kind": "Pod", "name": "a"}, "metricName": "qps", "windowSeconds": seconds}]
+    with pytest.raises(DocumentError, match="window of metric qps of Pod a"):
+        answers_of(hpa(METRIC), [{"kind": "MetricValueList", "items": items}])
+
+
+def test_names_and_labels_of_another_type_are_read_as_text() -> None:
+    (pod,) = pods_of([{"kind": "Pod", "metadata": {"name": ["a"], "labels": {"app": 5}}}])
+    assert (pod.name, pod.labels) == ("['a']", {"app": "5"})
+    with pytest.raises(DocumentError, match="expected Pod"):
+        pods_of([{"kind": ["Pod"]}])
+
+
+@pytest.mark.parametrize("window", ["", "30", "x", None, "1d", "9" * 400 + "h"])
 def test_a_window_that_is_no_duration_is_refused(window: Any) -> None:
     items = [{"metadata": {"name": "a"}, "timestamp": STAMP, "window": window}]
     with pytest.raises(DocumentError, match="window of PodMetrics a"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -294,3 +294,8 @@ def test_an_annotation_that_is_nested_without_end_is_a_fault() -> None:
     deep = {"autoscaling.alpha.kubernetes.io/metrics": "[" * 100_000}
     found = read_manifest(manifest("autoscaling/v1", deep))
     assert "not JSON" in str(found)
+
+
+def test_a_kind_that_yaml_reads_as_a_date_is_refused_in_words() -> None:
+    refused = read_manifest({"kind": date(2026, 1, 1), "apiVersion": "autoscaling/v2", "spec": {}})
+    assert 'Unsupported value: "2026-01-01"' in str(refused)
