@@ -112,13 +112,13 @@ def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats
 def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:
     """What these events of one policy say at an instant."""
     floor, freeze, maxima = floor_at(events, now, lead_time), freeze_at(events, now), maxima_at(events, now, lead_time)
-    lowest = min(maxima.values(), default=None)
+    allowed = ", ".join(f"{one.event} allows {one.replicas} until {one.until:%H:%M} UTC" for one in sorted(maxima.values()))
     return RowEvents(
         floor=floor.replicas if floor else 0,
         most=maxima[False].replicas if False in maxima else MAX_INT32,
         bound=maxima[True].replicas if True in maxima else MAX_INT32,
         frozen=freeze is not None,
         floor_words=f"{floor.event} until {floor.until:%H:%M} UTC" if floor else "",
-        most_words=f"{lowest.event} allows {lowest.replicas} until {lowest.until:%H:%M} UTC" if lowest else "",
+        most_words=allowed,
         freeze_words=f"{freeze.event} until {freeze.until:%Y-%m-%d %H:%M} UTC" if freeze else "",
     )

@@ -49,7 +49,8 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
     """The state after a look at the load of rows that scale, and at rows that are `silent` for want of samples.
 
-    An outage begins, goes on, is over, or its load has come back, from when the hold runs anew.
+    An outage begins, goes on, is over, or its load has come back, from when the hold runs anew. What was held while the
+    clock was ahead is held from now on.
     """
     hold = seen.policy["outage_hold"]
     if not ("outage_hold" in seen.policy.in_use and seen.rules.kinds):
@@ -57,14 +58,15 @@ def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales
     scales, silent = scales & (hold > 0.0), silent & (hold > 0.0)
     loads = _loads(state, seen)
     gone = _gone(state, loads, scales)
-    over = scales & (gone < 0) & (state.until < now)
+    until = np.where(hold > 0.0, np.minimum(state.until, now + hold), state.until)
+    over = scales & (gone < 0) & (until < now)
     back = scales & (gone < 0) & ~over & _returned(state, loads)
     lost, went = gone >= 0, np.maximum(gone, 0)
     return replace(
         _silenced(state, seen, inputs, silent),
         cause=np.select([lost, back, silent, over], [*map(np.int8, CAUSES)], state.cause),
         floor=np.select([lost, silent, over], [np.maximum(seen.current, state.floor), seen.current, 0], state.floor),
-        until=np.where(lost | back | silent, now + hold, state.until),
+        until=np.where(lost | back | silent, now + hold, until),
         gone=np.where(lost, gone, np.where(silent | over, -1, state.gone)),
         least=np.where(lost, np.take_along_axis(state.expected, went[None], axis=0)[0], state.least),
         expected=_expected(state, seen, inputs, scales),

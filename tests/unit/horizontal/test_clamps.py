@@ -75,6 +75,13 @@ class TestOutage:
         _, state = decide(workload(replicas=8), outlooks(cpu=NO_SAMPLE), self.KEEPS, NOTHING_BEFORE, NOON)
         assert self.at(5, 1.0, state)[0] == 8
 
+    def test_one_of_a_clock_that_was_ahead_ends_the_stated_time_after_it_is_right(self) -> None:
+        """Seen from tomorrow every sample is stale."""
+        seen = outlooks(cpu=NO_SAMPLE)
+        _, state = decide(workload(replicas=8), seen, self.KEEPS, NOTHING_BEFORE, after(24 * 60))
+        held, state = self.at(0, 1.0, state)
+        assert (held, self.at(31, 1.0, state)[0]) == (8, 2)
+
     def test_a_fall_that_was_expected_is_none(self) -> None:
         low = outlooks(cpu=4.0, cpu_ahead=0.2)
         _, state = decide(workload(replicas=8), low, self.KEEPS, NOTHING_BEFORE, NOON)
@@ -121,7 +128,10 @@ class TestMaximaOfEvents:
     def test_the_lowest_holds_each_in_its_way(self) -> None:
         assert self.wanted(self.NIGHT, self.STRICT)[0] == 3
         lower = self.NIGHT.model_copy(update={"max_replicas": 2})
-        assert self.wanted(lower, self.STRICT.model_copy(update={"max_replicas": 5}), cpu=4.0)[0] == 5
+        assert self.wanted(lower, self.STRICT.model_copy(update={"max_replicas": 5}), cpu=4.0) == (
+            5,
+            "night allows 2 until 13:00 UTC, budget allows 5 until 13:30 UTC; measured demand asks for 8",
+        )
 
     def test_it_ends_a_lead_time_early_so_that_pods_are_there_when_it_ends(self) -> None:
         assert self.wanted(self.NIGHT, lead="59m")[0] == 6
