@@ -112,7 +112,9 @@ def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats
 def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:
     """What these events of one policy say at an instant."""
     floor, freeze, maxima = floor_at(events, now, lead_time), freeze_at(events, now), maxima_at(events, now, lead_time)
-    allowed = ", ".join(f"{one.event} allows {one.replicas} until {one.until:%H:%M} UTC" for one in sorted(maxima.values()))
+    allowed = ", ".join(
+        f"{one.event} allows {one.replicas} until {one.until:%H:%M} UTC" for one in sorted(maxima.values())
+    )
     return RowEvents(
         floor=floor.replicas if floor else 0,
         most=maxima[False].replicas if False in maxima else MAX_INT32,

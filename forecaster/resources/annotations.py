@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from forecaster.domain.event import MAX_REPLICAS
 from forecaster.domain.faults import allowed
-from forecaster.domain.layers import PAUSED_POLICY, Layer
+from forecaster.domain.layers import PAUSED_POLICY, Layer, merged
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import value_types
 from forecaster.errors import nearest
@@ -40,6 +41,8 @@ NAMES_COMPARED = 1
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
+FREE = {"sizing": "newsvendor", "scale_in_by_forecast": True, "min_replicas": 1, "max_replicas": MAX_REPLICAS}
+"""Beside these each setting may have any value: what it needs of others is judged where layers are combined."""
 WRITTEN = ("-before", "-by", "-expires", "-until")
 """Endings of the annotations that our own writes leave."""
 KNOWN_ANNOTATIONS = [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)]
@@ -111,9 +114,9 @@ def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
 
 
 def _fault_of(stated: Mapping[str, object]) -> str:
-    """What is wrong with settings; empty where nothing is."""
+    """What is wrong with a setting by itself; empty where nothing is."""
     try:
-        Policy.model_validate(stated)
+        Policy.model_validate(merged({"horizontal": FREE}, stated))
     except ValidationError as error:
         return "; ".join(allowed(one) for one in error.errors(include_url=False))
     return ""

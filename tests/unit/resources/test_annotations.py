@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
 from forecaster.resources.annotations import NAMES_COMPARED, NO_ANNOTATIONS, _annotated, annotated
 from forecaster.resources.stated import AnnotatedObject, cluster_policies
@@ -46,6 +48,34 @@ def test_a_mode_that_is_none_is_taken_for_observe() -> None:
     (fault,) = faults
     assert fault.startswith("HPA web: annotation forecaster.dev/mode is 'flor': must be one of observe, publish, floor")
     assert fault.endswith("; did you mean floor?")
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"mode": "scale", "min-replicas": "2", "max-replicas": "20"},
+        {"sizing": "newsvendor", "scale-in-by-forecast": "true", "min-replicas": "0"},
+    ],
+)
+def test_what_needs_another_setting_is_judged_with_it(stated: dict[str, str]) -> None:
+    marks = {f"forecaster.dev/{name}": text for name, text in stated.items()}
+    policies = Policies(
+        Policy(), cluster=cluster_policies(workloads=[AnnotatedObject("Deployment shop/web", WEB, marks)])
+    )
+    assert not policies.cluster.faults
+    assert not policies.refused(WEB)
+    assert policies.of(WEB).horizontal.min_replicas == int(stated["min-replicas"])
+    assert policies.of(WEB).mode == stated.get("mode", "observe")
+
+
+def test_mode_scale_without_bounds_is_left_out_with_what_it_needs() -> None:
+    marks = {"forecaster.dev/mode": "scale"}
+    policies = Policies(
+        Policy(), cluster=cluster_policies(workloads=[AnnotatedObject("Deployment shop/web", WEB, marks)])
+    )
+    ((_, why),) = policies.refused(WEB)
+    assert why.startswith("mode scale needs horizontal.min_replicas and horizontal.max_replicas")
+    assert policies.of(WEB).mode == "observe"
 
 
 def test_a_misspelt_one_is_told() -> None:
