@@ -55,7 +55,7 @@ def truncated(dividend: Counts, divisor: Counts) -> Counts:
 
 
 class Band(NamedTuple):
-    """The ratios around 1.0 that change nothing, as edges [row]: `hpa.tolerance.Tolerance` on arrays."""
+    """The ratios around 1.0 that change nothing, as edges [row]: `hpa.proposals.Tolerance` on arrays."""
 
     lowest: Floats
     highest: Floats

@@ -1,6 +1,6 @@
 """Replicas that each target asks for, by the measured demand and by the forecast, through one formula.
 
-The formula is `hpa.proposals` and `hpa.combine` on arrays [row] (HPA rules §8, §9).
+The formula is `hpa.proposals` on arrays [row] (HPA rules §8, §9).
 
 Usage and targets are integer milli-units. Pods that are starting take their share of a high load and use nothing yet;
 a pod without a sample does not occur: a total is what was measured of all ready pods.

@@ -44,7 +44,7 @@ class State(Table):
     expected: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] the least load that the latest forecast expected; NaN where that is nothing to miss."""
     missing: Codes = column("b", KNOWN, SIGNAL)
-    """[signal, row] why a row was held for want of a sample (`inputs.NO_SAMPLE` ...)."""
+    """[signal, row] why a row was held for want of a sample (`codes.NO_SAMPLE` ...)."""
     missing_age: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] how old its latest sample was then, in seconds; NaN where it had none."""
     recommendations: Ring = RECOMMENDATIONS

@@ -168,7 +168,7 @@ def scale_up_limit(
     """HPA rules §11.2: the largest size the policies allow; `Max` takes the most permissive of them."""
     if rules.select_policy == "Disabled":
         return current
-    allowed = raised_by_policy(current, rules, scale_ups, scale_downs, now)
+    allowed = allowed_by_policy(current, rules, scale_ups, scale_downs, now, up=True)
     return min(allowed, default=MAX_INT32) if rules.select_policy == "Min" else max(allowed, default=MIN_INT32)
 
 
@@ -178,22 +178,16 @@ def scale_down_limit(
     """HPA rules §11.2: the smallest size the policies allow; `Max` takes the most permissive of them."""
     if rules.select_policy == "Disabled":
         return current
-    allowed = lowered_by_policy(current, rules, scale_ups, scale_downs, now)
+    allowed = allowed_by_policy(current, rules, scale_ups, scale_downs, now, up=False)
     return max(allowed, default=MIN_INT32) if rules.select_policy == "Min" else min(allowed, default=MAX_INT32)
 
 
-def raised_by_policy(
-    current: int, rules: ScalingRules, scale_ups: ScaleEvents, scale_downs: ScaleEvents, now: datetime
+def allowed_by_policy(
+    current: int, rules: ScalingRules, scale_ups: ScaleEvents, scale_downs: ScaleEvents, now: datetime, *, up: bool
 ) -> list[int]:
-    """The size that each policy alone would allow on the way up, in their order."""
-    return [_raised(period_start(current, p.period, scale_ups, scale_downs, now), p) for p in rules.policies]
-
-
-def lowered_by_policy(
-    current: int, rules: ScalingRules, scale_ups: ScaleEvents, scale_downs: ScaleEvents, now: datetime
-) -> list[int]:
-    """The size that each policy alone would allow on the way down, in their order."""
-    return [_lowered(period_start(current, p.period, scale_ups, scale_downs, now), p) for p in rules.policies]
+    """The size that each policy alone would allow in one direction, in their order."""
+    by = _raised if up else _lowered
+    return [by(period_start(current, policy.period, scale_ups, scale_downs, now), policy) for policy in rules.policies]
 
 
 def period_start(

@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 
     from forecaster.hpa.spec import Controller, MetricSpec
 
-METRIC_SOURCES = frozenset({"Resource", "ContainerResource", "Pods", "Object", "External"})
+_USAGE = "an average utilization target nor an average value (usage) target"
+_AMOUNT = "a value target nor an average value target"
+_SOURCES: Mapping[str, tuple[type[NamedTuple], str]] = {
+    "Resource": (SampledPods, _USAGE),
+    "ContainerResource": (SampledPods, _USAGE),
+    "Pods": (SampledPods, "an average value target"),
+    "Object": (ObjectMetric, _AMOUNT),
+    "External": (ExternalValues, _AMOUNT),
+}
+"""What answers each source, and the targets of which it needs one."""
 NO_PODS = Unmeasured("no_pods", "no pods returned by selector while calculating replica count")
 NO_SAMPLES_LEFT = Unmeasured("no_samples_left", "did not receive metrics for targeted pods (pods might be unready)")
 
@@ -48,64 +57,42 @@ class MetricContext(NamedTuple):
     controller: Controller
 
 
-def evaluate(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
+def evaluate(  # noqa: PLR0911 - a row of §4 each
+    metric: MetricSpec, answer: Answer, situation: MetricContext
+) -> MetricProposal | Unmeasured:
     """HPA rules §4: the proposal of one metric, or why it has none."""
-    if metric.source not in METRIC_SOURCES:
+    if metric.source not in _SOURCES:
         return Unmeasured("invalid_source", f'unknown metric source type "{metric.source}"')
-    if isinstance(answer, Unmeasured):
-        return answer
-    if metric.source == "Pods":
-        return _from_pods(metric, answer, situation)
-    if metric.source == "Object":
-        return _from_object(metric, answer, situation)
-    if metric.source == "External":
-        return _from_external(metric, answer, situation)
-    return _from_resource(metric, answer, situation)
+    target, status_replicas, tolerance = metric.target, situation.status_replicas, situation.tolerance
+    average, value, percent = target.average_value_milli, target.value_milli, target.average_utilization_percent
+    match metric.source, answer:
+        case _, Unmeasured() as unmeasured:
+            return unmeasured
+        case "Resource" | "ContainerResource", SampledPods() as sampled if average is not None:
+            return _plain_average(sampled, metric.name, average, situation)
+        case "Resource" | "ContainerResource", SampledPods() as sampled if percent is not None:
+            return _utilization(sampled, metric, percent, situation)
+        case "Pods", SampledPods() as sampled if average is not None:
+            return _plain_average(sampled, "", average, situation)
+        case "Object", ObjectMetric(usage) if target.type == "Value" and value is not None:
+            return _total(usage, value, situation)
+        case "Object", ObjectMetric(usage) if target.type == "AverageValue" and average is not None:
+            return per_pod_value(usage, average, status_replicas, tolerance)
+        case "External", ExternalValues(values) if average is not None:
+            shared = external_shared_total(values)
+            return per_pod_value(shared, average, status_replicas, tolerance, keep_overflow=True)
+        case "External", ExternalValues(values) if value is not None:
+            return _total(external_total(values), value, situation)
+    return _refused(metric, answer)
 
 
-def _from_resource(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
-    if not isinstance(answer, SampledPods):
-        return _wrong_answer(metric)
-    if metric.target.average_value_milli is not None:
-        return _plain_average(answer, metric.name, metric.target.average_value_milli, situation)
-    if metric.target.average_utilization_percent is not None:
-        return _utilization(answer, metric, metric.target.average_utilization_percent, situation)
-    return _no_target(metric, "an average utilization target nor an average value (usage) target")
-
-
-def _from_pods(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
-    if not isinstance(answer, SampledPods):
-        return _wrong_answer(metric)
-    if metric.target.average_value_milli is None:
-        return _no_target(metric, "an average value target")
-    return _plain_average(answer, "", metric.target.average_value_milli, situation)
-
-
-def _from_object(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
-    if not isinstance(answer, ObjectMetric):
-        return _wrong_answer(metric)
-    target = metric.target
-    if target.type == "Value" and target.value_milli is not None:
-        return _total(answer.value_milli, target.value_milli, situation)
-    if target.type == "AverageValue" and target.average_value_milli is not None:
-        return per_pod_value(
-            answer.value_milli, target.average_value_milli, situation.status_replicas, situation.tolerance
-        )
-    return _no_target(metric, "a value target nor an average value target")
-
-
-def _from_external(metric: MetricSpec, answer: Answer, situation: MetricContext) -> MetricProposal | Unmeasured:
-    if not isinstance(answer, ExternalValues):
-        return _wrong_answer(metric)
-    target = metric.target
-    if target.average_value_milli is not None:
-        total = external_shared_total(answer.values_milli)
-        return per_pod_value(
-            total, target.average_value_milli, situation.status_replicas, situation.tolerance, keep_overflow=True
-        )
-    if target.value_milli is not None:
-        return _total(external_total(answer.values_milli), target.value_milli, situation)
-    return _no_target(metric, "a value target nor an average value target")
+def _refused(metric: MetricSpec, answer: Answer) -> Unmeasured:
+    """Say why source, target and answer do not fit together."""
+    kind, targets = _SOURCES[metric.source]
+    if not isinstance(answer, kind):
+        what = f"the answer for {metric.source} metric {metric.name}"
+        return Unmeasured("api_failed", f"{what} is of another kind of metric")
+    return Unmeasured("invalid_target", f"invalid {metric.source} metric source: neither {targets} was set")
 
 
 def _utilization(
@@ -182,14 +169,6 @@ def _total(usage_milli: int, target_milli: int, situation: MetricContext) -> Met
     if situation.current and proposal.hold is None and not situation.pods:
         return NO_PODS
     return proposal
-
-
-def _no_target(metric: MetricSpec, targets: str) -> Unmeasured:
-    return Unmeasured("invalid_target", f"invalid {metric.source} metric source: neither {targets} was set")
-
-
-def _wrong_answer(metric: MetricSpec) -> Unmeasured:
-    return Unmeasured("api_failed", f"the answer for {metric.source} metric {metric.name} is of another kind of metric")
 
 
 class RequestedUsage(NamedTuple):

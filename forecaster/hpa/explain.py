@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityFormat, milli_quantity
-from forecaster.hpa import behavior as both_ways
-from forecaster.hpa import limits
-from forecaster.hpa.limits import Limited, windows
+from forecaster.hpa.behavior import allowed_by_policy
+from forecaster.hpa.limits import Limited, growth_limit, windows
 from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
 from forecaster.hpa.proposals import MetricProposal, Unmeasured
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
@@ -225,12 +224,10 @@ def _rate_steps(story: _Story, limited: Limited) -> list[str]:
     if limited.stabilized == story.current or (behavior is None and not rising):
         return []
     if behavior is None:
-        growth = story.controller.growth
-        largest = limits.growth_limit(story.current, growth.factor, growth.minimum)
+        largest = growth_limit(story.current, story.controller.growth)
         return [f"growth: without behavior at most {largest} in this pass"]
     rules = behavior.scale_up if rising else behavior.scale_down
-    by_policy = both_ways.raised_by_policy if rising else both_ways.lowered_by_policy
-    allowed = by_policy(story.current, rules, before.scale_ups, before.scale_downs, story.now)
+    allowed = allowed_by_policy(story.current, rules, before.scale_ups, before.scale_downs, story.now, up=rising)
     return [f"policies {'up' if rising else 'down'}: {_policies(rules, allowed)}"]
 
 

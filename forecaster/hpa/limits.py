@@ -94,9 +94,10 @@ def _limit_without_behavior(
     growth: Growth,
 ) -> Limited:
     stabilized, stored = stabilize_down(history, recommendation, window, now)
-    largest = growth_limit(current, growth.factor, growth.minimum)
+    largest = growth_limit(current, growth)
     replicas, clamp = bound(stabilized, bounds.min_replicas, bounds.max_replicas, largest)
-    return Limited(replicas, stabilized, down_stabilization_reason(stabilized, recommendation), clamp, stored)
+    reason: Stabilization = "ReadyForNewScale" if stabilized == recommendation else "ScaleDownStabilized"
+    return Limited(replicas, stabilized, reason, clamp, stored)
 
 
 def stabilize_down(
@@ -116,14 +117,9 @@ def stabilize_down(
     return highest, remember(history, recommendation, now, stale)
 
 
-def down_stabilization_reason(stabilized: int, recommendation: int) -> Stabilization:
-    """HPA rules §10: the reason of `AbleToScale`."""
-    return "ReadyForNewScale" if stabilized == recommendation else "ScaleDownStabilized"
-
-
-def growth_limit(current: int, factor: float = 2.0, minimum: float = 4.0) -> int:
+def growth_limit(current: int, growth: Growth = DOUBLING) -> int:
     """HPA rules §10: twice the current size, and four pods at least; there is no period."""
-    return truncate_to_int32(max(factor * current, minimum))
+    return truncate_to_int32(max(growth.factor * current, growth.minimum))
 
 
 def bound(stabilized: int, min_replicas: int, max_replicas: int, growth: int) -> tuple[int, Clamp]:

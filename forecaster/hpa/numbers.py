@@ -5,6 +5,7 @@ doubles. Python's integers are unbounded and its division refuses zero, so both 
 nowhere else.
 """
 
+from collections.abc import Callable
 from math import ceil, copysign, inf, isfinite, nan
 
 MAX_INT32 = 2**31 - 1
@@ -55,20 +56,20 @@ def ceil_to_int32(value: float) -> int:
     NaN becomes the smallest integer, as the conversion does on amd64; only a zero target can produce it, and the API
     server refuses those.
     """
-    if isfinite(value):
-        return min(max(ceil(value), MIN_INT32), MAX_INT32)
-    return MAX_INT32 if value > 0 else MIN_INT32
+    return _held(value, ceil, MIN_INT32, MAX_INT32)
 
 
 def ceil_to_int64(value: float) -> int:
     """Round up like `ceil_to_int32`, for 64-bit milli-values."""
-    if isfinite(value):
-        return min(max(ceil(value), MIN_INT64), MAX_INT64)
-    return MAX_INT64 if value > 0 else MIN_INT64
+    return _held(value, ceil, MIN_INT64, MAX_INT64)
 
 
 def truncate_to_int32(value: float) -> int:
     """A double cut toward zero as a replica count, held at the ends of 32 bits."""
+    return _held(value, int, MIN_INT32, MAX_INT32)
+
+
+def _held(value: float, whole: Callable[[float], int], least: int, most: int) -> int:
     if isfinite(value):
-        return min(max(int(value), MIN_INT32), MAX_INT32)
-    return MAX_INT32 if value > 0 else MIN_INT32
+        return min(max(whole(value), least), most)
+    return most if value > 0 else least

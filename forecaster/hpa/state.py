@@ -1,7 +1,4 @@
-"""What is kept of one HPA from pass to pass, and its plain JSON form (HPA rules §3).
-
-Status conditions and the vocabulary of their reasons (HPA rules §3).
-"""
+"""What is kept of one HPA from pass to pass, and the vocabulary of its conditions (HPA rules §3)."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple

@@ -148,9 +148,8 @@ def _sample(pod: str, sample: Any) -> Json:
 
 
 def limit_legacy(given: Json) -> Json:
-    growth = limits.growth_limit(
-        given["current_replicas"], float(given["scale_up_limit_factor"]), float(given["scale_up_limit_minimum"])
-    )
+    factor, minimum = float(given["scale_up_limit_factor"]), float(given["scale_up_limit_minimum"])
+    growth = limits.growth_limit(given["current_replicas"], limits.Growth(factor, minimum))
     replicas, reason = limits.bound(given["desired_replicas"], given["min_replicas"], given["max_replicas"], growth)
     return {"replicas": replicas, "reason": reason}
 
