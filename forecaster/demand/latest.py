@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Columns = NDArray[np.int64]
 
-Column = TypeVar("Column", np.float64, np.int64, np.int8)
+Column = TypeVar("Column", np.float64, np.int64)
 NEVER_SEEN_AT = -(2**62)
 """Epoch seconds of what never was."""
 LOOKED_AT = 10
@@ -115,6 +115,12 @@ class Latest:
         return best * self.step if best < self.columns else None
 
 
+_Kept = np.dtype(
+    [("value", "f8"), ("at", "i8"), ("part", "f8"), ("part_at", "i8"), ("code", "i1"), ("seen", "f8"), ("of", "f8")]
+)
+_NOTHING = np.array([(np.nan, NEVER_SEEN_AT, np.nan, NEVER_SEEN_AT, COMPLETE, np.nan, np.nan)], _Kept)
+
+
 class LatestBook:
     """The latest values of one signal as they were answered: the last complete one, and what is incomplete since.
 
@@ -123,13 +129,7 @@ class LatestBook:
 
     def __init__(self) -> None:
         self._row: dict[WorkloadId, int] = {}
-        self._value: Floats = np.empty(0)
-        self._at: Columns = np.empty(0, np.int64)
-        self._part: Floats = np.empty(0)
-        self._part_at: Columns = np.empty(0, np.int64)
-        self._code: NDArray[np.int8] = np.empty(0, np.int8)
-        self._seen: Floats = np.empty(0)
-        self._of: Floats = np.empty(0)
+        self._kept = np.empty(0, _Kept)
 
     def write(self, block: Block, values: Floats, verdict: CompletenessVerdict) -> None:
         """Take over the latest columns of `values` [row, column], which are those of a block, as they were judged."""
@@ -146,13 +146,13 @@ class LatestBook:
 
     def ended(self, now: datetime) -> None:
         """Forget what lies after `now`, where the clock went back."""
-        at = int(now.timestamp())
-        self._at[self._at > at], self._code[self._part_at > at] = NEVER_SEEN_AT, COMPLETE
-        self._part_at[self._part_at > at] = NEVER_SEEN_AT
+        at, kept = int(now.timestamp()), self._kept
+        kept["at"][kept["at"] > at], kept["code"][kept["part_at"] > at] = NEVER_SEEN_AT, COMPLETE
+        kept["part_at"][kept["part_at"] > at] = NEVER_SEEN_AT
 
     def others(self, ids: Sequence[WorkloadId], since: datetime) -> list[WorkloadId]:
         """The workloads with a complete value since then that are not among these."""
-        lately = self._at >= int(since.timestamp())
+        lately = self._kept["at"] >= int(since.timestamp())
         lately[[self._row[id_] for id_ in ids if id_ in self._row]] = False
         if not lately.any():
             return []
@@ -164,34 +164,25 @@ class LatestBook:
             return latest
         new = [id_ for id_ in self._row if id_ not in latest.row]
         row = {**latest.row, **{id_: len(latest.row) + i for i, id_ in enumerate(new)}} if new else latest.row
-        at = np.fromiter((row[id_] for id_ in self._row), np.intp, len(self._row))
-        values, known = _longer(latest.values, len(new), np.nan), _longer(latest.known, len(new), 0)
-        silent = _longer(latest.silent, len(new), latest.columns)
-        there = self._at != NEVER_SEEN_AT
-        values[at[there]] = self._value[there]
-        silent[at[there]] = self._silent(self._at[there], latest)
-        parts = Parts(
-            _spread(self._part, at, len(row), np.nan),
-            _spread(self._silent(self._part_at, latest), at, len(row), 0),
-            _spread(self._code, at, len(row), COMPLETE),
-            _spread(self._seen, at, len(row), np.nan),
-            _spread(self._of, at, len(row), np.nan),
-        )
+        kept = np.repeat(_NOTHING, len(row))
+        kept[[row[id_] for id_ in self._row]] = self._kept
+        there = kept["at"] != NEVER_SEEN_AT
+        values = np.where(there, kept["value"], _longer(latest.values, len(new), np.nan))
+        silent = np.where(there, _silent(kept["at"], latest), _longer(latest.silent, len(new), latest.columns))
+        parts = Parts(kept["part"], _silent(kept["part_at"], latest), kept["code"], kept["seen"], kept["of"])
+        known = _longer(latest.known, len(new), 0)
         return Latest(row, values, silent, known, latest.end, latest.step, latest.columns, parts)
 
-    def _silent(self, at: Columns, latest: Latest) -> Columns:
-        passed = (int(latest.end.timestamp()) - at) // int(latest.step.total_seconds())
-        return np.clip(passed, 0, latest.columns)
-
     def _write(self, rows: NDArray[np.intp], at: int, values: Floats, verdict: CompletenessVerdict) -> None:
-        whole = (verdict.code == COMPLETE) & ~np.isnan(values) & (self._at[rows] <= at)
+        kept = self._kept
+        whole = (verdict.code == COMPLETE) & ~np.isnan(values) & (kept["at"][rows] <= at)
         some = rows[whole]
-        self._value[some], self._at[some] = values[whole], at
-        self._code[some[self._part_at[some] <= at]] = COMPLETE
-        part = (verdict.code != COMPLETE) & (self._part_at[rows] <= at) & (self._at[rows] < at)
+        kept["value"][some], kept["at"][some] = values[whole], at
+        kept["code"][some[kept["part_at"][some] <= at]] = COMPLETE
+        part = (verdict.code != COMPLETE) & (kept["part_at"][rows] <= at) & (kept["at"][rows] < at)
         some = rows[part]
-        self._part[some], self._part_at[some], self._code[some] = values[part], at, verdict.code[part]
-        self._seen[some], self._of[some] = verdict.seen[part], verdict.of[part]
+        kept["part"][some], kept["part_at"][some], kept["code"][some] = values[part], at, verdict.code[part]
+        kept["seen"][some], kept["of"][some] = verdict.seen[part], verdict.of[part]
 
     def _rows(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
         """Return the rows of these workloads; new workloads get the next rows."""
@@ -200,23 +191,16 @@ class LatestBook:
         new = [id_ for id_ in ids if id_ not in self._row]
         if new:
             self._row.update(zip(new, range(len(self._row), len(self._row) + len(new)), strict=True))
-            self._take(np.concatenate([np.arange(len(self._value)), np.full(len(new), -1)]))
+            self._kept = np.concatenate([self._kept, np.repeat(_NOTHING, len(new))])
         return np.fromiter((self._row[id_] for id_ in ids), np.intp, len(ids))
 
     def _keep(self, ids: Sequence[WorkloadId]) -> None:
         """Give back the rows of others that have been away for long: of an answer, a shard may be missing."""
-        said, here = np.maximum(self._at, self._part_at), frozenset(ids)
+        said, here = np.maximum(self._kept["at"], self._kept["part_at"]), frozenset(ids)
         lately = said >= said.max() - AWAY_SECONDS
         stay = [(id_, row) for id_, row in self._row.items() if lately[row] or id_ in here]
         self._row = {id_: at for at, (id_, _) in enumerate(stay)}
-        self._take(np.array([row for _, row in stay], np.int64))
-
-    def _take(self, rows: Columns) -> None:
-        """Rows in this order; a negative one is new."""
-        self._value, self._at = _longer(self._value, 1, np.nan)[rows], _longer(self._at, 1, NEVER_SEEN_AT)[rows]
-        self._part, self._part_at = _longer(self._part, 1, np.nan)[rows], _longer(self._part_at, 1, NEVER_SEEN_AT)[rows]
-        self._code = _longer(self._code, 1, COMPLETE)[rows]
-        self._seen, self._of = _longer(self._seen, 1, np.nan)[rows], _longer(self._of, 1, np.nan)[rows]
+        self._kept = self._kept[[row for _, row in stay]]
 
 
 def latest(window: Window, book: LatestBook | None = None) -> Latest:
@@ -243,11 +227,9 @@ def _longer(column: NDArray[Column], more: int, nothing: float) -> NDArray[Colum
     return np.concatenate([column, np.full(more, nothing, column.dtype)])
 
 
-def _spread(column: NDArray[Column], at: NDArray[np.intp], rows: int, nothing: float) -> NDArray[Column]:
-    """Return a column with values at these rows, and an empty value elsewhere."""
-    found = np.full(rows, nothing, column.dtype)
-    found[at] = column
-    return found
+def _silent(at: Columns, latest: Latest) -> Columns:
+    passed = (int(latest.end.timestamp()) - at) // int(latest.step.total_seconds())
+    return np.clip(passed, 0, latest.columns)
 
 
 def _minutes(age: timedelta) -> str:
