@@ -40,12 +40,6 @@ THUNDER = 6
 """Columns after an outage, half an hour, in which callers that come back count twice."""
 
 
-def cut_off(measured: float, ready: int, capacity: float) -> bool:
-    """Whether the ready pods carry all they can. More than that is demand that is measured elsewhere, and is whole."""
-    full = ready * capacity
-    return full > 0 and abs(measured / full - 1.0) <= AT_CAPACITY
-
-
 def full(usage: Floats, pods: Floats, capacity: Floats) -> Mask:
     """Ready pods use nearly all of `capacity` [workload] each; NaN where the capacity of a pod is not known."""
     with np.errstate(invalid="ignore"):

@@ -91,6 +91,6 @@ def _count(tail: Tail, price: float | Floats) -> Counts:
 
 
 def cut_off(measured: Floats, ready: Counts, capacity: Floats) -> Flags:
-    """Return where ready pods [row] carry all they can: `demand.censored.cut_off` on arrays."""
+    """Return where ready pods [row] carry all they can. More is demand that is measured elsewhere, and is whole."""
     full = ready * capacity
     return (full > 0) & (np.abs(measured / np.where(full > 0, full, 1.0) - 1.0) <= AT_CAPACITY)

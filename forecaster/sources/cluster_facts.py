@@ -76,7 +76,7 @@ QUERIES: dict[str, str] = {
         f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_unavailable{{{_IN}}})"
     ),
 }
-"""Queries by name; placeholders as in `templates`."""
+"""Queries by name; placeholders as in `promql`."""
 
 _KNOWN_LABELS = {
     "label_" + "".join(sign if sign.isalnum() else "_" for sign in name): name

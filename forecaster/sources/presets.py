@@ -1,12 +1,13 @@
 """Queries by preset: request rates of meshes, ingress controllers and instrumentations; requests at model servers.
 
-Every preset of request rates says how it finds the workload, because that decides when it can be trusted:
+How a preset of request rates finds the workload decides when it can be trusted:
 
-- by pod: the series carries the pod that served the request; its owner is the workload. Exact.
-- by workload: the mesh names the workload; its kind is taken from the cluster's inventory. Exact as long as no two
-  kinds share a name.
-- by service: the ingress controller names the Service (or route), and no series that every cluster has leads from a
-  Service to its pods. The preset takes the workload that bears the same name; others need a query of their own.
+- `_by_pod`: the series carries the pod that served the request; its owner is the workload. Exact.
+- `_by_name` of hubble and istio: the mesh names the workload; its kind is taken from the cluster's inventory. Exact as
+  long as no two kinds share a name.
+- `_by_name` of the others: the ingress controller names the Service (or route), and no series that every cluster has
+  leads from a Service to its pods. The preset takes the workload that bears the same name; others need their own query.
+- `recorded`: by the recording rule that deploy/rules makes of one of the others.
 
 CPU says little of a server of large models that works on a GPU, and requests per second little where one takes a second
 and the next a minute. Requests in flight, running and waiting, are demand that no queue hides: a full pod lets more of
@@ -20,18 +21,12 @@ from typing import Final, NamedTuple
 
 from forecaster.sources.promql import by_owner
 
-BY_POD = "by pod: the owner of the pod that served the request"
-BY_WORKLOAD = "by workload: the name that the mesh states"
-BY_SERVICE = "by service: the workload that bears the Service's name"
-BY_ROUTE = "by route: the workload that bears the HTTPRoute's name"
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:
     """One known origin of request rates: the series that reveal it, and the query."""
 
     evidence: str
-    mapping: str
     query: str
 
 
@@ -39,12 +34,10 @@ def _by_pod(metric: str, among: str = "") -> Preset:
     """Request rates that carry the pod which served them; `among` narrows the series."""
     series = f'{metric}{{{among}pod!="",namespace=~"$namespaces"$labels}}'
     of_pods = f"sum by (namespace, pod) (max without ($copies) (rate({series}[$window])))"
-    return Preset(f'{metric}{{{among}pod!=""$labels}}', BY_POD, by_owner("sum", of_pods))
+    return Preset(f'{metric}{{{among}pod!=""$labels}}', by_owner("sum", of_pods))
 
 
-def _by_name(
-    mapping: str, metric: str, narrow: str, *steps: tuple[str, str, str], evidence: str, labels: str = ""
-) -> Preset:
+def _by_name(metric: str, narrow: str, *steps: tuple[str, str, str], evidence: str, labels: str = "") -> Preset:
     """Request rates, of series that are `narrow`, that name the workload; its kind comes from the inventory.
 
     Each step is a label, the label that it is derived from, and the pattern; one that does not match does nothing.
@@ -61,12 +54,11 @@ sum by (namespace, workload_kind, workload) (
   * on (namespace, workload) group_left (workload_kind)
   $workloads
 )"""
-    return Preset(f"{metric}{{{evidence}$labels}}", mapping, query)
+    return Preset(f"{metric}{{{evidence}$labels}}", query)
 
 
 PRESETS: dict[str, Preset] = {
     "contour": _by_name(
-        BY_SERVICE,
         "envoy_cluster_upstream_rq_total",
         'envoy_cluster_name=~"($namespaces)_[^_/]+_[^_/]+.*"',
         ("namespace", "envoy_cluster_name", "([^_/]+)_[^_/]+_[^_/]+.*"),
@@ -74,7 +66,6 @@ PRESETS: dict[str, Preset] = {
         evidence='envoy_cluster_name=~"[^_/]+_[^_/]+_[^_/]+.*"',
     ),
     "envoy-gateway": _by_name(
-        BY_ROUTE,
         "envoy_cluster_upstream_rq_total",
         'envoy_cluster_name=~"httproute/($namespaces)/.*"',
         ("namespace", "envoy_cluster_name", "httproute/([^/]+)/.*"),
@@ -82,7 +73,6 @@ PRESETS: dict[str, Preset] = {
         evidence='envoy_cluster_name=~"httproute/.+"',
     ),
     "haproxy-ingress": _by_name(
-        BY_SERVICE,
         "haproxy_backend_http_requests_total",
         'proxy=~"($namespaces)_[^_]+_[^_]+"',
         ("namespace", "proxy", "([^_]+)_[^_]+_[^_]+"),
@@ -91,7 +81,6 @@ PRESETS: dict[str, Preset] = {
     ),
     "http-requests-total": _by_pod("http_requests_total"),
     "hubble": _by_name(
-        BY_WORKLOAD,
         "hubble_http_requests_total",
         'reporter="server",destination_workload!="",destination_namespace=~"$namespaces"',
         ("namespace", "destination_namespace", "(.+)"),
@@ -99,7 +88,6 @@ PRESETS: dict[str, Preset] = {
         evidence='destination_workload!=""',
     ),
     "istio": _by_name(
-        BY_WORKLOAD,
         "istio_requests_total",
         'reporter=~"destination|waypoint",destination_workload_namespace=~"$namespaces"',
         ("namespace", "destination_workload_namespace", "(.+)"),
@@ -107,7 +95,6 @@ PRESETS: dict[str, Preset] = {
         evidence='reporter!=""',
     ),
     "kong": _by_name(
-        BY_SERVICE,
         "kong_http_requests_total",
         'service=~"($namespaces)[.].+"',
         ("namespace", "service", "([^.]+)[.].+"),
@@ -117,7 +104,6 @@ PRESETS: dict[str, Preset] = {
     "linkerd": _by_pod("request_total", 'direction="inbound",'),
     # Without `honor_labels` the ingress's own labels arrive with the prefix `exported_`.
     "nginx-ingress": _by_name(
-        BY_SERVICE,
         "nginx_ingress_controller_requests",
         'ingress!=""',
         ("workload", "service", "(.+)"),
@@ -129,14 +115,12 @@ PRESETS: dict[str, Preset] = {
     "opentelemetry": _by_pod("http_server_request_duration_seconds_count"),
     "recorded": Preset(
         '{__name__=~"forecaster:workload_requests:rate.+"$labels}',
-        "by recording rule: what deploy/rules makes of one of the other presets",
         'forecaster:workload_requests:rate$window{namespace=~"$namespaces"$labels}',
     ),
     # Traefik joins namespace and Service with a sign that both may contain, so the name cannot be taken apart. It can
     # be put together from the other side: the workload's namespace and name, joined the same way.
     "traefik": Preset(
         'traefik_service_requests_total{service!=""$labels}',
-        BY_SERVICE,
         """\
 sum by (namespace, workload_kind, workload) (
   sum by (joined) (

@@ -72,10 +72,9 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
             address,
             Check("authentication", ok=False, detail=str(error), remedy=PERMISSIONS.get(settings.identity, _WHO)),
         ]
-    except SourceUnavailable as error:
-        return [Check("address", ok=False, detail=str(error), remedy=_WHERE)]
     except SourceError as error:
-        return [Check("address", ok=False, detail=str(error), remedy=_WHAT)]
+        remedy = _WHERE if isinstance(error, SourceUnavailable) else _WHAT
+        return [Check("address", ok=False, detail=str(error), remedy=remedy)]
     if not rows:
         detail = f"{shown_url(settings.url)} answers vector(time()) with no value"
         return [Check("address", ok=False, detail=detail, remedy=_WHAT)]

@@ -15,14 +15,7 @@ from forecaster.errors import nearest
 from forecaster.sources import promql
 from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAGE
 from forecaster.sources.presets import PRESETS, detection
-from forecaster.sources.promql import (
-    CARRIED,
-    OF_NAMED,
-    OWNER_JOIN,
-    OWNERS_RECORDED,
-    RAW,
-    RECORDED,
-)
+from forecaster.sources.promql import CARRIED, OF_NAMED, OWNER_JOIN, OWNERS_RECORDED, RAW, RECORDED
 from forecaster.sources.settings import SignalSettings
 
 _TEMPLATES: Mapping[str, str] = {
@@ -307,24 +300,19 @@ class Queries(BaseModel):
 
     def rendered(self, template: str, window: timedelta | None = None, containers: Collection[str] = ()) -> str:
         """`template` with a text for each of its names."""
-        pieces = {"workloads": _named_once(self.replicas), "owners": self._owners}
+        owners = OWNERS_RECORDED if self.preset == "recorded" else OWNER_JOIN
+        text = promql.filled(template, {"workloads": _named_once(self.replicas), "owners": owners})
         named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MAX_NAMED else ANY_CONTAINER
-        values = self._values(window or self.rate_window) | {"containers": promql.escaped(named)}
-        text = promql.filled(promql.filled(template, pieces), values)
-        return promql.about_workloads(text, self._names) if self._names else text
-
-    @property
-    def _owners(self) -> str:
-        return OWNERS_RECORDED if self.preset == "recorded" else OWNER_JOIN
-
-    def _values(self, window: timedelta) -> dict[str, str]:
-        return {
+        values = {
             "namespaces": promql.escaped(self.namespaces),
             "labels": promql.equalities(self.labels),
             "copies": ", ".join(self.copies),
             "kinds": "|".join(self.kinds),
-            "window": promql.duration(window),
+            "window": promql.duration(window or self.rate_window),
+            "containers": promql.escaped(named),
         }
+        text = promql.filled(text, values)
+        return promql.about_workloads(text, self._names) if self._names else text
 
 
 def _named_once(replicas: str) -> str:

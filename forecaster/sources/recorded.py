@@ -238,7 +238,7 @@ COMPOSED: tuple[Composed, ...] = (
 
 
 def load_recording() -> Recording:
-    """The bundled load as a recording of `DAYS` days from `START`."""
+    """The bundled load as a recording of `RECORDED_DAYS` days from `START`."""
     with np.load(LOAD, allow_pickle=False) as arrays:
         series = {name: arrays[name] for name in arrays.files}
     demand = {signal: _demand(signal, series) for signal in DEMAND}

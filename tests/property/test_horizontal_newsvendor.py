@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.demand.censored import cut_off as cut_off_of_one
+from forecaster.demand.censored import AT_CAPACITY
 from forecaster.horizontal.newsvendor import KEEP, REACH, cut_off, newsvendor_replicas
 
 LEVELS = (0.1, 0.5, 0.9, 0.99)
@@ -17,6 +17,12 @@ PEAKS = st.lists(st.floats(0, 50), min_size=4, max_size=4).map(sorted)
 PRICES = st.floats(0.01, 0.99)
 FLOORS = st.floats(0, 60)
 NEGLIGIBLE = 1e-9
+
+
+def cut_off_of_one(measured: float, ready: int, capacity: float) -> bool:
+    """`cut_off` of one row."""
+    full = ready * capacity
+    return full > 0 and abs(measured / full - 1.0) <= AT_CAPACITY
 
 
 def both(peaks: list[float], price: float, at_least: float = 0.0) -> tuple[int, int]:
