@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from deploy.generate import chart, grafana, roles, trait
+from deploy.generate import chart, grafana, roles, rules, trait
 from deploy.generate.kustomized import DEPLOY
 from forecaster.config.text import settings_text
 from forecaster.resources.definitions import definitions_text
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     """The exit code."""
     checked = "--check" in arguments
     policies = {DEFINITIONS: definitions_text(), EXAMPLE: settings_text()}
-    first = roles.files() | grafana.files() | policies  # the chart has them, too
+    first = roles.files() | grafana.files() | rules.files() | policies  # the chart has them, too
     found = changed(first, checked=checked)
     made = chart.files() | trait.files()
     found += changed(made, checked=checked)

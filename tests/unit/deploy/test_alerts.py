@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from forecaster.sources import rules
+from deploy.generate import rules
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "deploy" / "rules"
@@ -24,10 +24,6 @@ RECORDED = {rule["record"] for rule in RULES if "record" in rule}
 
 def text_of(*path: str) -> str:
     return ROOT.joinpath(*path).read_text(encoding="utf-8")
-
-
-def test_the_object_of_the_operator_is_made_of_the_same_file() -> None:
-    assert text_of("deploy", "components", "monitoring", "alerts.yaml") == rules.alert_rule(FOLDER)
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda one: one["alert"])

@@ -1,37 +1,39 @@
 """The recording rules of deploy/rules, made of the very queries that they stand in for.
 
-    python -m forecaster.sources.rules deploy/rules
-
-Writes the plain rule files, and the same groups as PrometheusRule objects for clusters with the Prometheus Operator.
-Alerts are written by hand, in `forecaster-alerts.yaml`; only their object is made here.
+Plain rule files, and the same groups as PrometheusRule objects for clusters with the Prometheus Operator. Alerts are
+written by hand, in `forecaster-alerts.yaml`; only their object is made here.
 """
 
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from deploy.generate.kustomized import DEPLOY
+from forecaster.kube.rights import NAMESPACE
 from forecaster.sources import promql
 from forecaster.sources.presets import PRESETS
 from forecaster.sources.promql import OWNER_JOIN, RAW
 from forecaster.sources.queries import Queries
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = DEPLOY / "rules"
 _FRESH = timedelta(minutes=2)
 _COARSE = timedelta(minutes=5)
 _INTERVAL = "1m"
 
 _HEADER = """\
 # Recording rules for forecaster: the queries that it would ask otherwise, one series per workload.
-# Made by `python -m forecaster.sources.rules deploy/rules`; change the queries, not this file.
+# Made by `python -m deploy.generate`; change the queries, not this file.
 """
 ALERTS = "forecaster-alerts"
 _ALERTS_HEADER = """\
 # Recording rules and alerts about forecaster itself: docs/runbooks.md.
-# Made by `python -m forecaster.sources.rules deploy/rules` of deploy/rules/forecaster-alerts.yaml; change that.
+# Made by `python -m deploy.generate` of deploy/rules/forecaster-alerts.yaml; change that.
 """
 _LEVELS = {
     "forecaster:workload_memory_bytes:sum": "memory",
@@ -68,20 +70,23 @@ def request_groups(preset: str) -> list[dict[str, Any]]:
     return [_group(f"forecaster-requests-{preset}", rules)]
 
 
-def files() -> dict[str, list[dict[str, Any]]]:
+def groups() -> dict[str, list[dict[str, Any]]]:
     """The groups of every file, by its name without ending."""
     requests = {f"forecaster-requests-{name}": request_groups(name) for name in PRESETS if name != "recorded"}
     return {"forecaster-workloads": workload_groups()} | requests
 
 
-def plain(groups: list[dict[str, Any]]) -> str:
-    """A rule file as Prometheus loads it."""
-    return _HEADER + _yaml({"groups": groups})
-
-
-def prometheus_rule(name: str, groups: list[dict[str, Any]]) -> str:
-    """Return the rules as an object for the Prometheus Operator."""
-    return _HEADER + _object(name, groups)
+def files() -> dict[Path, str]:
+    """All rule files with their texts: each as Prometheus loads it, and as an object of the Prometheus Operator."""
+    alerts = yaml.safe_load((RULES / f"{ALERTS}.yaml").read_text(encoding="utf-8"))["groups"]
+    made = {
+        DEPLOY / "components" / "monitoring" / "alerts.yaml": _ALERTS_HEADER
+        + _object(ALERTS, alerts, namespace=NAMESPACE)
+    }
+    for name, each in groups().items():
+        made[RULES / f"{name}.yaml"] = _HEADER + _yaml({"groups": each})
+        made[RULES / "operator" / f"{name}.yaml"] = _HEADER + _object(name, each)
+    return made
 
 
 def _object(name: str, groups: list[dict[str, Any]], **metadata: str) -> str:
@@ -115,27 +120,3 @@ _Dumper.add_representer(str, _text)
 
 def _yaml(document: dict[str, Any]) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=1000)
-
-
-def alert_rule(folder: Path) -> str:
-    """The alerts of `folder` as an object of the namespace that deploy/base installs into."""
-    groups = yaml.safe_load((folder / f"{ALERTS}.yaml").read_text(encoding="utf-8"))["groups"]
-    return _ALERTS_HEADER + _object(ALERTS, groups, namespace="forecaster")
-
-
-def write(folder: Path) -> None:
-    """Write every file, plain into `folder` and as objects into `folder/operator`."""
-    (folder / "operator").mkdir(parents=True, exist_ok=True)
-    for name, groups in files().items():
-        (folder / f"{name}.yaml").write_text(plain(groups), encoding="utf-8")
-        (folder / "operator" / f"{name}.yaml").write_text(prometheus_rule(name, groups), encoding="utf-8")
-
-
-def write_alerts(folder: Path) -> None:
-    """Write the object of the alerts into their component."""
-    (folder.parent / "components" / "monitoring" / "alerts.yaml").write_text(alert_rule(folder), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))
-    write_alerts(Path(sys.argv[1]))
