@@ -22,8 +22,6 @@ HALF_LIFE = timedelta(days=1)
 """A forecast that matured a day ago counts half of one that matured now."""
 FORGOTTEN_AFTER = timedelta(days=1)
 """A workload that failed or could not be seen for some cycles is no new one when it is back."""
-
-
 LEAST_SCORED = 5.0
 """Forecasts that have to have matured before they are said to be worse than others."""
 
@@ -64,9 +62,6 @@ class WorkloadHistory(msgspec.Struct, frozen=True):
 
     decisions: tuple[DecisionChange, ...] = ()
     accuracy: tuple[AccuracyView, ...] = ()
-
-
-_encoder = msgspec.json.Encoder()
 
 
 class DecisionHistory:
@@ -153,10 +148,10 @@ class DecisionHistory:
         """What is remembered of these workloads as it lies in the table, encoded where it has changed."""
         known = self._encoded
         for id_ in self._changed & known.keys():
-            known[id_] = _encoder.encode(self.of(id_))
+            known[id_] = msgspec.json.encode(self.of(id_))
         self._changed.clear()
         if tuple(known) != tuple(ids):
-            self._encoded = known = {id_: known.get(id_) or _encoder.encode(self.of(id_)) for id_ in ids}
+            self._encoded = known = {id_: known.get(id_) or msgspec.json.encode(self.of(id_)) for id_ in ids}
         return [*known.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:

@@ -76,8 +76,7 @@ def _step(path: StepForecast, begin: datetime, values: tuple[float, ...]) -> Ste
 
 
 def _encoded(paths: Mapping[Signal, StepForecast]) -> bytes:
-    return _encoder.encode({str(signal): path for signal, path in sorted(paths.items())})
+    return msgspec.json.encode({str(signal): path for signal, path in sorted(paths.items())})
 
 
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(dict[str, StepForecast])

@@ -7,6 +7,7 @@ of demand, ready pods, what was decided and what was forecast. HPAs never wait f
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,29 +46,24 @@ DECIDED_LINES = ("recommended", "reactive", "peak")
 """Series of what was decided at each instant: both counts, and the forecast peak of the signal that is shown."""
 
 
+@dataclass(eq=False)
 class PictureFile:
     """`OfferReceiver` into the file of pictures, at the first cycle of every five minutes.
 
     `window` is asked for the histories of all `signals` but those of single containers, `paths` for the coming hour.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        interval: timedelta,
-        version: str,
-        signals: Signals,
-        window: Callable[[Signal, timedelta], Window],
-        paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict,
-    ) -> None:
-        self.path = path
-        self._interval = interval
-        self._version = version
-        self._demand = tuple(signal for signal in signals.demand if not signal.of_container)
+    path: Path
+    _: KW_ONLY
+    interval: timedelta
+    version: str
+    signals: Signals
+    window: Callable[[Signal, timedelta], Window]
+    paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict
+
+    def __post_init__(self) -> None:
+        self._demand = tuple(signal for signal in self.signals.demand if not signal.of_container)
         self._measured = (*self._demand, PODS)
-        self._window = window
-        self._paths = paths
         self._order = TableOrder(())
         self._drawn: datetime | None = None
 
@@ -80,7 +76,7 @@ class PictureFile:
         shown = shown_signals(cycle, self._demand)
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
-        meta = TableMeta(published_at=end, interval_seconds=self._interval.total_seconds(), version=self._version)
+        meta = TableMeta(published_at=end, interval_seconds=self.interval.total_seconds(), version=self.version)
         names = (*map(str, self._measured), *DECIDED_LINES)
         write_table(self.path, meta, len(cycle.ids), names, dict(self._columns(cycle, end, shown)))
 
@@ -96,14 +92,14 @@ class PictureFile:
         yield from fixed_columns("decided", decided)
         series = np.empty((len(rows), len(self._measured), PICTURE_POINTS), np.float32)
         for place, signal in enumerate(self._measured):
-            series[:, place] = last_points(self._window(signal, FIVE_MINUTES), self._order.sorted, end)
+            series[:, place] = last_points(self.window(signal, FIVE_MINUTES), self._order.sorted, end)
         yield from fixed_columns("series", series)
         past = series[np.arange(len(rows)), shown.signal[rows], -PAST:]
         yield from fixed_columns("spark", sparklines(past, self._bands(end, shown.signal[rows])))
 
     def _bands(self, end: datetime, shown: NDArray[np.int8]) -> Floats32:
         """The coming hour [row, low or high, step] of the signals that are shown, NaN where there is none."""
-        found, paths = np.full((len(shown), 2, AHEAD), np.nan, np.float32), self._paths()
+        found, paths = np.full((len(shown), 2, AHEAD), np.nan, np.float32), self.paths()
         for row, (id_, place) in enumerate(zip(self._order.sorted, shown.tolist(), strict=True)):
             path = paths.get(id_, {}).get(self._demand[place])
             if path is not None:

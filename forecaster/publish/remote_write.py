@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +28,7 @@ from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from forecaster.domain.workload import WorkloadId
     from forecaster.horizontal.numbers import Floats
@@ -78,38 +78,28 @@ def samples_of(
             which = (*workload, ("signal", value.signal)) if value.signal else workload
             yield SeriesSample(_labels(value.metric, which), value.value, cycle.at)
         for plane, signal in enumerate(cycle.decided.signals):
-            cell = _Cell(cycle.columns, plane, row)
+            number = partial(_number, cycle.columns, plane, row)
             labels = (*workload, ("signal", signal))
-            yield from _measured(cell, labels)
+            measured, at = number("measured"), number("measured_at")
+            if not math.isnan(measured) and not math.isnan(at):
+                yield SeriesSample(_labels(MEASURED, labels), measured, datetime.fromtimestamp(at, UTC))
             if not math.isnan(forecast_at[row]):
-                yield from _forecasts(cell, labels, datetime.fromtimestamp(forecast_at[row], UTC), quantiles)
+                yield from _forecasts(number, labels, datetime.fromtimestamp(forecast_at[row], UTC), quantiles)
 
 
-class _Cell(NamedTuple):
-    """One signal of one workload."""
-
-    columns: Mapping[str, Any]
-    signal: int
-    row: int
-
-    def number(self, name: str) -> float:
-        """A number of it, NaN where it is not known."""
-        return float(self.columns[name][self.signal, self.row])
+def _number(columns: Mapping[str, Any], signal: int, row: int, name: str) -> float:
+    return float(columns[name][signal, row])
 
 
-def _measured(cell: _Cell, labels: Labels) -> Iterator[SeriesSample]:
-    value, at = cell.number("measured"), cell.number("measured_at")
-    if not math.isnan(value) and not math.isnan(at):
-        yield SeriesSample(_labels(MEASURED, labels), value, datetime.fromtimestamp(at, UTC))
-
-
-def _forecasts(cell: _Cell, labels: Labels, at: datetime, columns: Sequence[tuple[str, str]]) -> Iterator[SeriesSample]:
+def _forecasts(
+    number: Callable[[str], float], labels: Labels, at: datetime, columns: Sequence[tuple[str, str]]
+) -> Iterator[SeriesSample]:
     """Each quantile of the forecast of a signal."""
     found = {}
     for column, level in reversed(columns):
-        value = cell.number(column)
+        value = number(column)
         if not math.isnan(value):
-            found[level or f"{cell.number('forecast_quantile'):g}"] = value
+            found[level or f"{number('forecast_quantile'):g}"] = value
     for level, value in found.items():
         yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", level))), value, at)
 

@@ -6,6 +6,7 @@ of the cycle. The sentences of a record are made of both when it is read.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -46,64 +47,48 @@ CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
 """How the table names the types of arrays."""
 
 
+@dataclass(eq=False)
 class TableFile:
-    """`OfferReceiver` into one file.
+    """`OfferReceiver` into one file. What can be called is asked at every publication.
 
-    `history` is what was known before this process; `note` is shown on every page of the dashboard. `paths`, `metrics`
-    and `last_report` are asked at every publication, and so is `live`: the kinds of which the API server told counts
-    and targets at that instant. A cycle has a report only when it has ended, so what a table says of cycles and scores
-    ends with the one before.
+    A cycle has a report only when it has ended, so what a table says of cycles and scores ends with the one before.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        interval: timedelta,
-        version: str,
-        gauges: Gauges = "none",
-        history: DecisionHistory | None = None,
-        paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict,
-        metrics: Callable[[], str] = str,
-        last_report: Callable[[], CycleReport | None] = lambda: None,
-        signals: Signals = BUILT_IN,
-        live: Callable[[datetime], Collection[str]] = lambda _at: (),
-        health: HealthBook | None = None,
-        note: str = "",
-        prices: Prices | None = None,
-    ) -> None:
-        self.path = path
-        self._interval = interval
-        self._version = version
-        self._gauges = gauges
-        self._history = history or DecisionHistory()
-        self._ask_paths = paths
-        self._paths = EncodedPaths()
-        self._metrics = metrics
-        self._last_report = last_report
-        self._live = live
-        self._health = health or HealthBook()
-        self._note = note
-        self._prices = prices
-        self.nodes: Callable[[], bytes] = bytes
-        """Node pools ahead of time as JSON; nothing where they are not known."""
-        self.benefit: Callable[[], SeenBenefit] = lambda: NO_BENEFIT
-        """What the decisions were worth beside the HPA alone."""
-        self.vpas: Callable[[], SeenVpas] = SeenVpas
-        self._measured = tuple(str(signal) for signal in signals.demand)
-        self._survives_zero = tuple(str(signal) for signal in signals.demand if signal.survives_zero)
-        self._sizes = EncodedSizes()
+    path: Path
+    _: KW_ONLY
+    interval: timedelta
+    version: str
+    gauges: Gauges = "none"
+    history: DecisionHistory = field(default_factory=DecisionHistory)
+    """What was known before this process."""
+    paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict
+    metrics: Callable[[], str] = str
+    last_report: Callable[[], CycleReport | None] = lambda: None
+    signals: Signals = BUILT_IN
+    live: Callable[[datetime], Collection[str]] = lambda _at: ()
+    """Kinds of which the API server told counts and targets at that instant."""
+    health: HealthBook = field(default_factory=HealthBook)
+    note: str = ""
+    """Shown on every page of the dashboard."""
+    prices: Prices | None = None
+    nodes: Callable[[], bytes] = bytes
+    """Node pools ahead of time as JSON; nothing where they are not known."""
+    benefit: Callable[[], SeenBenefit] = lambda: NO_BENEFIT
+    """What the decisions were worth beside the HPA alone."""
+    vpas: Callable[[], SeenVpas] = SeenVpas
+
+    def __post_init__(self) -> None:
         self._before: DecidedRows | None = None
-        self._order = TableOrder(())
+        self._paths, self._sizes, self._order = EncodedPaths(), EncodedSizes(), TableOrder(())
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Replace the published table as a whole. Raises StoreError."""
-        report = self._last_report()
+        report = self.last_report()
         changed = cycle.recommendations.changed_since(self._before, sizes=False)
         self._before = cycle.recommendations
-        self._history.follow(cycle.at, cycle.ids, _changes(cycle, changed), report)
-        self._health.follow(report)
-        self._paths.renew(self._ask_paths())
+        self.history.follow(cycle.at, cycle.ids, _changes(cycle, changed), report)
+        self.health.follow(report)
+        self._paths.renew(self.paths())
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
         columns = dict(self._columns(cycle))
@@ -116,11 +101,11 @@ class TableFile:
             yield name, column_of(column, rows)
         places = rows.tolist()
         yield from self._records(cycle.recommendations, places)
-        yield from text_columns("history", self._history.encoded(self._order.sorted))
+        yield from text_columns("history", self.history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
         yield "nodes", WrittenColumn.of("B", 0, self.nodes())
         yield from self._beside()
-        yield "health", WrittenColumn.of("B", 0, self._health.encoded(self._history))
+        yield "health", WrittenColumn.of("B", 0, self.health.encoded(self.history))
 
     def _beside(self) -> Iterator[tuple[str, WrittenColumn]]:
         """What decisions were worth; VPAs of the cluster, where they are looked for."""
@@ -140,15 +125,15 @@ class TableFile:
     def _meta(self, at: datetime) -> TableMeta:
         return TableMeta(
             published_at=at,
-            interval_seconds=self._interval.total_seconds(),
-            version=self._version,
-            metrics=self._metrics(),
-            gauges=self._gauges,
-            survives_zero=self._survives_zero,
-            measured=self._measured,
-            live=tuple(sorted(self._live(at))),
-            note=self._note,
-            prices=self._prices,
+            interval_seconds=self.interval.total_seconds(),
+            version=self.version,
+            metrics=self.metrics(),
+            gauges=self.gauges,
+            survives_zero=tuple(str(signal) for signal in self.signals.demand if signal.survives_zero),
+            measured=tuple(map(str, self.signals.demand)),
+            live=tuple(sorted(self.live(at))),
+            note=self.note,
+            prices=self.prices,
         )
 
 

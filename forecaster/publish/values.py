@@ -71,9 +71,6 @@ class MetricTarget(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Signal of our demand, where the metric's name states it."""
 
 
-_encoder = msgspec.json.Encoder()
-
-
 def metric_readers(targets: Iterable[Target]) -> tuple[MetricTarget, ...]:
     """Return the targets of an HPA that read one of our metrics."""
     named = ((own_metric(target.metric), target) for target in targets)
@@ -87,7 +84,7 @@ def metric_readers(targets: Iterable[Target]) -> tuple[MetricTarget, ...]:
 def encoded_readers(targets: Iterable[Target]) -> bytes:
     """Encode the targets of an HPA that read one of our metrics, as in the table; empty where there are none."""
     found = metric_readers(targets)
-    return _encoder.encode(found) if found else b""
+    return msgspec.json.encode(found) if found else b""
 
 
 class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):

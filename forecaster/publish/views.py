@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.domain.decision import Hold, Recommendation, Resize, Scale, SignalView, forecast_state
+from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,15 +116,6 @@ class SignalItem(msgspec.Struct, frozen=True):
     note: str
 
 
-class ClampView(msgspec.Struct, frozen=True, gc=False):
-    """One rule on the way to the number."""
-
-    rule: str
-    before: int
-    after: int
-    why: str
-
-
 class LeadTimeView(msgspec.Struct, frozen=True, gc=False):
     """Time from asking for a pod until it serves, and the origin of this duration."""
 
@@ -150,7 +141,7 @@ class RecommendationView(msgspec.Struct, frozen=True):
     replicas: ReplicasView
     resources: ResourcesView
     signals: tuple[SignalItem, ...]
-    clamps: tuple[ClampView, ...]
+    clamps: tuple[Clamp, ...]
     lead_time: LeadTimeView | None = None
     mode: str | None = None
     """Mode of its policy; null where no policy publishes it."""
@@ -167,7 +158,7 @@ def recommendation_view(recommendation: Recommendation, mode: str | None = None)
         replicas=replicas_view(recommendation.replicas_now, recommendation.replicas),
         resources=resources_view(recommendation.resources_now, recommendation.resources),
         signals=tuple(map(signal_item, recommendation.signals)),
-        clamps=tuple(ClampView(**_fields(ClampView, clamp)) for clamp in recommendation.clamps),
+        clamps=recommendation.clamps,
         lead_time=None if lead is None else LeadTimeView(lead.value.total_seconds(), lead.origin),
         mode=mode,
         forecast=forecast_state_view(recommendation.shut, recommendation.signals, recommendation.replicas),

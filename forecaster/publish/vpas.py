@@ -58,7 +58,6 @@ class VpasOfWorkload(VpasSight, frozen=True, kw_only=True):
     vpas: tuple[VpaView, ...] = ()
 
 
-_encoder = msgspec.json.Encoder()
 _sight = msgspec.json.Decoder(VpasSight)
 _views = msgspec.json.Decoder(tuple[VpaView, ...])
 
@@ -69,9 +68,9 @@ class SeenVpas:
     def __init__(
         self, read_at: datetime | None = None, found: Mapping[WorkloadId, tuple[VpaSizes, ...]] = {}, unknown: str = ""
     ) -> None:
-        self.sight = b"" if read_at is None and not unknown else _encoder.encode(VpasSight(read_at, unknown))
+        self.sight = b"" if read_at is None and not unknown else msgspec.json.encode(VpasSight(read_at, unknown))
         """Encoded state of the list; empty before the first list, and where VPAs are not read."""
-        self.texts = {id_: _encoder.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
+        self.texts = {id_: msgspec.json.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
 
 
 def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:
