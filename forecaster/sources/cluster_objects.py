@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.quantity import QuantityError
 from forecaster.domain.workload import WorkloadId
@@ -77,60 +77,61 @@ def cluster_of(items: Items, server: Server | None = None) -> Cluster:
     faults: list[str] = []
     classes = {_key(one)[1]: int(one.get("value") or 0) for one in items.get("PriorityClass", ())}
     priorities = BUILT_IN_PRIORITIES | classes
-    owners = {_key(one): _controller(one) for one in items.get("ReplicaSet", ())}
-    pods = [_Living(one, owners) for one in items.get("Pod", ()) if _phase(one) in _LIVING]
+    pods = list(_placed(items, faults))
     usage = dict(_usage(one) for one in items.get("PodMetrics", ()))
     nodes = _read(items.get("Node", ()), node_of, faults)
     node_infos = ((one.get("status") or {}).get("nodeInfo") or {} for one in items.get("Node", ()))
     return Cluster(
         nodes=tuple(nodes) if "Node" in items else None,
-        residents=tuple(_residents(pods, usage, priorities, faults)),
+        residents=tuple(_resident(one, usage, priorities) for one in pods),
         limit_ranges=_by_namespace(items, "LimitRange", limit_range_of, faults),
         quotas=_by_namespace(items, "ResourceQuota", quota_of, faults),
         templates=_templates(items, priorities, faults),
         rollouts={_id(kind, one): _rollout(kind, one) for kind in _TEMPLATED for one in items.get(kind, ())},
-        running=_running(pods, faults),
+        running=_running(pods),
         vpas=_vpas(items, faults),
         server=server or Server.latest(str(one.get("kubeletVersion") or "") for one in node_infos),
         faults=tuple(faults),
     )
 
 
-class _Living:
-    """A pod object and its owner."""
+class _PlacedPod(NamedTuple):
+    """A living pod that has a node."""
 
-    def __init__(self, wire: Wire, owners: Mapping[tuple[str, str], tuple[str, str] | None]) -> None:
-        self.wire = wire
-        namespace, self.name = _key(wire)
-        kind, name = _controller(wire) or ("Pod", self.name)
+    pod: Pod
+    name: str
+    owner: WorkloadId
+    node: str
+    runs: bool
+
+
+def _placed(items: Items, faults: list[str]) -> Iterator[_PlacedPod]:
+    owners = {_key(one): _controller(one) for one in items.get("ReplicaSet", ())}
+    for wire in items.get("Pod", ()):
+        node, phase = str((wire.get("spec") or {}).get("nodeName") or ""), _phase(wire)
+        namespace, name = _key(wire)
+        kind, owner = _controller(wire) or ("Pod", name)
         if kind == "ReplicaSet":
-            kind, name = owners.get((namespace, name)) or ("ReplicaSet", name)
-        self.owner = WorkloadId(namespace, kind, name)
-        self.node = str((wire.get("spec") or {}).get("nodeName") or "")
+            kind, owner = owners.get((namespace, owner)) or (kind, owner)
+        for pod in _read([wire], pod_of, faults) if node and phase in _LIVING else ():
+            yield _PlacedPod(pod, name, WorkloadId(namespace, kind, owner), node, phase == "Running")
 
 
-def _residents(
-    pods: Iterable[_Living], usage: Mapping[tuple[str, str], int], priorities: Mapping[str, int], faults: list[str]
-) -> Iterable[Resident]:
-    for one in pods:
-        if not one.node:
-            continue
-        for pod in _read([one.wire], pod_of, faults):
-            ranked = _with_priority(pod, priorities)
-            yield replace(
-                Resident.of(ranked, one.node),
-                workload=one.owner.path,
-                daemon=one.owner.kind == "DaemonSet",
-                memory_bytes=usage.get(_key(one.wire)),
-                name=f"{one.owner.namespace}/{one.name}",
-            )
+def _resident(one: _PlacedPod, usage: Mapping[tuple[str, str], int], priorities: Mapping[str, int]) -> Resident:
+    return replace(
+        Resident.of(_with_priority(one.pod, priorities), one.node),
+        workload=one.owner.path,
+        daemon=one.owner.kind == "DaemonSet",
+        memory_bytes=usage.get((one.owner.namespace, one.name)),
+        name=f"{one.owner.namespace}/{one.name}",
+    )
 
 
-def _running(pods: Iterable[_Living], faults: list[str]) -> dict[WorkloadId, tuple[tuple[Pod, str], ...]]:
+def _running(pods: Iterable[_PlacedPod]) -> dict[WorkloadId, tuple[tuple[Pod, str], ...]]:
     found: dict[WorkloadId, list[tuple[Pod, str]]] = defaultdict(list)
     for one in pods:
-        if one.node and _phase(one.wire) == "Running":
-            found[one.owner] += [(pod, one.node) for pod in _read([one.wire], pod_of, faults)]
+        if one.runs:
+            found[one.owner].append((one.pod, one.node))
     return {id_: tuple(running) for id_, running in found.items()}
 
 

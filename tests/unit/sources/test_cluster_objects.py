@@ -97,6 +97,11 @@ def test_an_object_that_cannot_be_read_is_named_and_the_others_go_on(read) -> No
     )
 
 
+def test_a_pod_that_cannot_be_read_is_named_once(read) -> None:  # noqa: ANN001
+    (fault,) = read(given.pod("shop", "web-1", "n1", given.container("app", {"cpu": "many"}))).faults
+    assert fault.startswith("pod shop/web-1: not a pod as the API writes it: 'many'")
+
+
 def test_no_nodes_is_not_an_empty_cluster(read) -> None:  # noqa: ANN001
     assert read(given.deployment("shop", "web", APP)).nodes is None
 
