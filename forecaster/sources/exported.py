@@ -98,20 +98,25 @@ FORMS = (
 
 def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """A wide table as rows of samples; one that has such rows keeps them."""
-    time = next((column for column in frame if str(column).lower() in TIME_NAMES), None)
+    there = ", ".join(map(str, frame.columns))
+    time, value = (
+        next((column for name in names for column in frame if str(column).lower() == name), None)
+        for names in (TIME_NAMES, VALUE_NAMES)
+    )
     if time is None:
-        raise SourceRefused(f"{path}: has no column 'timestamp' among {', '.join(map(str, frame.columns))}; {FORMS}")
-    value = next((column for column in frame if str(column).lower() in VALUE_NAMES), None)
+        raise SourceRefused(f"{path}: has no column 'timestamp' among {there}; {FORMS}")
+    if frame.empty:
+        raise SourceRefused(f"{path}: holds no sample")
     if value is not None:
         return frame.rename(columns={time: "timestamp", value: "value"})
-    wide = frame.dropna(axis="columns", how="all")
-    for column in wide.columns.drop([time]):
+    wide = frame.set_index(time).dropna(axis="columns", how="all")
+    for column in wide:
         if not pd.api.types.is_numeric_dtype(wide[column]):
             told = wide[column].dropna().iloc[0]
             raise SourceRefused(f"{path}: column {column!r} holds {told!r}, which is no number; {FORMS}")
-    if len(wide.columns) == 1:
-        raise SourceRefused(f"{path}: has no column 'value' among {', '.join(map(str, frame.columns))}; {FORMS}")
-    named = wide.rename(columns=lambda column: "timestamp" if column == time else _series_name(column))
+    if wide.empty:
+        raise SourceRefused(f"{path}: has no column 'value' among {there}; {FORMS}")
+    named = wide.rename(columns=_series_name).rename_axis("timestamp").reset_index()
     return named.melt("timestamp", var_name="workload", value_name="value").dropna(subset=["value"])
 
 
@@ -123,10 +128,7 @@ def _series_name(column: object) -> str:
 
 
 def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
-    """The four columns, checked."""
-    frame = frame.rename(columns={"series_id": "workload"})
-    if frame.empty:
-        raise SourceRefused(f"{path}: holds no sample")
+    frame = frame if "workload" in frame else frame.rename(columns={"series_id": "workload"})
     signals = frame["signal"] if "signal" in frame else pd.Series(str(CPU), frame.index)
     unknown = set(signals.unique()) - set(known.by_name)
     if unknown:

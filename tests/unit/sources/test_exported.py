@@ -64,6 +64,11 @@ def test_a_column_a_workload_is_read_as_grafana_exports_it(tmp_path: Path) -> No
     assert np.isnan(found.values[CPU][0, 0])
 
 
+def test_of_two_names_for_one_thing_the_plainer_one_is_read(tmp_path: Path) -> None:
+    text = "time,timestamp,value,series_id,workload\n12:00,2026-03-01T12:00:00Z,2,17,shop/web\n"
+    assert read(tmp_path, text).ids == (WorkloadId("shop", "Deployment", "web"),)
+
+
 def test_parquet_is_read_too(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -90,6 +95,7 @@ def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: 
         ("at,web\n2026-03-01T12:00:00Z,1\n", "no column 'timestamp' among at, web; use one row a sample"),
         ("time,web\n2026-03-01T12:00:00Z,1.5 cores\n", "'web' holds '1.5 cores', which is no number; use one row"),
         ("timestamp,value\n", "no sample"),
+        ("Time,shop/web\n", "no sample"),
         ("timestamp,value\nyesterday,1\n", "no instant"),
         ("timestamp,value\n2026-03-01T12:00:00Z,-1\n", "-1 is no demand"),
         ("timestamp,value\n2026-03-01T12:00:00Z,much\n", "much is no demand"),
