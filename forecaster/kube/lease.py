@@ -112,10 +112,6 @@ class PauseNews(Protocol):
         """They are, or go on."""
 
 
-def unheard(*, paused: bool) -> None:
-    """Ignore the state of the pause, where only writers ask for it."""
-
-
 class Leader(NamedTuple):
     """A replica that holds the Lease."""
 
@@ -143,8 +139,8 @@ class Election:
     paused: bool = False
     resumed_at: datetime | None = None
     """Instant of the last `forecaster resume`, which lets a braked fleet go down."""
-    tell_pause: PauseNews = unheard
-    """Hears at each look at the Lease whether writes are paused."""
+    tell_pause: PauseNews | None = None
+    """Hears at each look at the Lease whether writes are paused; None where only writers ask for it."""
     leader: Leader | None = None
     """The other replica that holds the Lease, as it was read last; None where that is this one, or none."""
     _answered: float = float("-inf")
@@ -177,7 +173,8 @@ class Election:
                 return
             try:
                 self._step()
-                self.tell_pause(paused=self.paused)
+                if self.tell_pause is not None:
+                    self.tell_pause(paused=self.paused)
                 self.fault = ""
             except ApiError as error:
                 self.fault = "" if error.status == HTTPStatus.CONFLICT else _remedy(self.path, error)

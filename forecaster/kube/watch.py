@@ -50,10 +50,6 @@ TOO_LARGE = "Too large resource version"
 """Said of a version that the store does not have yet or, after a restore, no longer."""
 
 
-def ignored(_key: Key, _before: object, _after: object) -> None:
-    """Ignore a change."""
-
-
 @dataclass(slots=True)
 class WatchHealth:
     """How a watch is doing, for one line in a log or report."""
@@ -80,7 +76,7 @@ class Watch(Generic[T, V]):
         self,
         collection: Collection[T],
         reduce: Callable[[T], V | None],
-        on_change: Callable[[Key, V | None, V | None], None] = ignored,
+        on_change: Callable[[Key, V | None, V | None], None] = lambda *_: None,
         *,
         clock: Callable[[], float] = time.time,
         drawn: Callable[[], float] = random.random,

@@ -26,9 +26,9 @@ import numpy as np
 from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import Autoscaler, TargetType, Workload
 from forecaster.sources import promql
 from forecaster.sources.blocks import SAMPLES_OF_A_POD, SAMPLES_OF_PODS, SETTLED_PODS
+from forecaster.sources.facts import TARGET_WORDS
 from forecaster.sources.recorded import RecordedFleet, Recording, RunningSums
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
 
 
@@ -224,16 +225,9 @@ def _scaled(workloads: Iterable[Workload]) -> Iterator[tuple[Labels, Workload, A
 def _target_rows(workloads: Iterable[Workload]) -> Iterator[Fact]:
     for labels, _, hpa in _scaled(workloads):
         for target in hpa.targets:
-            kind, unit = TARGET_WORDS[target.type]
-            yield labels | {"metric_name": target.metric, "metric_target_type": kind}, target.value * unit
+            word, unit = next((word, unit) for word, (kind, unit) in TARGET_WORDS.items() if kind is target.type)
+            yield labels | {"metric_name": target.metric, "metric_target_type": word}, target.value * unit
 
-
-TARGET_WORDS = {
-    TargetType.UTILIZATION: ("utilization", 100),
-    TargetType.AVERAGE_VALUE: ("average", 1),
-    TargetType.VALUE: ("value", 1),
-}
-"""kube-state-metrics' word for each type of target, and its unit per unit of ours."""
 
 _NOT_RECORDED = ("hpa_containers", "identity", "state_metrics", "init_containers", "oom_kills", "held_back")
 FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from forecaster.sources.wire import QueryAnswer
 
 
-_TARGET_TYPES = {
-    "utilization": TargetType.UTILIZATION,
-    "average": TargetType.AVERAGE_VALUE,
-    "value": TargetType.VALUE,
+TARGET_WORDS = {
+    "utilization": (TargetType.UTILIZATION, 100.0),
+    "average": (TargetType.AVERAGE_VALUE, 1.0),
+    "value": (TargetType.VALUE, 1.0),
 }
-_PERCENT = 100.0
+"""What kube-state-metrics' words for targets mean, and its unit per unit of ours."""
 
 
 class InstantRow(NamedTuple):
@@ -129,11 +129,9 @@ def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
     """Return the targets in alphabetical order of the metric, because the order of series is the server's."""
     targets: dict[HpaName, list[Target]] = defaultdict(list)
     for row, hpa in _with_hpa(rows):
-        kind = _TARGET_TYPES.get(row.labels.get("metric_target_type", ""))
-        if kind:
-            value = row.value / _PERCENT if kind is TargetType.UTILIZATION else row.value
+        if meant := TARGET_WORDS.get(row.labels.get("metric_target_type", "")):
             name, container = row.labels.get("metric_name", ""), row.labels.get("container", "")
-            targets[hpa].append(Target(name, kind, value, container))
+            targets[hpa].append(Target(name, meant[0], row.value / meant[1], container))
     return {hpa: sorted(found, key=attrgetter("metric", "type", "container")) for hpa, found in targets.items()}
 
 

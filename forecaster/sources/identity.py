@@ -99,13 +99,11 @@ class Renewed(Generic[Value]):
                 raise
 
 
-def utc_now() -> datetime:
-    """The time of the machine: signatures and expiries are compared with that of a cloud."""
-    return datetime.now(UTC)
-
-
 def cloud_identity(
-    provider: Provider, url: str, environment: Mapping[str, str] = os.environ, clock: Callable[[], datetime] = utc_now
+    provider: Provider,
+    url: str,
+    environment: Mapping[str, str] = os.environ,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> AuthBase:
     """The authentication of requests to `url` by the identity that the cloud gave to this process."""
     if provider == "aws-sigv4":

@@ -91,12 +91,7 @@ class Slices:
 
     def answered(self, series: int) -> None:
         """The last piece had so many series, and the next will."""
-        self._size = points_for(series, samples=self._samples, limit=self._most)
-
-
-def points_for(series: int, *, samples: int, limit: int) -> int:
-    """How many points of so many series make an answer of about `samples` samples, at most `limit`."""
-    return max(1, min(limit, samples // max(series, 1)))
+        self._size = max(1, self._samples // max(series, 1))
 
 
 def read_ahead(slices: Slices, ask: Callable[[Grid], QueryAnswer]) -> Iterator[tuple[Grid, QueryAnswer]]:

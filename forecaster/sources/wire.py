@@ -65,12 +65,6 @@ class _Success(msgspec.Struct):
     isPartial: bool = False  # noqa: N815  the spelling of VictoriaMetrics
 
 
-class _Envelope(msgspec.Struct):
-    status: str
-    errorType: str = ""  # noqa: N815  the API's spelling
-    error: str = ""
-
-
 class _Status(msgspec.Struct):
     data: dict[str, object] = {}
 
@@ -85,10 +79,11 @@ class QueryAnswer(msgspec.Struct, frozen=True):
 
 
 class ServerError(msgspec.Struct, frozen=True):
-    """An error that the API itself states."""
+    """An error that the API itself states, where the status says so."""
 
-    kind: str
-    message: str
+    status: str
+    kind: str = msgspec.field(name="errorType", default="")
+    message: str = msgspec.field(name="error", default="")
 
 
 class MalformedAnswer(ValueError):
@@ -104,7 +99,7 @@ _ABOUT_QUERY = "PromQL "
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_success = msgspec.json.Decoder(_Success).decode
 _decode_status = msgspec.json.Decoder(_Status).decode
-_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_error = msgspec.json.Decoder(ServerError).decode
 
 
 def at_instant(name: str, query: str, at: datetime) -> Query:
@@ -142,10 +137,10 @@ def _missing_part(success: _Success) -> str:
 def verdict_of(body: bytes) -> ServerError | None:
     """The API's own error; None when the body is not one."""
     try:
-        envelope = _decode_envelope(body)
+        stated = _decode_error(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return ServerError(envelope.errorType, envelope.error) if envelope.status == "error" else None
+    return stated if stated.status == "error" else None
 
 
 def facts_of(body: bytes) -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.sources.pacing import grid_between, points_for
+from forecaster.sources.pacing import Slices, grid_between
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 FIVE = timedelta(minutes=5)
@@ -50,4 +50,8 @@ def test_cuts_neither_lose_nor_repeat_a_point(points: int, cuts: list[int]) -> N
     [(0, 1000), (1, 1000), (10, 1000), (1_000, 100), (30_000, 3), (1_000_000, 1)],
 )
 def test_more_series_make_shorter_slices(series: int, expected: int) -> None:
-    assert points_for(series, samples=100_000, limit=1_000) == expected
+    slices = Slices(grid_between(NOON, NOON + 5_000 * FIVE, FIVE), first=1, most=1_000, samples=100_000)
+    slices.answered(series)
+    piece = slices.next()
+    assert piece is not None
+    assert piece.points == expected
