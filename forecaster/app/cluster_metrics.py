@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.domain.report import Effected
+    from forecaster.kube.watch import Watch
     from forecaster.publish.benefit import BenefitView
-    from forecaster.sources.live_objects import WatchState
 
 
 class StatusMetrics(Collector):
@@ -38,8 +38,8 @@ class StatusMetrics(Collector):
 class LiveMetrics(Collector):
     """What is watched at the API server, by the path of the collection."""
 
-    def __init__(self, states: Callable[[], Iterable[WatchState]], misread: Callable[[], Sequence[object]]) -> None:
-        self._states, self._misread = states, misread
+    def __init__(self, watches: Iterable[Watch[Any, Any]], misread: Callable[[], Sequence[object]]) -> None:
+        self._watches, self._misread = watches, misread
 
     def collect(self) -> Iterator[Metric]:
         """A collection that was never known has no age: absent, not zero."""
@@ -48,11 +48,11 @@ class LiveMetrics(Collector):
         requests = CounterMetricFamily(
             "forecaster_live_requests", "Lists and watches that were asked for.", labels=["collection"]
         )
-        for state in self._states():
-            if state.confirmed:
-                age.add_metric([state.path], max(time.time() - state.confirmed, 0.0))
-            objects.add_metric([state.path], state.objects)
-            requests.add_metric([state.path], state.requests)
+        for watch in self._watches:
+            if confirmed := watch.confirmed():
+                age.add_metric([watch.path], max(time.time() - confirmed, 0.0))
+            objects.add_metric([watch.path], len(watch.objects))
+            requests.add_metric([watch.path], watch.health.requests)
         misread = GaugeMetricFamily(
             "forecaster_misread_hpas", "HPAs that read our demand in a way that has no answer.", len(self._misread())
         )

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from contextlib import ExitStack, suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forecaster.app.clock import current
 from forecaster.app.compose import ServiceFacts, asked_client, wants_live, watched_kubeconfig
@@ -20,7 +20,7 @@ from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, ove
 from forecaster.publish.values import metric_readers
 from forecaster.resources.neighbours import VPAS, neighbours_of
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
-from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind, WatchState
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.state import ObservedFile
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId
+    from forecaster.kube.watch import Watch
     from forecaster.ports import Source
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.table import TableMeta
@@ -91,9 +92,10 @@ class LiveFacts:
             thread.join()
         self._overlay.close()
 
-    def states(self) -> list[WatchState]:
+    @property
+    def watches(self) -> tuple[Watch[Any, Any], ...]:
         """Each collection that is watched."""
-        return self._cluster.states()
+        return self._cluster.watches
 
     def receive(self, cycle: OfferedCycle) -> None:
         """A table was written: where it has live facts, older changes are in it."""
@@ -141,15 +143,16 @@ class LiveFacts:
         if self._overlay.fault and not self._fault:
             self._log.warning("overlay_not_written", error=self._overlay.fault)
         self._fault = self._overlay.fault
-        for state in self.states():
-            away = state.refused or now - max(state.confirmed, self._began) > SILENT_SECONDS
-            if (not away and not state.confirmed) or away is self._away.get(state.path):
+        for watch in self.watches:
+            path, health, confirmed = watch.path, watch.health, watch.confirmed()
+            away = health.refused or now - max(confirmed, self._began) > SILENT_SECONDS
+            if (not away and not confirmed) or away is self._away.get(path):
                 continue
-            self._away[state.path] = away
+            self._away[path] = away
             if away:
-                self._log.warning("live_facts_missing", path=state.path, fault=state.fault or "it is being listed")
+                self._log.warning("live_facts_missing", path=path, fault=health.fault or "it is being listed")
             else:
-                self._log.info("live_facts", path=state.path, objects=state.objects)
+                self._log.info("live_facts", path=path, objects=len(watch.objects))
 
 
 def watched_source(
@@ -239,11 +242,11 @@ def live_checks(settings: Settings) -> list[Check]:
     return [
         Check(
             f"live facts {one.path}",
-            ok=bool(one.confirmed),
-            detail=f"{one.objects} objects" if one.confirmed else one.fault or f"no list in {LISTED_SECONDS:g} s",
+            ok=(listed := one.synced.is_set()),
+            detail=f"{len(one.objects)} objects" if listed else one.health.fault or f"no list in {LISTED_SECONDS:g} s",
             remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
         )
-        for one in listed_once(*found).states()
+        for one in listed_once(*found).watches
     ]
 
 

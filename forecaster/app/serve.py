@@ -382,7 +382,7 @@ def watch(
     if history:
         metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
     if live:
-        metrics.register(LiveMetrics(live.states, lambda: live.source.misread))
+        metrics.register(LiveMetrics(live.watches, lambda: live.source.misread))
     if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
         metrics.register(CertificateMetrics(settings.serving.secure.certificate_file))
     statuses, of_policies = writers.statuses, writers.policy_statuses

@@ -51,10 +51,6 @@ class CompletenessVerdict(NamedTuple):
     of: Floats
     """What should be: ready pods, 1, or the most that the pods can use."""
 
-    def column(self, number: int) -> CompletenessVerdict:
-        """One column of it, [row] each."""
-        return CompletenessVerdict(self.code[:, number], self.seen[:, number], self.of[:, number])
-
 
 class Expected(NamedTuple):
     """What the rows of a block are held against; NaN where it is not known."""

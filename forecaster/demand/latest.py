@@ -139,10 +139,8 @@ class LatestBook:
         rows = self._rows([block.ids[row] for row in some.tolist()]) if len(some) < len(said) else self._rows(block.ids)
         for column in columns:
             at = int((block.start + column * block.step).timestamp())
-            one = verdict.column(column)
-            self._write(
-                rows, at, values[some, column], CompletenessVerdict(one.code[some], one.seen[some], one.of[some])
-            )
+            judged = CompletenessVerdict(*(each[some, column] for each in verdict))
+            self._write(rows, at, values[some, column], judged)
 
     def ended(self, now: datetime) -> None:
         """Forget what lies after `now`, where the clock went back."""

@@ -28,7 +28,6 @@ from forecaster.sources.live_objects import (
     REPLICA_SETS,
     Misread,
     NodePlace,
-    WatchState,
     hpa_of_object,
     mean_resources,
     named_containers,
@@ -151,10 +150,6 @@ class LiveCluster:
         if not self.hpas.fresh:
             return frozenset()
         return frozenset(kind for kind, watch in self.workloads.items() if watch.fresh)
-
-    def states(self) -> list[WatchState]:
-        """Each collection."""
-        return [WatchState.of(one) for one in self.watches]
 
     def present(self, id_: WorkloadId) -> Present | None:
         """A workload as it is now; None where it is not there. With several HPAs, none of their targets counts."""

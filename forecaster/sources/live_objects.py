@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  a field of a Struct
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from types import MappingProxyType
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
         ResourceRequirements,
         Scalable,
     )
-    from forecaster.kube.watch import Watch
 
 PODS_PATH = "/api/v1/pods"
 REPLICA_SETS = "/apis/apps/v1/replicasets"
@@ -62,25 +60,6 @@ BUILT_IN_KINDS = (
     ScalableKind("Deployment", "apps", "v1", "deployments"),
     ScalableKind("StatefulSet", "apps", "v1", "statefulsets"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class WatchState:
-    """One collection, for logs and metrics."""
-
-    path: str
-    confirmed: float
-    """Seconds since 1970; 0 where nothing is known."""
-    objects: int
-    requests: int
-    fault: str
-    refused: bool
-
-    @classmethod
-    def of(cls, watch: Watch[Any, Any]) -> WatchState:
-        """Return the state of one watch."""
-        health = watch.health
-        return cls(watch.path, watch.confirmed(), len(watch.objects), health.requests, health.fault, health.refused)
 
 
 class LiveContainer(msgspec.Struct, frozen=True, gc=False):

@@ -58,7 +58,7 @@ def scale(deployed: Deployed, namespace: str, replicas: int, name: str = "web") 
 def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(deployed: Deployed, namespace: str) -> None:
     api, web = deployed.cluster.api, WorkloadId(namespace, "Deployment", "web")
     with watched(deployed.account("forecaster")) as cluster:
-        assert [state.fault for state in cluster.states()] == [""] * 6
+        assert [watch.health.fault for watch in cluster.watches] == [""] * 6
         api.create(deployment("web", 2), namespace)
         api.create(external_hpa("web", target="0.35"), namespace)
         wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_counted()[web] == 2, what="the pods and the HPA")
@@ -150,7 +150,7 @@ def test_a_custom_kind_is_watched_and_scaled_like_a_deployment(
 def test_without_rights_each_collection_says_which_one_is_missing(deployed: Deployed) -> None:
     with watched(deployed.cluster.user("nobody-in-particular")) as cluster:
         assert cluster.kinds() == frozenset()
-        assert all("is forbidden" in state.fault and state.refused for state in cluster.states())
+        assert all("is forbidden" in watch.health.fault and watch.health.refused for watch in cluster.watches)
 
 
 SYNCS = 4

@@ -382,11 +382,11 @@ def test_without_the_definitions_the_service_goes_on_and_says_so(
         monkeypatch.setattr("forecaster.kube.watch.REFUSED_PAUSE", 1.0)
         replica = Replica(plane, parts)
         assert web in replica.cycle(web.namespace).ids
-        refused = [state for state in replica.cluster.states() if state.refused]
-        assert [state.path.rpartition("/")[2] for state in refused] == [AUTOSCALERS, "predictivepolicies"]
-        assert all("404" in state.fault for state in refused)
+        refused = [watch for watch in replica.cluster.watches if watch.health.refused]
+        assert [watch.path.rpartition("/")[2] for watch in refused] == [AUTOSCALERS, "predictivepolicies"]
+        assert all("404" in watch.health.fault for watch in refused)
         plane.install(DEFINITIONS)  # and learns of them when they are there
         apply(plane, web.namespace, mode="publish")
         known(replica, web, 1)
         assert replica.published(web)
-        assert not [state for state in replica.cluster.states() if state.refused]
+        assert not any(watch.health.refused for watch in replica.cluster.watches)
