@@ -122,9 +122,9 @@ def refusals(inputs: Inputs, seen: Checked, desired: Desired) -> Codes:
 
 
 def credited(desired: Desired, recommendation: Counts) -> Codes:
-    """The side that made a count [row] what it is before stabilization."""
-    same = np.where(recommendation == desired.reactive, REACTIVE, FORECAST)
-    sided = np.where(desired.forecast == UNKNOWN, FALLBACK, same)
+    """The side that made a count [row] what it is before stabilization, as far as no limit did."""
+    reactive = (recommendation == desired.reactive) | (desired.joined == desired.reactive)
+    sided = np.where(desired.forecast == UNKNOWN, FALLBACK, np.where(reactive, REACTIVE, FORECAST))
     return np.where(desired.shut, GATED, sided) if desired.shut.any() else sided
 
 

@@ -76,6 +76,8 @@ def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, note
             return f"measured demand alone; forecast {shut}"
         case Reason.FALLBACK:
             return f"measured demand alone: {'; '.join(sorted({*notes})) or 'no forecast'}"
+        case Reason.REACTIVE if forecast > reactive:
+            return f"the forecast asks for {forecast}, limits leave the measured {reactive}"
         case Reason.REACTIVE:
             return "the forecast asks for no more than the measured demand"
         case _:

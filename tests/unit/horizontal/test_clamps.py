@@ -122,6 +122,17 @@ class TestMaximaOfEvents:
     def test_measured_demand_is_served_beyond_it(self) -> None:
         assert self.wanted(self.NIGHT, cpu=4.0) == (8, "night allows 6 until 13:00 UTC; measured demand asks for 8")
 
+    def test_what_it_leaves_is_not_called_what_the_forecast_asks_for(self) -> None:
+        one = decided(outlooks(cpu=4.0, cpu_ahead=5.0), under=policy(events=(self.NIGHT,), lead_time="3m")).replicas
+        assert (one.reason, one.message) == (Reason.REACTIVE, "the forecast asks for 10, limits leave the measured 8")
+
+    def test_a_count_below_measured_demand_is_none_of_the_forecast_that_asks_for_less(self) -> None:
+        one = decided(outlooks(cpu=4.0, cpu_ahead=2.5), under=policy(events=(self.STRICT,), lead_time="3m")).replicas
+        assert (one.reason, one.message) == (
+            Reason.REACTIVE,
+            "the forecast asks for no more than the measured demand",
+        )
+
     def test_unless_the_policy_says_not(self) -> None:
         assert self.wanted(self.STRICT) == (3, "budget allows 3 until 13:30 UTC; measured demand asks for 4")
 
