@@ -17,7 +17,7 @@ from forecaster.horizontal.record import held
 from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.offer import NO_COUNT, DecidedColumns
-from forecaster.publish.record import ABSTAIN, MODE_CODES, OBSERVE, decided_row
+from forecaster.publish.record import ABSTAIN, MODE_CODES, OBSERVE, decided_row, loss_to_survive
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
-"""Reasons whose sentence needs no signal."""
+"""Reasons whose sentence needs no signal, unless there is more to say: pods that are woken, or not to be spared."""
 
 
 class DecidedRows(Sequence["Recommendation"]):
@@ -89,7 +89,8 @@ class DecidedRows(Sequence["Recommendation"]):
 
     def _verdict(self, index: int) -> Scale | Hold:
         reason = REASONS[self.reason[index]]
-        if reason not in SAID_BY_COUNTS:
+        unspared = not self.spare[index] and loss_to_survive(self, index) != "none"
+        if reason not in SAID_BY_COUNTS or unspared or not self.current[index]:
             return self._record(index).replicas
         numbers = self.numbers
         counts, shut = (

@@ -102,6 +102,11 @@ def decided_row(table: RowColumns, row: int, at: datetime) -> DecidedRow:
     )
 
 
+def loss_to_survive(table: RowColumns, row: int) -> str:
+    """Return which loss the policy of a row wants to survive, or `none`."""
+    return _stated.decode(table.name(table.columns["stated"][0][row]))[0].survive
+
+
 def _target(table: RowColumns, row: int, place: int, stated: DecidedTarget, at: datetime) -> DecidedTarget:
     """Return one target, which is at this place among the usable ones; what is measured is that of its signal."""
 

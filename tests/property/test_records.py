@@ -57,6 +57,7 @@ HORIZONTAL: tuple[Mapping[str, Any], ...] = (
     {"gate": False, "requests_per_pod": 50, "max_replicas": 9, "lead_time": "2m"},
     {"gate": False, "events": [{"name": "sale", "replicas": 15, "start": after(5).isoformat(), "end": after(9)}]},
     {"gate": False, "events": [{"name": "night", "max_replicas": 5, "start": after(1).isoformat(), "end": after(30)}]},
+    {"gate": False, "survive": "zone"},
     {"gate": True, "events": [{"name": "repair", "freeze": True, "start": after(2).isoformat(), "end": after(9)}]},
 )
 POLICIES = tuple(
@@ -197,6 +198,7 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
             for row, entry in enumerate(served.entries):
                 assert entry.name == decided.ids[row].name
                 mode = fleet.policies.of(decided.ids[row]).mode
+                assert decided.verdict(row) == decided[row].replicas
                 record = msgspec.json.encode(msgspec.structs.replace(recommendation_view(decided[row]), mode=mode))
                 assert msgspec.json.encode(served.view(entry)).decode() == record.decode()
 
