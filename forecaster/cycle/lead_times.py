@@ -20,9 +20,7 @@ from forecaster.horizontal.lead_time import (
     interrupted,
     lead_time,
     measured,
-    measured_on_image,
     measured_on_pods,
-    measured_on_pool,
     watched,
     with_pods,
 )
@@ -147,13 +145,14 @@ class LeadTimes:
         watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
         if policy.lead_time is None and (slower := self._slower_pool(id_)):
             found = self.pools[id_].by_pool
-            return measured_on_pool(found[slower].rung or MAX_LEAD_TIME, found[slower].took, slower, len(found))
+            which = f" on node pool {slower}, the slowest of {len(found)},"
+            return measured_on_pods(found[slower].rung or MAX_LEAD_TIME, found[slower].took, which)
         if policy.lead_time is None and pods.rung is not None:
             return measured_on_pods(pods.rung, pods.took)
         if watch.rung is None or policy.lead_time is not None:
             image = self._of_image(id_)
             if policy.lead_time is None and image.rung is not None:
-                return measured_on_image(image.rung, image.took, self.image_of[id_])
+                return measured_on_pods(image.rung, image.took, f" with image {self.image_of[id_]}")
             return lead_time(policy, watch.took)
         return measured(watch.rung, watch.took)
 

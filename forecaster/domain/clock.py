@@ -20,6 +20,12 @@ ZONE_NAME_MAX = 64
 """Longest name of a time zone that is read; the longest of the data base has 32 characters."""
 
 
+@lru_cache(maxsize=1024)
+def clock_of(zone: str) -> ZoneInfo:
+    """Return the clock of a time zone, of which ZoneInfo itself keeps eight and reads others from disk each time."""
+    return ZoneInfo(zone)
+
+
 def known_zone(name: str) -> str:
     """Return the name of a time zone.
 
@@ -27,7 +33,7 @@ def known_zone(name: str) -> str:
         ValueError: there is no such time zone.
     """
     try:
-        ZoneInfo(name)
+        clock_of(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError("no such time zone; use a name like Europe/Berlin") from None
     return name
@@ -53,7 +59,7 @@ def time_by_clock(at: datetime, back: timedelta, zone: str) -> datetime:
 
     A local time that came twice is the later one that is past; one that was skipped is that of an hour earlier.
     """
-    clock = ZoneInfo(zone)
+    clock = clock_of(zone)
     shown = (at.astimezone(clock).replace(tzinfo=None) - back).replace(tzinfo=clock)
     later = shown.replace(fold=1).astimezone(UTC)
     return later if later <= at else shown.replace(fold=0).astimezone(UTC)
@@ -62,7 +68,7 @@ def time_by_clock(at: datetime, back: timedelta, zone: str) -> datetime:
 @lru_cache(maxsize=4096)
 def clock_changes(zone: str, begin: datetime, until: datetime) -> tuple[ClockChange, ...]:
     """Return the changes of a zone's clock after `begin` and up to `until`, both in UTC, the latest first."""
-    clock, found, after = ZoneInfo(zone), [], until
+    clock, found, after = clock_of(zone), [], until
     while after > begin:
         before = max(after - DAY, begin)
         if by := _offset(after, clock) - _offset(before, clock):

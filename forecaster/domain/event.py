@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, NamedTuple
-from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from forecaster.domain.clock import TimeZone, clock_changes
+from forecaster.domain.clock import TimeZone, clock_changes, clock_of
 from forecaster.domain.settings import Duration
 from forecaster.domain.window import MINUTE, MINUTES_A_DAY
 
@@ -59,7 +58,7 @@ class _LocalDay(NamedTuple):
 @lru_cache(256)
 def _local_midnight(at: datetime, zone: str) -> datetime:
     """The local midnight before an instant: the same for all events of a policy."""
-    return at.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return at.astimezone(clock_of(zone)).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
 
 
 @lru_cache(256)

@@ -88,7 +88,7 @@ def checked(inputs: Inputs) -> Checked:
         event_floor=event_floor,
         event_most=inputs.event_most,
         event_bound=inputs.event_bound,
-        lost=_where(_share(inputs.lost) & (failed == 0), inputs.lost),
+        lost=_where((inputs.lost >= 0.0) & (inputs.lost <= 1.0) & (failed == 0), inputs.lost),
     )
 
 
@@ -121,10 +121,6 @@ _MOST = 2.0**62
 def _possible(amounts: Floats) -> Flags:
     """Return where an amount can be counted: NaN and infinity cannot."""
     return np.asarray((amounts >= 0.0) & (amounts <= LARGEST))
-
-
-def _share(ratios: Floats) -> Flags:
-    return np.asarray((ratios >= 0.0) & (ratios <= 1.0))
 
 
 def _where(known: Flags, amounts: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -188,12 +189,7 @@ def desired_of(seen: Checked, proposals: Proposals, acting: Flags) -> Desired:
 
 def _highest(counts: list[Counts], current: Counts) -> Counts:
     """The largest of counts [target][row]; `UNKNOWN` where none is known."""
-    if not counts:
-        return np.full_like(current, UNKNOWN)
-    highest = counts[0]
-    for one in counts[1:]:
-        highest = np.maximum(highest, one)
-    return highest
+    return reduce(np.maximum, counts, np.full_like(current, UNKNOWN))
 
 
 def _everywhere(proposals: Proposals, current: Counts) -> Counts:

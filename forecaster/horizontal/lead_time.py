@@ -90,21 +90,10 @@ def measured(rung: timedelta, start_ups: tuple[timedelta, ...]) -> LeadTime:
     return LeadTime(rung, f"P90 of {len(start_ups) - waited} scale-ups, with scrape, cycle and sync{beside}")
 
 
-def measured_on_pods(rung: timedelta, took: Sequence[timedelta]) -> LeadTime:
-    """A lead time that was measured on single pods."""
-    return LeadTime(rung, f"P90 of {len(took)} pods from creation to ready, without waiting for a node; cycle and sync")
-
-
-def measured_on_image(rung: timedelta, took: Sequence[timedelta], image: str) -> LeadTime:
-    """A lead time that was measured on the pods of all workloads with this image."""
-    told = measured_on_pods(rung, took)
-    return LeadTime(rung, told.origin.replace(" pods ", f" pods with image {image} ", 1))
-
-
-def measured_on_pool(rung: timedelta, took: Sequence[timedelta], pool: str, pools: int) -> LeadTime:
-    """A lead time that was measured on the pods of one node pool, the slowest of those on which new pods land."""
-    told, where = measured_on_pods(rung, took), f"on node pool {pool}, the slowest of {pools},"
-    return LeadTime(rung, told.origin.replace(" pods ", f" pods {where} ", 1))
+def measured_on_pods(rung: timedelta, took: Sequence[timedelta], which: str = "") -> LeadTime:
+    """A lead time that was measured on single pods; `which` says on those of what, e.g. ` with image web:2`."""
+    said = f"P90 of {len(took)} pods{which} from creation to ready, without waiting for a node; cycle and sync"
+    return LeadTime(rung, said)
 
 
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:

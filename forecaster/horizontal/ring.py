@@ -6,7 +6,7 @@ share one. Instants are epoch seconds, rising, at any distance from each other.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,10 +33,6 @@ class Ring(NamedTuple):
     def since(self, begin: float) -> tuple[Array, ...]:
         """The values [slot][row] of the instant `begin` and later."""
         return self.values[bisect_left(self.times, begin) :]
-
-    def after(self, begin: float) -> tuple[Array, ...]:
-        """The values [slot][row] of strictly after `begin`."""
-        return self.values[bisect_right(self.times, begin) :]
 
     def opened(self, now: float, keep: float, rows: int) -> Ring:
         """Return the ring with an empty slot for `now`, without what is older than `keep` seconds.

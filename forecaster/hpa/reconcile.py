@@ -269,10 +269,6 @@ def carry_on(
     for _ in range(passes):
         step = SimulatedPass(at, replicas, seen, state, reconcile(spec, seen, state, at, controller))
         yield step
-        at, state, replicas = at + controller.sync_period, step.outcome.state, size_after(step)
+        at, state = at + controller.sync_period, step.outcome.state
+        replicas = step.outcome.desired.replicas if step.outcome.desired.written else replicas
         seen = observe_totals(spec, replicas, totals, requests, at)
-
-
-def size_after(step: SimulatedPass) -> int:
-    """The replicas of the target after a pass; one that wrote nothing leaves them."""
-    return step.outcome.desired.replicas if step.outcome.desired.written else step.replicas

@@ -25,10 +25,7 @@ GET_SCALE_SUCCEEDED = HpaCondition(
     "AbleToScale", "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale"
 )
 SCALING_DISABLED = HpaCondition(
-    "ScalingActive",
-    "False",
-    "ScalingDisabled",
-    "scaling is disabled since the replica count of the target is zero",
+    "ScalingActive", "False", "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"
 )
 SCALED_TO_ZERO = HpaCondition("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the target to zero")
 NOT_SCALED_TO_ZERO = HpaCondition(
@@ -53,11 +50,10 @@ _LIMITED: dict[Clamp, str] = {
     "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
     "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
 }
-WITHIN_RANGE = HpaCondition(
-    "ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range"
-)
 CLAMP: dict[Clamp, HpaCondition] = {
-    "DesiredWithinRange": WITHIN_RANGE,
+    "DesiredWithinRange": HpaCondition(
+        "ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range"
+    ),
     **{reason: HpaCondition("ScalingLimited", "True", reason, message) for reason, message in _LIMITED.items()},
 }
 
@@ -72,52 +68,32 @@ _FAILURE_REASON = {
 
 def scale_unread(message: str) -> HpaCondition:
     """HPA rules §3, steps 1 and 2."""
-    return HpaCondition(
-        "AbleToScale",
-        "False",
-        "FailedGetScale",
-        f"the HPA controller was unable to get the target's current scale: {message}",
-    )
+    said = f"the HPA controller was unable to get the target's current scale: {message}"
+    return HpaCondition("AbleToScale", "False", "FailedGetScale", said)
 
 
 def write_failed(message: str) -> HpaCondition:
     """HPA rules §3, step 10."""
-    return HpaCondition(
-        "AbleToScale",
-        "False",
-        "FailedUpdateScale",
-        f"the HPA controller was unable to update the target scale: {message}",
-    )
+    said = f"the HPA controller was unable to update the target scale: {message}"
+    return HpaCondition("AbleToScale", "False", "FailedUpdateScale", said)
 
 
 def write_succeeded(replicas: int) -> HpaCondition:
     """HPA rules §3, step 10."""
-    return HpaCondition(
-        "AbleToScale",
-        "True",
-        "SucceededRescale",
-        f"the HPA controller was able to update the target scale to {replicas}",
-    )
+    said = f"the HPA controller was able to update the target scale to {replicas}"
+    return HpaCondition("AbleToScale", "True", "SucceededRescale", said)
 
 
 def metric_found(metric: MetricSpec) -> HpaCondition:
     """HPA rules §9: a recommendation exists, credited to this metric."""
-    return HpaCondition(
-        "ScalingActive",
-        "True",
-        "ValidMetricFound",
-        f"the HPA was able to successfully calculate a replica count from {metric_name(metric)}",
-    )
+    said = f"the HPA was able to successfully calculate a replica count from {metric_name(metric)}"
+    return HpaCondition("ScalingActive", "True", "ValidMetricFound", said)
 
 
 def metric_failed(metric: MetricSpec, why: Unmeasured) -> HpaCondition:
     """HPA rules §4, §9: the condition of the first failing metric."""
-    return HpaCondition(
-        "ScalingActive",
-        "False",
-        failure_reason(metric, why),
-        f"the HPA was unable to compute the replica count: {why.message}",
-    )
+    said = f"the HPA was unable to compute the replica count: {why.message}"
+    return HpaCondition("ScalingActive", "False", failure_reason(metric, why), said)
 
 
 def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:

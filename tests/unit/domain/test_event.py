@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from time import process_time
+from zoneinfo import available_timezones
 
 import pytest
 from pydantic import ValidationError
 
+from forecaster.domain.clock import clock_of
 from forecaster.domain.event import ScheduledEvent, parse_cron
 from forecaster.horizontal.events import events_at
 from forecaster.hpa.numbers import MAX_INT32
@@ -71,6 +73,15 @@ def test_events_of_a_namespace_are_found_in_a_moment(cron: str) -> None:
     began = process_time()
     assert len({one.lasts_until(at("2026-11-10T12:03")) for one in events}) <= 2
     assert process_time() - began < 1
+
+
+def test_an_owner_of_many_time_zones_has_each_read_from_disk_once() -> None:
+    zones = sorted(available_timezones())[:30]
+    clock_of.cache_clear()
+    for minute in range(3):
+        for zone in zones:
+            ScheduledEvent.model_validate(BERLIN | {"time_zone": zone}).lasts_until(at(f"2026-01-05T07:0{minute}"))
+    assert clock_of.cache_info().misses == len(zones)
 
 
 def test_a_single_event_is_on_between_its_ends() -> None:
