@@ -47,8 +47,8 @@ def _beyond(before: Policy, after: Policy, ceiling: OwnerCeiling) -> Iterator[st
     if ceiling.modes is not None and after.mode != before.mode and after.mode not in ceiling.modes:
         yield f"mode {after.mode} is not one that owners may state: {', '.join(ceiling.modes) or 'none'}"
     if ceiling.replicas is not None:
-        count = max(_counts(after.horizontal), default=0)
-        if count > ceiling.replicas and count > max(_counts(before.horizontal), default=0):
+        count = max((count for _, count in _counts(after.horizontal) - _counts(before.horizontal)), default=0)
+        if count > ceiling.replicas:
             yield f"{count} replicas are more than the {ceiling.replicas} that owners may state"
     events = len(after.horizontal.events)
     if ceiling.events is not None and events > ceiling.events and after.horizontal.events != before.horizontal.events:
@@ -60,6 +60,8 @@ def _beyond(before: Policy, after: Policy, ceiling: OwnerCeiling) -> Iterator[st
         yield "evict: true is not for owners to state"
 
 
-def _counts(policy: HorizontalPolicy) -> list[int]:
-    stated = (policy.min_replicas, policy.max_replicas, *(event.replicas for event in policy.events))
-    return [count for count in stated if count is not None]
+def _counts(policy: HorizontalPolicy) -> set[tuple[object, int]]:
+    """Every count of replicas that a policy states, and what states it."""
+    events = ((event, event.replicas) for event in policy.events)
+    stated = (("min_replicas", policy.min_replicas), ("max_replicas", policy.max_replicas), *events)
+    return {(what, count) for what, count in stated if count is not None}

@@ -74,6 +74,19 @@ def test_what_the_platform_itself_states_is_not_bounded() -> None:
     assert policies.stated(WEB) == Policy.model_validate({**SCALE, "publish": {"abstain": "hold"}})
 
 
+@pytest.mark.parametrize("layer", [{"min_replicas": 900}, {"events": [{**EVENT, "replicas": 900}]}], ids=str)
+def test_a_high_maximum_of_the_platform_opens_no_other_count(layer: dict[str, Any]) -> None:
+    below = {"horizontal": {"max_replicas": 1000}}
+    policies = stated({"horizontal": layer}, below=below)
+    assert "900 replicas are more than the 50 that owners may state" in refusal(policies)
+    assert policies.stated(WEB) == Policy.model_validate(below)
+
+
+def test_what_the_platform_states_may_be_stated_once_more() -> None:
+    below = {"horizontal": {"max_replicas": 1000, "events": [{**EVENT, "replicas": 70}]}}
+    assert stated(below, below=below).refused(WEB) == []
+
+
 def test_namespaces_that_no_ceiling_means_are_free() -> None:
     assert stated(SCALE, id_=OTHER).stated(OTHER) == Policy.model_validate(SCALE)
 
