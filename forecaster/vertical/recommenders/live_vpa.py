@@ -9,7 +9,7 @@ from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.workload import Resources, total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 LIVE_VPA = "live_vpa"
 """Name of this recommender in comparisons."""
@@ -41,10 +41,14 @@ class VpaSizes(NamedTuple):
     why: str = ""
     """What it says of having no recommendation."""
 
-    def pod(self, containers: Iterable[str]) -> Resources | None:
-        """Requests of a pod with these containers; None where it does not recommend for each, in part or at all."""
+    def pod(self, containers: Collection[str]) -> Resources | None:
+        """Requests of a pod with these containers; None where it does not recommend for each.
+
+        A VPA goes on recommending for containers that are gone from the template; these are not counted.
+        """
         found = {one.container: one.target for one in self.containers}
-        return total(found.values()) if found and found.keys() >= set(containers) else None
+        known = found and found.keys() >= set(containers)
+        return total(found[name] for name in containers) if known else None
 
     def __str__(self) -> str:
         said = "; ".join(map(str, self.containers)) or ": ".join(filter(None, ("nothing yet", self.why)))

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.domain.workload import Resources
 from forecaster.vertical.recommenders.live_vpa import vpa_sizes
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
@@ -35,3 +36,10 @@ def test_a_pod_is_the_sum_of_its_containers_and_unknown_where_one_is(milli: int,
     assert pod.cpu_request is not None
     assert round(pod.cpu_request * 1000) == 2 * milli
     assert pod.memory_request == (2 * size if known else None)
+
+
+def test_a_container_that_is_gone_is_no_part_of_the_pod() -> None:
+    """A VPA keeps recommending for it."""
+    told = [{"containerName": name, "target": {"cpu": "1", "memory": "1Gi"}} for name in ("app", "gone")]
+    found = vpa_sizes("web", "Off", {"recommendation": {"containerRecommendations": told}})
+    assert found.pod(["app"]) == Resources(1.0, None, 2.0**30, None)
