@@ -16,11 +16,12 @@ from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import counted, resource_amount
+from forecaster.domain.workload import ContainerId
 from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import oom_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
@@ -133,21 +134,30 @@ def with_donors(
 
     `alike` is what the names of workloads that are called alike have in common.
     """
-    if not any(_is_cold(one) for sizing in fresh.values() for one in sizing):
-        return dict(fresh)
-    images = {(id_.workload, id_.name): image for id_, image in facts.images.items()}
-    killed = {(id_.workload, id_.name): limit for id_, limit in facts.oom_limits.items()}
 
     def donor(id_: WorkloadId, one: ContainerSizing) -> Donor:
         cpu, memory = (sized.request if sized else None for sized in (one.cpu, one.memory))
-        return Donor(id_.namespace, images.get((id_, one.name), ""), alike(id_), one.name, cpu, memory)
+        image = facts.images.get(ContainerId(id_, one.name), "")
+        return Donor(id_.namespace, image, alike(id_), one.name, cpu, memory)
 
-    donors = Donors.of(_with_days({**known, **fresh}, donor))
+    cold = {(id_, one.name): donor(id_, one) for id_, sizing in fresh.items() for one in sizing if _is_cold(one)}
+    if not cold:
+        return dict(fresh)
+    images, places = {own.image for own in cold.values()}, {(own.namespace, own.container) for own in cold.values()}
+    donors = Donors.of(
+        donor(id_, one)
+        for id_, sizing in {**known, **fresh}.items()
+        for one in sizing
+        if one.days >= OWN_DAYS
+        and ((id_.namespace, one.name) in places or facts.images.get(ContainerId(id_, one.name)) in images)
+    )
 
     def sized(id_: WorkloadId, one: ContainerSizing) -> ContainerSizing:
-        if not _is_cold(one):
+        own = cold.get((id_, one.name))
+        if own is None:
             return one
-        return _sized(ColdStart(one, donor(id_, one), killed.get((id_, one.name)), policies.of(id_).vertical), donors)
+        killed_at = facts.oom_limits.get(ContainerId(id_, one.name))
+        return _sized(ColdStart(one, own, killed_at, policies.of(id_).vertical), donors)
 
     return {id_: tuple(sized(id_, one) for one in sizing) for id_, sizing in fresh.items()}
 
@@ -183,12 +193,6 @@ def _is_cold(one: ContainerSizing) -> bool:
     return bool(one.name) and not one.note and one.days < OWN_DAYS
 
 
-def _with_days(
-    sizings: Mapping[WorkloadId, PodSizing], donor: Callable[[WorkloadId, ContainerSizing], Donor]
-) -> Iterator[Donor]:
-    return (donor(id_, one) for id_, sizing in sizings.items() for one in sizing if one.days >= OWN_DAYS)
-
-
 def _sized(cold: ColdStart, donors: Donors) -> ContainerSizing:
     found = donors.sizes(cold.own)
     if not found:
@@ -219,8 +223,8 @@ def _in_ratio(request: float, before: float | None, limit: float | None) -> floa
 def _grouped(members: Iterable[Donor], key: Callable[[Donor], Hashable]) -> dict[Hashable, list[Donor]]:
     groups: dict[Hashable, list[Donor]] = defaultdict(list)
     for one in members:
-        if key(one) is not None:
-            groups[key(one)].append(one)
+        if (shared := key(one)) is not None:
+            groups[shared].append(one)
     return groups
 
 
