@@ -27,6 +27,11 @@ HEADROOM = "forecaster-headroom"
 """How the names of Deployments of headroom pods begin, and of their ReplicaSets."""
 
 
+REPLACED_ONE_BY_ONE = ("DaemonSet", "StatefulSet")
+ONE_BY_ONE = Rollout(surge=0, unavailable=1)
+"""How their controllers replace pods unless told otherwise: the old pod goes first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Objects by namespace or workload; None is what was not read."""
@@ -66,7 +71,7 @@ class Cluster:
     ) -> AdmissionContext:
         """The admission context of a workload with so many replicas; `containers` as they are, where known."""
         id_ = workload.id
-        rollout = self.rollouts.get(id_, Rollout())
+        rollout = self.rollouts.get(id_, ONE_BY_ONE if id_.kind in REPLACED_ONE_BY_ONE else Rollout())
         namespace = id_.namespace
         return AdmissionContext(
             template=self.template_of(workload, containers),

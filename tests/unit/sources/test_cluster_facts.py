@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.cluster_facts import QUERIES, read_cluster
 from forecaster.sources.facts import InstantRow
 from forecaster.sources.queries import Queries
+from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.placement import Taint
 from forecaster.vertical.cluster_rules.server import Server
+from tests.support.builders import workload
+from tests.support.cluster_rules import block, pod, quota
 
 WEB = WorkloadId("shop", "Deployment", "web")
 OWNER = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
@@ -79,3 +84,13 @@ def test_without_kube_state_metrics_nothing_is_known() -> None:
 def test_every_query_is_filled_in() -> None:
     for template in QUERIES.values():
         assert "$" not in Queries(namespaces="shop").rendered(template).replace("$1", "")
+
+
+def test_a_stateful_set_is_rolled_out_without_a_pod_more() -> None:
+    """kube-state-metrics tells surge of Deployments only; 1.1 cores are used at most, of 1.2 that may be."""
+    state = workload("state", replicas=2, autoscaler=None)
+    state = replace(state, id=state.id._replace(kind="StatefulSet"))
+    quotas = {"shop": (quota({"requests.cpu": "1200m"}, {"requests.cpu": "1"}),)}
+    known = replace(read_cluster(answered, Queries().rendered), quotas=quotas, templates={state.id: pod()})
+    found = prove({"app": block("600m", "1Gi")}, known.context_of(state, 2)).findings
+    assert [str(one) for one in found if one.rule == "ResourceQuota"] == ["ResourceQuota: passes"]
