@@ -23,7 +23,7 @@ from forecaster.vertical.cluster_rules.placement import (
 )
 from forecaster.vertical.cluster_rules.pod import Container, ContainerStatus, Pod, PodStatus, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota, Scope
-from forecaster.vertical.cluster_rules.resource_list import Amounts, parsed
+from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, Amounts, parsed, whole
 
 Wire = Mapping[str, Any]
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -179,6 +179,7 @@ def node_of(wire: Wire) -> Node:
             labels=metadata.get("labels") or {},
             taints=tuple(taint_of(one) for one in spec.get("taints") or ()),
             unschedulable=bool(spec.get("unschedulable")),
+            memory_capacity=whole(parsed(status.get("capacity")).get(MEMORY_RESOURCE, 0)) or None,
         )
     except NOT_UNDERSTOOD as error:
         raise ManifestError(f"node {metadata.get('name', '')}: not a node as the API writes it: {error}") from error

@@ -8,8 +8,10 @@ from forecaster.domain.workload import Resources, Workload, WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.sources.cluster_objects import read_cluster
 from forecaster.vertical.admission.context import Rollout
+from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.server import Server
 from tests.support import objects as given
+from tests.support.cluster_rules import block
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,3 +130,15 @@ def test_the_template_of_a_cron_job_is_that_of_its_jobs(read) -> None:  # noqa: 
     cluster = read(given.cron_job("shop", "backup", APP))
     assert [one.name for one in cluster.templates[backup].containers] == ["app"]
     assert cluster.rollouts[backup] == Rollout(), "a quota has to hold a run beside all that is charged now"
+
+
+def test_a_node_has_the_memory_that_the_kernel_counts_by(read) -> None:  # noqa: ANN001
+    """A gibibyte of sixteen is a sixteenth of it, however little of it pods may request."""
+    node = given.node("n1", memory="12Gi")
+    node["status"]["capacity"] = {"cpu": "4", "memory": "16Gi"}
+    cluster = read(given.deployment("shop", "web", APP), node)
+    context = cluster.context_of(Workload(WEB, 3, 3, Resources()), 3)
+    proof = prove({"app": block("500m", "2Gi")}, context)
+    assert [one.message for one in proof.findings if one.rule == "oom_score_adj"] == [
+        "app: 938 → 875 on n1, less exposed when the node runs out of memory"
+    ]
