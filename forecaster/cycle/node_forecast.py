@@ -96,7 +96,7 @@ def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     scaled = workload.autoscaler
     return Member(
         workload=workload.id.path,
-        pod=cluster.template_of(workload),
+        pod=cluster.context_of(workload, workload.replicas).completed({}),
         replicas=workload.replicas,
         per_pod=min(per_pod) if per_pod and (scaled or policy.max_replicas) else None,
         min_replicas=scaled.min_replicas if scaled else policy.min_replicas or 1,

@@ -23,8 +23,10 @@ from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
 from forecaster.sources.cluster_objects import cluster_of
 from forecaster.vertical.admission.context import ApplyTerms
+from forecaster.vertical.cluster_rules.pod import Container, Pod
 from forecaster.vertical.sizing.joint import ResourceCosts
 from tests.support import objects as given
+from tests.support.cluster_rules import block
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -329,6 +331,16 @@ class TestAdvice:
 @pytest.fixture(scope="module")
 def ahead(look: Look) -> NodeForecast:
     return look.node_forecast(0.95, 30)
+
+
+def test_pods_that_only_state_limits_take_as_much_of_a_pool(look: Look, ahead: NodeForecast) -> None:
+    """A template is kept as it was written; the API server makes requests of limits when it makes a pod."""
+    template = Pod((Container("reports", block(limits=("2", "2Gi"))),))
+    cluster = replace(look.cluster, templates=dict.fromkeys(look.cluster.templates, template))
+    found = replace(look, cluster=cluster).node_forecast(0.95, 30)
+    assert [one.requested_cpu.value for one in found.pools[0].windows] == [
+        one.requested_cpu.value for one in ahead.pools[0].windows
+    ]
 
 
 @pytest.fixture
