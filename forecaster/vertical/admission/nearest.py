@@ -66,7 +66,7 @@ class Cell:
             if self.tied:
                 limit_now = stated
             elif self.ratio:
-                limit_now = min(limit_now, stated * self.ratio // MILLI)
+                limit_now = min(limit_now, _down(stated * self.ratio // MILLI, self.unit))
         return replace(self, request=stated, limit=limit_now)
 
 

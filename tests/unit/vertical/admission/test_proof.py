@@ -52,6 +52,14 @@ class TestLimitRange:
         assert nearest(proof)["memory"] == "1536Mi"
         assert nearest(proof)["limits.memory"] == "3Gi"
 
+    def test_the_nearest_memory_is_whole_bytes(self) -> None:
+        """The API server warns of any other; a ratio of a request that a quota cuts is seldom whole."""
+        hard = quota({"requests.memory": "1679215"}, {"requests.memory": "3000"})
+        before = pod(block("500m", "1000", limits=("1", "1000")))
+        facts = context(before, limit_ranges=(limits(max={"memory": "8M"}, ratio={"memory": "1.37"}),), quotas=(hard,))
+        proof = prove({APP: block("500m", "35M", limits=("1", "69M"))}, facts)
+        assert not nearest(proof)["limits.memory"].endswith("m")
+
     def test_a_pod_maximum_refuses_a_pod_without_a_limit(self) -> None:
         proof = prove({APP: block("500m", "1Gi")}, context(limit_ranges=(limits("Pod", max={"cpu": "2"}),)))
         assert "no limit is set" in first_refusal(proof)
