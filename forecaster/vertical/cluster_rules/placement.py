@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 Labels = Mapping[str, str]
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+"""Text that the scheduler reads as an integer; int() also reads `1_000` and digits of other scripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,10 @@ class LabelCondition:
                 return False
 
     def _compares(self, value: str | None) -> bool:
-        try:
-            ours, bound = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        sides = [value or "", *self.values]
+        if len(sides) != 2 or not all(map(_INTEGER.fullmatch, sides)):  # noqa: PLR2004  a label and its bound
             return False
+        ours, bound = map(int, sides)
         return ours > bound if self.operator == "Gt" else ours < bound
 
 

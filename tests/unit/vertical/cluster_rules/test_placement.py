@@ -53,6 +53,10 @@ class TestSelectors:
         selector = selector_of({"matchExpressions": [{"key": "app", "operator": operator, "values": values}]})
         assert (selector.matches({"app": "web"}), selector.matches({})) == expected
 
+    @pytest.mark.parametrize(("size", "larger"), [("600", True), ("400", False), ("1_000", False), ("٦٠٠", False)])
+    def test_sizes_are_compared_where_the_scheduler_reads_a_number(self, size: str, larger: bool) -> None:  # noqa: FBT001
+        assert LabelCondition("gib", "Gt", ("500",)).holds({"gib": size}) is larger
+
 
 class TestTolerations:
     @pytest.mark.parametrize(
