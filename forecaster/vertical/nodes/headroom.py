@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecaster.domain.amounts import counted
+from forecaster.domain.workload import GIB
 from forecaster.vertical.admission.cluster import HEADROOM
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, MILLI, text_of
@@ -65,7 +67,8 @@ def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
     size_cpu = _rounded(max(one.cpu for one in growing), _UNIT_CPU)
     size_memory = _rounded(max(one.memory for one in growing), _UNIT_MEMORY)
     count = max(_count(cpu, size_cpu), _count(memory, size_memory))
-    said = f"{len(growing)} workloads grow by {max(cpu, 0):.1f} cores and {max(memory, 0) / 2**30:.1f} GiB of requests"
+    grown = f"{max(cpu, 0):.1f} cores and {max(memory, 0) / GIB:.1f} GiB of requests"
+    said = f"{counted(len(growing), 'workload')} {'grows' if len(growing) == 1 else 'grow'} by {grown}"
     return Headroom(ahead.pool.name, count, size_cpu, size_memory, max(one.until for one in near), said)
 
 
