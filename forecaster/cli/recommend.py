@@ -141,14 +141,13 @@ def recommend(
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import NONE_FOUND
     from forecaster.vertical.admission.context import ApplyTerms
-    from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 
     share = share_of(given.moved)
     check_written(output, to, paths, moved=share is not None)
     settings = settings_of(given.config, given.prometheus, given.namespace)
     prices = prices_of(given.price_core_hour, given.price_gib_hour, settings.prices)
     earlier = previous_of(given.previous, settings if given.since_ledger else None)
-    terms = ApplyTerms(given.in_place, given.accept_qos_change, STATIC if given.static_cpu else SHARED)
+    terms = ApplyTerms(given.in_place, given.accept_qos_change, given.static_cpu)
     with shown_progress("recommend") as shown:
         seen = look_at(settings, given, shown)
         if compare and not given.demo:

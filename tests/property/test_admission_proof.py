@@ -13,7 +13,6 @@ from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
 from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-from forecaster.vertical.cluster_rules.qos import SHARED, STATIC
 from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.server import Server
 from tests.support.cluster_rules import node, resident
@@ -77,7 +76,7 @@ def situations(draw: st.DrawFn) -> AdmissionContext:
         limit_ranges=tuple(LimitRange((item,)) for item in draw(st.lists(ITEMS, max_size=2))),
         quotas=tuple(draw(st.lists(quotas(), max_size=2))),
         occupancy=Occupancy(nodes, [resident(cpu="1", daemon=True)]) if nodes else None,
-        cpu_manager=draw(st.sampled_from([SHARED, STATIC])),
+        static_cpu=draw(st.booleans()),
         server=Server(1, draw(st.sampled_from([33, 35, 37]))),
         accepts_qos_change=draw(st.booleans()),
     )

@@ -10,14 +10,13 @@ from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
 from forecaster.vertical.cluster_rules.node_fit import fit
 from forecaster.vertical.cluster_rules.pod import pod_limits, pod_requests
 from forecaster.vertical.cluster_rules.qos import (
-    CpuManager,
     MemoryUser,
     eviction_order,
     exclusive_cpus,
     oom_score_adj,
     qos_of,
 )
-from forecaster.vertical.cluster_rules.quota import Quota, Scope, charge, unstated
+from forecaster.vertical.cluster_rules.quota import Quota, Scope, charge, charged_with, unstated
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import parsed, texts
 from forecaster.vertical.cluster_rules.server import Server
@@ -93,7 +92,7 @@ def resource_quota(given: Json) -> Json:
     old = defaulted(pod(change["old"])) if "old" in change else None
     charged = charge(quota, defaulted(pod(change["new"])), old)
     if charged.admitted:
-        return {"admitted": True, "usedAfter": texts(charged.used_after)}
+        return {"admitted": True, "usedAfter": texts(charged_with(quota, charged.growth, 1).used)}
     missing = () if charged.admitted else tuple(unstated(quota, defaulted(pod(change["new"]))))
     return {"admitted": False} | ({"mustSpecify": list(missing)} if missing else {})
 
@@ -120,8 +119,9 @@ def evicted(given: Json) -> list[str]:
 
 
 def static_cpu(given: Json) -> Json:
-    manager = CpuManager(given["cpuManagerPolicy"], given["kubeletReservesCpu"])
-    return exclusive_cpus(defaulted(pod(given)), manager)
+    exclusive = exclusive_cpus(defaulted(pod(given)))
+    static = given["cpuManagerPolicy"] == "static" and given["kubeletReservesCpu"]
+    return exclusive if static else dict.fromkeys(exclusive, 0)
 
 
 def node_fit(given: Json) -> Json:

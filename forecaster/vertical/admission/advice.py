@@ -18,7 +18,7 @@ from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MILLI, text
 from forecaster.vertical.recommenders.baselines import Severity, severity_of, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from forecaster.domain.workload import Prices
     from forecaster.vertical.admission.context import ProposedRequirements
@@ -34,12 +34,9 @@ AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_requ
 
 def rounded(resources: Resources) -> Resources:
     """Return the resources rounded up; what is not set stays so."""
-    return Resources(
-        cpu_request=_if_set(resources.cpu_request, whole_millicores),
-        cpu_limit=_if_set(resources.cpu_limit, whole_millicores),
-        memory_request=_if_set(resources.memory_request, whole_mebibytes),
-        memory_limit=_if_set(resources.memory_limit, whole_mebibytes),
-    )
+    units = (whole_millicores, whole_millicores, whole_mebibytes, whole_mebibytes)
+    pairs = zip(resources.amounts, units, strict=True)
+    return Resources(*(None if amount is None else up(amount) for amount, up in pairs))
 
 
 def whole_millicores(value: float) -> float:
@@ -50,10 +47,6 @@ def whole_millicores(value: float) -> float:
 def whole_mebibytes(value: float) -> float:
     """Bytes, up to a whole mebibyte."""
     return float(-(-math.ceil(round(value, _DIGITS)) // MIB) * MIB)
-
-
-def _if_set(value: float | None, up: Callable[[float], float]) -> float | None:
-    return None if value is None else up(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +173,17 @@ def _by_container(named: Mapping[str, ContainerSize], running: set[str]) -> Prop
 
 def severity_between(now: Resources, recommended: Resources) -> Severity:
     """The worst of the four amounts, by KRR's steps: half a core or 500 MiB off is critical."""
-    pairs = [(name, getattr(now, amount), getattr(recommended, amount)) for name, amount in AMOUNTS]
-    return worst([severity_of(name, before, after) for name, before, after in pairs])
+    names = [name for name, _ in AMOUNTS]
+    return worst([severity_of(*row) for row in zip(names, now.amounts, recommended.amounts, strict=True)])
 
 
 def moved(before: Resources, after: Resources, share: float) -> bool:
     """Whether an amount differs by more than a share of what it was, appears, or goes away."""
-    for old, new in ((getattr(before, name), getattr(after, name)) for _, name in AMOUNTS):
-        if (old is None) is not (new is None) or (old is not None and round(abs(new - old), _DIGITS) > share * old):
+    for old, new in zip(before.amounts, after.amounts, strict=True):
+        if old is None or new is None:
+            if old is not new:
+                return True
+        elif round(abs(new - old), _DIGITS) > share * old:
             return True
     return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.vertical.admission.context import least_needed, most_needed, pods_until_stall
+from forecaster.vertical.admission.context import compute_only, least_needed, most_needed, pods_until_stall
 from forecaster.vertical.cluster_rules import limit_range
 from forecaster.vertical.cluster_rules.qos import computed_qos, exclusive_cpus
 from forecaster.vertical.cluster_rules.quota import Quota, charge, charged_with, matches, times_fitting, unstated, usage
@@ -79,12 +79,8 @@ def limit_ranges(pod: Pod, proposed: ProposedRequirements, context: AdmissionCon
 def _injected(pod: Pod, proposed: ProposedRequirements) -> Iterator[Finding]:
     """Limits that are added although none is proposed: dropping a CPU limit under a maximum brings it back."""
     for container in pod.every_container():
-        stated = proposed.get(container.name)
-        added = (
-            {} if stated is None else {k: v for k, v in container.resources.limits.items() if k not in stated.limits}
-        )
-        added = {name: milli for name, milli in added.items() if name in {"cpu", "memory"}}
-        if added:
+        stated, limits = proposed.get(container.name), compute_only(container.resources.limits)
+        if stated is not None and (added := {name: limits[name] for name in limits if name not in stated.limits}):
             said = ", ".join(f"{name} {text}" for name, text in texts(added).items())
             yield note(LIMIT_RANGE, f"{container.name}: a LimitRange adds the limit {said}")
 
@@ -168,10 +164,9 @@ def _rolled_out_resource(
 
 def static_cpu(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """A container that has CPUs of its own keeps them."""
-    if not context.cpu_manager.is_static:
+    if not context.static_cpu:
         return
-    had = exclusive_cpus(before, context.cpu_manager, context.server)
-    has = exclusive_cpus(pod, context.cpu_manager, context.server)
+    had, has = exclusive_cpus(before, context.server), exclusive_cpus(pod, context.server)
     lost = [name for name, cpus in had.items() if cpus and not has.get(name)]
     yield from (refused(STATIC_CPU, f"{name} would lose its {had[name]} exclusive CPUs") for name in lost)
     if not lost:

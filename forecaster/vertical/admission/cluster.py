@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, ApplyTerms, Rollout
 from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.quota import Quota
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 POD = "pod"
@@ -85,7 +88,7 @@ class Cluster:
             memory_usage=None if memory_usage is None else round(memory_usage),
             in_place=terms.in_place,
             accepts_qos_change=terms.accepts_qos_change,
-            cpu_manager=terms.cpu_manager,
+            static_cpu=terms.static_cpu,
         )
 
     def template_of(self, workload: Workload, containers: Mapping[str, Resources] | None = None) -> Pod:
@@ -119,51 +122,29 @@ def split(resources: Resources, template: Pod) -> ProposedRequirements | str:
 
     Sidecars keep what they have, and so does a resource that a container does not state, or of which there is no sum.
     """
-    whole = requirements_of(resources)
-    containers = template.containers
+    whole, containers = requirements_of(resources), template.containers
     if not containers:
         return "its template has no containers"
     if len(containers) == 1:
-        return {containers[0].name: _with_today(containers[0].resources, whole, whole)}
-    shares = {name: _shares(template, name) for name in (CPU_RESOURCE, MEMORY_RESOURCE)}
-    unstated = [name for name in whole.requests if not shares[name]]
-    if unstated:
+        return {containers[0].name: _part(containers[0].resources, whole, dict.fromkeys(COMPUTE, Fraction(1)))}
+    stated = {name: sum(one.resources.requests.get(name, 0) for one in containers) for name in COMPUTE}
+    if unstated := [name for name in whole.requests if not stated[name]]:
         return f"{len(containers)} containers, none of which requests {' or '.join(unstated)}: no share to split by"
-    parts = {
-        one.name: Requirements(
-            _part(one, whole.requests, shares, "requests"), _part(one, whole.limits, shares, "limits")
+    return {
+        one.name: _part(
+            one.resources,
+            whole,
+            {name: Fraction(one.resources.requests.get(name, 0), stated[name] or 1) for name in COMPUTE},
         )
         for one in containers
     }
-    return {one.name: _with_today(one.resources, parts[one.name], whole) for one in containers}
 
 
-def _with_today(today: Requirements, part: Requirements, whole: Requirements) -> Requirements:
-    """Return a container's part, and today's amounts of a resource of which there is no sum."""
-    kept = [name for name in (CPU_RESOURCE, MEMORY_RESOURCE) if name not in whole.requests]
-    requests, limits = ({name: of[name] for name in kept if name in of} for of in (today.requests, today.limits))
-    return Requirements({**part.requests, **requests}, {**part.limits, **limits})
+def _part(today: Requirements, whole: Requirements, shares: Mapping[str, Fraction]) -> Requirements:
+    def parts(now: Amounts, sums: Amounts) -> dict[str, int]:
+        unit = {CPU_RESOURCE: 1, MEMORY_RESOURCE: MILLI}
+        kept = {name: now[name] for name in COMPUTE if name in now and (name in sums or name not in whole.requests)}
+        shared = {name for name in sums if shares[name] and (name in whole.requests or name not in now)}
+        return kept | {name: math.ceil(sums[name] * shares[name] / unit[name]) * unit[name] for name in shared}
 
-
-def _shares(template: Pod, name: str) -> dict[str, float]:
-    stated = {one.name: one.resources.requests.get(name, 0) for one in template.containers}
-    total = sum(stated.values())
-    return {container: milli / total for container, milli in stated.items()} if total else {}
-
-
-def _part(
-    container: Container, whole: Mapping[str, int], shares: Mapping[str, Mapping[str, float]], kind: str
-) -> dict[str, int]:
-    unit = {CPU_RESOURCE: 1, MEMORY_RESOURCE: MILLI}
-    today = container.resources.requests if kind == "requests" else container.resources.limits
-    part = {
-        name: -int(-(milli * shares[name][container.name]) // unit[name]) * unit[name]
-        for name, milli in whole.items()
-        if shares[name].get(container.name)
-    }
-    kept = {
-        name: today[name]
-        for name in (CPU_RESOURCE, MEMORY_RESOURCE)
-        if name in today and name in whole and name not in part
-    }
-    return {**kept, **part}
+    return Requirements(parts(today.requests, whole.requests), parts(today.limits, whole.limits))

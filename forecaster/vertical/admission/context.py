@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, stored, with_defaults
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
-from forecaster.vertical.cluster_rules.qos import SHARED, CpuManager
 from forecaster.vertical.cluster_rules.quota import Quota, matches, usage
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, Amounts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
@@ -41,7 +40,8 @@ class ApplyTerms:
     """Resize running pods, instead of rolling out a new template."""
     accepts_qos_change: bool = False
     """Another QoS class is fine; in place it never is."""
-    cpu_manager: CpuManager = SHARED
+    static_cpu: bool = False
+    """The kubelet gives whole CPUs away for good, to containers of Guaranteed pods."""
 
 
 ROLLED_OUT = ApplyTerms()
@@ -54,12 +54,12 @@ class AdmissionContext:
     template: Pod
     rollout: Rollout = Rollout()
     workload: str = ""
-    """`namespace/name`; its pods among the residents are replaced by the new ones."""
+    """Namespace, kind and name; its pods among the residents are replaced by the new ones."""
     limit_ranges: tuple[LimitRange, ...] | None = ()
     quotas: tuple[Quota, ...] | None = ()
     occupancy: Occupancy | None = None
     """Nodes and the pods on them; shared between workloads."""
-    cpu_manager: CpuManager = SHARED
+    static_cpu: bool = False
     server: Server = LATEST_SERVER
     running: tuple[tuple[Pod, str], ...] = ()
     """Pods that run and their nodes; needed for a resize in place only."""

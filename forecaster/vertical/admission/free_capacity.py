@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted
 from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
-from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Resident, scheduled
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption, fit, node_refuses, places_left, preemptions
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order, oom_score_adj
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, added, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from forecaster.vertical.admission.context import AdmissionContext
+    from forecaster.vertical.cluster_rules.node import Node, Occupancy
+    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 
 NODE_FIT, PRIORITY = "node fit", "priority"
@@ -56,24 +58,28 @@ class FreeCapacity:
 
 def free_capacity(pod: Pod, context: AdmissionContext) -> FreeCapacity | None:
     """Return the nodes for the replicas once the workload's present pods are gone; None where no nodes are known."""
-    if context.occupancy is None:
+    occupancy, replicas = context.occupancy, context.rollout.replicas
+    if occupancy is None:
         return None
-    found = fit(pod, context.rollout.replicas, context.occupancy, context.server, without=context.workload)
-    waiting = context.rollout.replicas - found.count
+    found = fit(pod, replicas, occupancy, context.server, without=context.workload)
+    request = scheduled(pod_requests(pod, context.server))
+    empty = ((node.scheduler_allocatable, occupancy.daemons(node.name)) for node in kinds_for(pod, occupancy))
     return FreeCapacity(
-        desired=context.rollout.replicas,
+        desired=replicas,
         now=found.count,
-        per_new_node=max((_when_empty(pod, node, context) for node in kinds_for(pod, context)), default=0),
+        per_new_node=max((places_left(of, _requests(on), len(on), request) for of, on in empty), default=0),
         refused=tuple(f"{why} ({count})" for why, count in sorted(found.refused.items()) if why),
-        preempted=_preempted(pod, found, waiting, context) if waiting else (),
+        preempted=_preempted(pod, found, occupancy, context) if found.count < replicas and pod.preempts else (),
     )
 
 
-def kinds_for(pod: Pod, context: AdmissionContext) -> list[Node]:
+def _requests(residents: Sequence[Resident]) -> Amounts:
+    return added(*(one.requests for one in residents))
+
+
+def kinds_for(pod: Pod, occupancy: Occupancy) -> list[Node]:
     """One of each kind of node that the pod may run on; a cordon does not count, it passes."""
-    if context.occupancy is None:
-        return []
-    nodes = context.occupancy.nodes if _names_hosts(pod) else context.occupancy.kinds
+    nodes = occupancy.nodes if _names_hosts(pod) else occupancy.kinds
     return [node for node in nodes if not node_refuses(replace(node, unschedulable=False), pod.placement)]
 
 
@@ -85,22 +91,14 @@ def _names_hosts(pod: Pod) -> bool:
     )
 
 
-def _when_empty(pod: Pod, node: Node, context: AdmissionContext) -> int:
-    """Pods like this that a node takes with nothing but daemons on it."""
-    daemons = context.occupancy.daemons(node.name) if context.occupancy else []
-    request = scheduled(pod_requests(pod, context.server))
-    return places_left(node.scheduler_allocatable, added(*(one.requests for one in daemons)), len(daemons), request)
-
-
-def _preempted(pod: Pod, found: Fit, waiting: int, context: AdmissionContext) -> tuple[Preemption, ...]:
+def _preempted(pod: Pod, found: Fit, occupancy: Occupancy, context: AdmissionContext) -> tuple[Preemption, ...]:
     """One preemption after the other on nodes with pods of lower priority; those that found a node already on it."""
-    if context.occupancy is None or not pod.preempts:
-        return ()
     one = Resident.of(pod, "", context.server)
     there = (
-        (node, [*context.occupancy.on(node.name, context.workload), *[one] * found.placed.get(node.name, 0)])
-        for node in context.occupancy.nodes
+        (node, [*occupancy.on(node.name, context.workload), *[one] * found.placed.get(node.name, 0)])
+        for node in occupancy.nodes
     )
+    waiting = context.rollout.replicas - found.count
     return tuple(preemptions(pod, one.requests, there, min(waiting, MOST_PREEMPTIONS)))
 
 
@@ -138,15 +136,12 @@ def _why(free: FreeCapacity) -> str:
     return ", ".join(free.refused[:_SHOWN]) or "nothing in the way"
 
 
-def empty_capacities(pod: Pod, context: AdmissionContext) -> list[dict[str, int]]:
+def empty_capacities(pod: Pod, occupancy: Occupancy) -> list[dict[str, int]]:
     """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
-    return [
-        {name: amount - taken.get(name, 0) for name, amount in node.scheduler_allocatable.items()}
-        for node in kinds_for(pod, context)
-        for taken in [
-            added(*(one.requests for one in context.occupancy.daemons(node.name))) if context.occupancy else {}
-        ]
-    ]
+    empty = (
+        (node.scheduler_allocatable, _requests(occupancy.daemons(node.name))) for node in kinds_for(pod, occupancy)
+    )
+    return [{name: amount - taken.get(name, 0) for name, amount in of.items()} for of, taken in empty]
 
 
 OOM, EVICTION = "oom_score_adj", "eviction order"
@@ -168,13 +163,15 @@ class EvictionRisk:
 
 def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionRisk | None:
     """None where no node is known that says how much memory it has."""
-    node = usual_node(context)
-    if node is None:
+    occupancy = context.occupancy
+    node = None if occupancy is None else usual_node(occupancy, context.workload)
+    memory = 0 if node is None else node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)
+    if occupancy is None or node is None or not memory:
         return None
-    memory = node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)
-    if not memory:
-        return None
-    users = _neighbours(node, context)
+    users = [
+        MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY_RESOURCE, 0), one.priority)
+        for one in occupancy.on(node.name, context.workload)
+    ]
     return EvictionRisk(
         node=node.name,
         scores_before=oom_score_adj(before, memory, context.server),
@@ -185,22 +182,12 @@ def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionR
     )
 
 
-def usual_node(context: AdmissionContext) -> Node | None:
-    """Return the node of most of the workload's pods; else the largest node, which a request weighs least on."""
-    occupancy = context.occupancy
-    if occupancy is None:
-        return None
-    pods = {name: len(on) for name, on in occupancy.of(context.workload).items() if name in occupancy.by_name}
+def usual_node(occupancy: Occupancy, workload: str) -> Node | None:
+    """Return the node of most of a workload's pods; else the largest node, which a request weighs least on."""
+    pods = {name: len(on) for name, on in occupancy.of(workload).items() if name in occupancy.by_name}
     if pods:
         return occupancy.by_name[max(pods, key=pods.__getitem__)]
     return max(occupancy.kinds, key=lambda node: node.scheduler_allocatable.get(MEMORY_RESOURCE, 0), default=None)
-
-
-def _neighbours(node: Node, context: AdmissionContext) -> list[MemoryUser]:
-    occupancy = context.occupancy.on(node.name, context.workload) if context.occupancy else []
-    return [
-        MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY_RESOURCE, 0), one.priority) for one in occupancy
-    ]
 
 
 def _rank(pod: Pod, users: list[MemoryUser], context: AdmissionContext) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from forecaster.vertical.admission.context import compute_only, most_charged_per_pod, with_values
+from forecaster.vertical.admission.context import most_charged_per_pod, with_values
 from forecaster.vertical.admission.free_capacity import empty_capacities
 from forecaster.vertical.cluster_rules.limit_range import CONTAINER, POD, LimitRangeItem
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, total
@@ -19,7 +19,7 @@ from forecaster.vertical.cluster_rules.quota import matches
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
 
@@ -132,8 +132,8 @@ def _cells(case: Refused, name: str) -> list[Cell]:
     """A container that states nothing of the resource has no cell, unless its class asks for one."""
     tied = case.stays is QosClass.GUARANTEED
     limited, exclusive = _must_be_limited(case, name), {}
-    if name == CPU_RESOURCE:
-        exclusive = exclusive_cpus(case.before, case.context.cpu_manager, case.context.server)
+    if name == CPU_RESOURCE and case.context.static_cpu:
+        exclusive = exclusive_cpus(case.before, case.context.server)
     return [
         replace(
             _cell(case, name, container),
@@ -173,12 +173,9 @@ def _bounds(case: Refused, name: str) -> list[Bound]:
     for item in case.items(POD):
         if name in item.max:
             found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
-    capacities = [
-        capacity.get(name, 0) * (1 if name == CPU_RESOURCE else MILLI)
-        for capacity in empty_capacities(case.pod, case.context)
-    ]
-    if capacities:
-        found.append(Bound(of_limits=False, most=max(capacities)))
+    if case.context.occupancy is not None and (capacities := empty_capacities(case.pod, case.context.occupancy)):
+        unit = 1 if name == CPU_RESOURCE else MILLI
+        found.append(Bound(of_limits=False, most=unit * max(one.get(name, 0) for one in capacities)))
     return [*found, *_quota_bounds(case, name)]
 
 
@@ -201,9 +198,8 @@ def _shrunk(case: Refused, name: str, cells: list[Cell], bound: Bound) -> list[C
     if excess <= 0 or not sum(spare):
         return cells
     kept = [max(value - -(-part * excess // sum(spare)), 0) for value, part in zip(values, spare, strict=True)]
-    if bound.of_limits:
-        return [cell.lowered(limit=most) for cell, most in zip(cells, kept, strict=True)]
-    return [cell.lowered(request=most) for cell, most in zip(cells, kept, strict=True)]
+    side = "limit" if bound.of_limits else "request"
+    return [cell.lowered(**{side: most}) for cell, most in zip(cells, kept, strict=True)]
 
 
 def _grown(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
@@ -268,13 +264,3 @@ def _keeping_burstable(case: Refused, found: dict[str, Requirements]) -> dict[st
         {**block.requests, CPU_RESOURCE: max(block.requests.get(CPU_RESOURCE, 1) - 1, 0)}, block.limits
     )
     return {**found, name: lower}
-
-
-def same_values(first: ProposedRequirements, second: Iterable[tuple[str, Requirements]]) -> bool:
-    """Whether both ask for the same cpu and memory."""
-    return all(
-        name in first
-        and compute_only(first[name].requests) == compute_only(block.requests)
-        and compute_only(first[name].limits) == compute_only(block.limits)
-        for name, block in second
-    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from forecaster.vertical.admission import checks, free_capacity
 from forecaster.vertical.admission.checks import Finding, Verdict, note, passes, refused, unknown
 from forecaster.vertical.admission.context import WHOLE_POD, compute_only, with_values
-from forecaster.vertical.admission.nearest import Refused, nearest, same_values
+from forecaster.vertical.admission.nearest import Refused, nearest
 from forecaster.vertical.cluster_rules.node import scheduled
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, computed_qos, exclusive_cpus
@@ -84,7 +84,7 @@ def _on_nodes(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Find
 
 def _outcome(pod: Pod, allocatable: Amounts, others: Amounts, context: AdmissionContext) -> str:
     """What the kubelet of a node would answer, with what other pods on it request."""
-    if any(exclusive_cpus(pod, context.cpu_manager, context.server).values()):
+    if context.static_cpu and any(exclusive_cpus(pod, context.server).values()):
         return INFEASIBLE
     request = scheduled(pod_requests(pod, context.server))
     if any(request.get(name, 0) > allocatable.get(name, 0) for name in COMPUTE):
@@ -183,7 +183,7 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
         moved = nearest(Refused(context.completed(proposed), before, proposed, context))
         if _judged(moved, context).accepted:
             return moved
-        if same_values(proposed, moved.items()):
+        if moved == proposed:
             break
         proposed = moved
     kept = (_keeping(names, proposed, before) for names in ((MEMORY_RESOURCE,), (CPU_RESOURCE,), COMPUTE))

@@ -121,35 +121,26 @@ def _blocks(item: LimitRangeItem, pod: Pod, whole_pod: Requirements) -> Iterator
 
 def _broken(item: LimitRangeItem, block: Requirements) -> Iterator[str]:
     for name, enforced in item.min.items():
-        yield from _below_min(item.type, name, enforced, block)
+        yield from _beyond_bound(item.type, name, enforced, block, is_minimum=True)
     for name, enforced in item.max.items():
-        yield from _above_max(item.type, name, enforced, block)
+        yield from _beyond_bound(item.type, name, enforced, block, is_minimum=False)
     for name, enforced in item.ratio.items():
         yield from _beyond_ratio(item.type, name, enforced, block)
 
 
-def _below_min(kind: str, name: str, enforced: int, block: Requirements) -> Iterator[str]:
+def _beyond_bound(kind: str, name: str, enforced: int, block: Requirements, *, is_minimum: bool) -> Iterator[str]:
+    """The first that breaks a bound; a minimum needs a request, and a maximum a limit."""
     request, limit = block.requests.get(name), block.limits.get(name)
-    bound = f"minimum {name} per {kind} is {text_of(enforced, name)}"
-    requested, limited, least = _comparable(request, limit, enforced)
-    if request is None:
-        yield f"{bound}, and no request is set"
-    elif requested < least:
-        yield f"{bound}, but the request is {text_of(request, name)}"
-    elif limit is not None and limited < least:
-        yield f"{bound}, but the limit is {text_of(limit, name)}"
-
-
-def _above_max(kind: str, name: str, enforced: int, block: Requirements) -> Iterator[str]:
-    request, limit = block.requests.get(name), block.limits.get(name)
-    bound = f"maximum {name} per {kind} is {text_of(enforced, name)}"
-    requested, limited, most = _comparable(request, limit, enforced)
-    if limit is None:
-        yield f"{bound}, and no limit is set"
-    elif limited > most:
-        yield f"{bound}, but the limit is {text_of(limit, name)}"
-    elif request is not None and requested > most:
-        yield f"{bound}, but the request is {text_of(request, name)}"
+    requested, limited, bound = _comparable(request, limit, enforced)
+    sides = [("request", request, requested < bound), ("limit", limit, limited < bound)]
+    if not is_minimum:
+        sides = [("limit", limit, limited > bound), ("request", request, requested > bound)]
+    said = f"{'minimum' if is_minimum else 'maximum'} {name} per {kind} is {text_of(enforced, name)}"
+    if sides[0][1] is None:
+        yield f"{said}, and no {sides[0][0]} is set"
+        return
+    broken = [(word, amount) for word, amount, beyond in sides if amount is not None and beyond]
+    yield from (f"{said}, but the {word} is {text_of(amount, name)}" for word, amount in broken[:1])
 
 
 def _beyond_ratio(kind: str, name: str, enforced: int, block: Requirements) -> Iterator[str]:

@@ -58,7 +58,7 @@ class Resident:
     placement: Placement = ANYWHERE
     priority: int = 0
     workload: str = ""
-    """Owner of the pod, as `namespace/name`."""
+    """Path of the owner of the pod: namespace, kind and name."""
     daemon: bool = False
     """Whether every node of its kind runs one."""
     memory_bytes: int | None = None

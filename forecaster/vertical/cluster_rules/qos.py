@@ -6,7 +6,6 @@ evicts first (§6.5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,29 +62,12 @@ def _agreed(classes: Iterable[QosClass]) -> QosClass:
     return different.pop() if different else QosClass.BEST_EFFORT
 
 
-@dataclass(frozen=True, slots=True)
-class CpuManager:
-    """How the kubelet of a node hands out CPUs."""
+def exclusive_cpus(pod: Pod, server: Server = LATEST_SERVER) -> dict[str, int]:
+    """Rules §6.10: CPUs that the static CPU manager gives to each container alone; 0 for those that share the rest.
 
-    policy: str = "none"
-    reserves_cpu: bool = True
-    """The static policy needs a reservation of more than zero CPU; without one the kubelet does not start."""
-
-    @property
-    def is_static(self) -> bool:
-        """Whole CPUs are given away for good."""
-        return self.policy == "static" and self.reserves_cpu
-
-
-STATIC = CpuManager("static")
-
-
-SHARED = CpuManager()
-
-
-def exclusive_cpus(pod: Pod, manager: CpuManager = STATIC, server: Server = LATEST_SERVER) -> dict[str, int]:
-    """Rules §6.10: CPUs that are each container's alone; 0 for those that share the rest."""
-    exclusive = manager.is_static and qos_of(pod, server) is QosClass.GUARANTEED
+    It needs a reservation of more than zero CPU for the kubelet, which does not start without one.
+    """
+    exclusive = qos_of(pod, server) is QosClass.GUARANTEED
     return {
         container.name: _whole_cpus(container.resources.requests.get(CPU_RESOURCE, 0)) if exclusive else 0
         for container in pod.every_container()

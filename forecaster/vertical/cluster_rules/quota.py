@@ -53,7 +53,6 @@ class Quota:
 class Charge:
     """What one change of a pod does to one quota."""
 
-    used_after: Amounts
     refusals: tuple[Refusal, ...] = ()
     growth: Amounts = field(default_factory=dict)
     """What it adds to `used`; nothing where it is refused."""
@@ -70,16 +69,16 @@ def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = LATE
     Only growth is charged, and only what grows is compared: a pod that is over already may still shrink.
     """
     if not matches(quota, new, server):
-        return Charge(quota.used)
+        return Charge()
     if missing := unstated(quota, new, server):
         names = ", ".join(f"{name} for {', '.join(without)}" for name, without in missing.items())
-        return Charge(quota.used, (Refusal(_RULE, quota.name, f"must specify {names}"),))
+        return Charge((Refusal(_RULE, quota.name, f"must specify {names}"),))
     if uncounted := sorted(quota.tracked - quota.used.keys()):
-        return Charge(quota.used, (Refusal(_RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
+        return Charge((Refusal(_RULE, quota.name, f"not counted yet: {', '.join(uncounted)}"),))
     growth = _growth(quota, new, old, server)
     if refused := tuple(_exceeded(quota, growth)):
-        return Charge(quota.used, refused)
-    return Charge(added(quota.used, growth), growth=growth)
+        return Charge(refused)
+    return Charge(growth=growth)
 
 
 def times_fitting(quota: Quota, growth: Amounts, count: int) -> int:
@@ -133,12 +132,8 @@ def unstated(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> dict[str
         return {}
     missing: dict[str, list[str]] = {}
     for name in sorted(quota.tracked & MUST_STATE):
-        without = [
-            one.name
-            for one in pod.every_container()
-            if name not in _named(one.resources.requests, one.resources.limits)
-        ]
-        if without:
+        stated = ((one.name, _named(one.resources.requests, one.resources.limits)) for one in pod.every_container())
+        if without := [container for container, amounts in stated if name not in amounts]:
             missing[name] = without
     return missing
 

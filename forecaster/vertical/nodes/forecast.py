@@ -136,7 +136,7 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
     replicas = _replicas(members, ahead)
     cpu, memory = present.requested(replicas)
     unasked = present.requested(present.unasked(replicas))
-    sums = _Sums(cpu.sum(axis=0), memory.sum(axis=0))
+    sums = cpu.sum(axis=0), memory.sum(axis=0)
     counts = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
     growth = [(one, counts[one.workload] - one.replicas) for one in members]
 
@@ -174,31 +174,19 @@ def _of(members: Sequence[Member], ahead: DemandWindow, amounts: Floats) -> Floa
     return amounts[rows]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
-    """What all members of a pool request together: [sample], in cores and bytes."""
+def _scenario(
+    present: _Present, replicas: Floats, sums: Sequence[Floats], quantile: float, *, known: bool
+) -> dict[str, int]:
+    """Pods of each workload in one coherent future at this quantile of the scarcer resource.
 
-    cpu: Floats
-    memory: Floats
-
-    def at(self, quantile: float, pool: Pool) -> int:
-        """The sample at this quantile of the scarcer resource."""
-        allocatable = [
-            max(sum(node.scheduler_allocatable.get(name, 0) for node in pool.nodes), 1)
-            for name in (CPU_RESOURCE, MEMORY_RESOURCE)
-        ]
-        scarce = np.maximum(self.cpu * MILLI / allocatable[0], self.memory / allocatable[1])
-        order = np.argsort(scarce, kind="stable")
-        return int(order[min(int(np.ceil(quantile * len(order))), len(order)) - 1])
-
-
-def _scenario(present: _Present, replicas: Floats, sums: _Sums, quantile: float, *, known: bool) -> dict[str, int]:
-    """Pods of each workload in one coherent future at this quantile.
-
-    Where the dependence is unknown there is no such future: each workload is at its own quantile, all at once.
+    `sums` [sample] are cores and bytes that all members request together. Where the dependence is unknown there is no
+    such future: each workload is at its own quantile, all at once.
     """
-    if known and sums.cpu.size:
-        pods = replicas[:, sums.at(quantile, present.pool)]
+    if known and sums[0].size:
+        nodes = [node.scheduler_allocatable for node in present.pool.nodes]
+        cpu, memory = (max(sum(of.get(name, 0) for of in nodes), 1) for name in (CPU_RESOURCE, MEMORY_RESOURCE))
+        order = np.argsort(np.maximum(sums[0] * MILLI / cpu, sums[1] / memory), kind="stable")
+        pods = replicas[:, order[min(int(np.ceil(quantile * len(order))), len(order)) - 1]]
     else:
         pods = np.quantile(replicas, quantile, axis=1, method="higher")
     return {one.workload: int(count) for one, count in zip(present.members, pods, strict=True)}

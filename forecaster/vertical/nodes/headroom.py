@@ -146,20 +146,14 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
     """Requests of a placeholder, and the nodes that it fits on."""
     cpu, memory = round(placeholders.cpu * MILLI), round(placeholders.memory) * MILLI
     resources = {"requests": {"cpu": text_of(cpu, "cpu"), "memory": text_of(memory, "memory")}}
-    taints = [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]
-    return {
-        **({"nodeSelector": {pool.label: pool.template.labels[pool.label]}} if pool.label else {}),
-        **(
-            {
-                "tolerations": [
-                    {"key": one.key, "operator": "Equal", "value": one.value, "effect": one.effect} for one in taints
-                ]
-            }
-            if taints
-            else {}
-        ),
-        "containers": [{"name": "headroom", "image": image, "resources": resources}],
-    }
+    shape: dict[str, Any] = {"containers": [{"name": "headroom", "image": image, "resources": resources}]}
+    if pool.label:
+        shape["nodeSelector"] = {pool.label: pool.template.labels[pool.label]}
+    if taints := [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]:
+        shape["tolerations"] = [
+            {"key": one.key, "operator": "Equal", "value": one.value, "effect": one.effect} for one in taints
+        ]
+    return shape
 
 
 def _label(name: str) -> str:

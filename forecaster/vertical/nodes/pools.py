@@ -29,7 +29,7 @@ class Member:
     """One workload of a pool."""
 
     workload: str
-    """`namespace/name`."""
+    """Its path: namespace, kind and name."""
     pod: Pod
     replicas: int
     per_pod: float | None = None

@@ -7,13 +7,15 @@ rule that keeps `request * target` cannot. spec/vertical.md §6.12.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from math import isclose
 from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import Target, TargetType, Workload, sum_if_all
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
@@ -24,31 +26,29 @@ LEAST_TARGET, MOST_TARGET = 0.5, 0.9
 
 @dataclass(frozen=True, slots=True)
 class BesideHpa:
-    """What an HPA on the same request allows: resources that stay, factors on what was chosen, and its new targets."""
+    """What an HPA on the same request allows: resources that stay, and its new targets."""
 
     stay: frozenset[str] = frozenset()
-    factors: tuple[tuple[str, float], ...] = ()
+    factors: Mapping[str, float] = field(default_factory=dict)
+    """Factors by resource on requests and limits that were chosen."""
     targets: tuple[Target, ...] = ()
 
     def factor(self, metric: str) -> float:
         """Return the factor by which a request and a limit of this resource are multiplied."""
-        return dict(self.factors).get(metric, 1.0)
+        return self.factors.get(metric, 1.0)
 
 
 def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> BesideHpa:
     """Request and target change together only where the size of every container that requests something is known."""
     targets = utilization_targets(workload)
-    if policy.beside_hpa == "keep":
-        return BesideHpa(frozenset(targets))
-    beside = BesideHpa()
-    for metric, target in targets.items():
-        changed = None if metric in of_containers(workload) else _changed_together(sizing, metric, target)
-        if changed is None:
-            beside = replace(beside, stay=beside.stay | {metric})
-        else:
-            factor, kept = changed
-            beside = replace(beside, factors=(*beside.factors, (metric, factor)), targets=(*beside.targets, kept))
-    return beside
+    stay = frozenset(targets) if policy.beside_hpa == "keep" else of_containers(workload)
+    found = {of: _changed_together(sizing, of, target) for of, target in targets.items() if of not in stay}
+    changed = {metric: one for metric, one in found.items() if one is not None}
+    return BesideHpa(
+        frozenset(targets.keys() - changed.keys()),
+        {metric: factor for metric, (factor, _) in changed.items()},
+        tuple(target for _, target in changed.values()),
+    )
 
 
 def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:

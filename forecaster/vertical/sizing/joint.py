@@ -89,19 +89,13 @@ class Infeasible(NamedTuple):
     reason: str
 
 
-def refuses_nothing(plan: SizePlan) -> str:
-    """A cluster of which nothing is known refuses nothing."""
-    del plan
-    return ""
-
-
 def joint_choice(
     ahead: Sequence[LoadStretch],
     model: PodModel,
     bounds: JointBounds,
     costs: ResourceCosts,
     replicas_now: int,
-    refusal: Callable[[SizePlan], str] = refuses_nothing,
+    refusal: Callable[[SizePlan], str] = lambda _: "",
 ) -> SizePlan | Infeasible:
     """The cheapest count and size for total loads ahead (forecast quantiles, never what one pod used).
 
@@ -109,10 +103,15 @@ def joint_choice(
     says why a plan within the bounds is not possible after all; empty if it is.
     """
     peak = max(one.load for one in ahead)
-    plans = [_plan(ahead, peak, count, model, bounds, costs, replicas_now) for count in bounds.counts(peak)]
-    carried = [one for one in plans if bounds.least_load <= peak / one.replicas <= bounds.most_load]
+    plans = []
+    for count in bounds.counts(peak):
+        share = peak / count
+        if bounds.least_load <= share <= bounds.most_load:
+            cpu, memory = model.cpu(share) / costs.utilization, model.memory(share)
+            plan = size_plan(ahead, cpu, memory, model, bounds, costs, replicas_now)
+            plans.append(plan._replace(replicas=count))
     first = ""
-    for plan in sorted(carried, key=lambda one: (one.cost, one.replicas)):
+    for plan in sorted(plans, key=lambda one: (one.cost, one.replicas)):
         why = refusal(plan)
         if not why:
             return plan
@@ -124,20 +123,6 @@ def least_replicas(load: float, model: PodModel, cpu_request: float, utilization
     """Pods of a given request that carry a load at a utilization: the same model, read the other way."""
     left = cpu_request * utilization - model.base_cpu
     return ceil(load * model.cpu_per_load / left - _SLIVER) if left > 0 else 0
-
-
-def _plan(
-    ahead: Sequence[LoadStretch],
-    peak: float,
-    count: int,
-    model: PodModel,
-    bounds: JointBounds,
-    costs: ResourceCosts,
-    now: int,
-) -> SizePlan:
-    share = peak / count
-    plan = size_plan(ahead, model.cpu(share) / costs.utilization, model.memory(share), model, bounds, costs, now)
-    return plan._replace(replicas=count)
 
 
 def size_plan(

@@ -9,7 +9,7 @@ from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.admission.proof import Proof, prove
 from forecaster.vertical.cluster_rules.pod import Container, Pod
-from forecaster.vertical.cluster_rules.qos import STATIC, QosClass
+from forecaster.vertical.cluster_rules.qos import QosClass
 from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import Server
 from tests.support.cluster_rules import APP, block, context, guaranteed, limits, node, pod, quota, resident
@@ -223,13 +223,13 @@ class TestNodes:
 
 class TestStaticCpu:
     def test_a_fraction_of_a_core_is_rounded_up(self) -> None:
-        proof = prove({APP: guaranteed("1900m", "1Gi")}, context(pod(guaranteed("2", "1Gi")), cpu_manager=STATIC))
+        proof = prove({APP: guaranteed("1900m", "1Gi")}, context(pod(guaranteed("2", "1Gi")), static_cpu=True))
         assert first_refusal(proof) == "app would lose its 2 exclusive CPUs"
         assert nearest(proof)["cpu"] == "2"
 
     def test_exclusive_cpus_cannot_be_resized_in_place(self) -> None:
         before = pod(guaranteed("2", "1Gi"))
-        facts = context(before, cpu_manager=STATIC, in_place=True, nodes=(node(),), running=((before, "n1"),))
+        facts = context(before, static_cpu=True, in_place=True, nodes=(node(),), running=((before, "n1"),))
         proof = prove({APP: guaranteed("3", "1Gi")}, facts)
         assert "1 infeasible" in first_refusal(proof)
 
