@@ -319,7 +319,7 @@ def _shared(
     followed = Followed(ApiClient(rights, connections=FOLLOWED_CONNECTIONS))
     parts.callback(followed.close)
     beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else NOT_WATCHED)
-    around, templates = Resizes(reader, _itself, followed=followed).around, Templates(reader, scalable_kinds(settings))
+    rules, templates = Resizes(reader, _itself, followed=followed), Templates(reader, scalable_kinds(settings))
     return SharedParts(
         settings,
         election,
@@ -330,7 +330,7 @@ def _shared(
         Resizes(client, here.above if here else _itself, dry_run=acting.dry_run, reader=reader, followed=followed),
         beside,
         WorkloadHealth(here, source, settings.policies, log),
-        partial(Rooms, around, templates.of),
+        lambda: Rooms(rules.surroundings(), templates.of),
         {
             name: WriteQueue(name, election, acting, log, beside=partial(beside.since, concern=of))
             for name, of in CONCERNS.items()

@@ -201,10 +201,10 @@ def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
     for resource, one in objects:
         body = {"apiVersion": "v1", "metadata": {"name": "small"}, **one}
         assert api.ask("POST", f"/api/v1/namespaces/{namespace}/{resource}", body).is_success
-    around = leader.actuators.parts["resize"].pods.around  # type: ignore[attr-defined]
+    pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
 
     def known() -> bool:
-        rules = around(namespace)
+        rules = pods.surroundings()(namespace)
         return bool(rules.limit_ranges and rules.quotas and "requests.memory" in rules.quotas[0].used)
 
     wait_until(known, what="the quota and the LimitRange")

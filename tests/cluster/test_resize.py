@@ -314,8 +314,8 @@ def test_a_size_beyond_a_limit_range_is_brought_within_it(plane: ControlPlane, l
     limits = [{"type": "Container", "max": {"cpu": "200m"}, "default": {"cpu": "200m"}}]
     document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": limits}}
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=str(document).replace("'", '"'))
-    around = leader.actuators.parts["resize"].pods.around  # type: ignore[attr-defined]
-    wait_until(lambda: around(web).limit_ranges, what="the LimitRange")
+    pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
+    wait_until(lambda: pods.surroundings()(web).limit_ranges, what="the LimitRange")
     found = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
     assert ("resize", "failed") not in found.writes
     assert "300m" not in requests(plane.api, web)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, in_turn, most_workloads
@@ -72,9 +71,10 @@ class ResizeActuator:
         wanted = sizes_wanted(self.offered, now, self._in_place)
         watched = self._with_health([*self.pods.marked(), *self._left_behind(now)], now)
         found, unread = self._candidates(wanted, occupied(watched, now, self.rules), now)
-        around = cache(self.pods.around)
         evictions = self._evictions(watched, now)
-        plan = resize_plan(watched, found or [], wanted, self._sized, around, now, self.rules, evictions)
+        plan = resize_plan(
+            watched, found or [], wanted, self._sized, self.pods.surroundings(), now, self.rules, evictions
+        )
         kept = sum(one.resized is not None for one in watched)
         unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
         fleet = len(wanted.keys() | {one.workload for one in watched})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -11,7 +12,7 @@ import msgspec
 from forecaster.actuators import marks
 from forecaster.actuators.marks import EventKind, InvolvedObject, Merged, RawObject
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, sizes_text
-from forecaster.actuators.room import Surroundings
+from forecaster.actuators.room import AroundAt, Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
@@ -139,10 +140,16 @@ class Resizes:
         """Read the pod again from the API server. Raises ApiError."""
         return self._read(self._client.get(_path(one.namespace, one.name), dict))
 
-    def around(self, namespace: str) -> Surroundings:
-        """What admits pods there; what cannot be read is not known. Raises ApiError where nothing answers."""
-        ranges, quotas = (by_namespace(self._rules(kind)).get(namespace, ()) for kind in RULES)
-        return Surroundings(self._version(), tuple(map(limit_range_of, ranges)), tuple(map(quota_of, quotas)))
+    def surroundings(self) -> AroundAt:
+        """What admits pods in each namespace, by one look at the rules of all when the first is asked for."""
+        rules = cache(self.rules)
+
+        def around(namespace: str) -> Surroundings:
+            server, *known = rules()
+            ranges, quotas = (of.get(namespace, ()) for of in known)
+            return Surroundings(server, tuple(map(limit_range_of, ranges)), tuple(map(quota_of, quotas)))
+
+        return cache(around)
 
     def rules(self) -> NamespaceRules:
         """What admits pods in every namespace. Raises ApiError."""

@@ -12,7 +12,7 @@ from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.resize.actuator import ResizeActuator
 from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
 from forecaster.actuators.rollback import Health
-from forecaster.actuators.room import Surroundings
+from forecaster.actuators.room import AroundAt, Surroundings
 from forecaster.actuators.settings import ActingSettings, ResizeSettings
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
@@ -75,8 +75,8 @@ class OnePod:
         self.read += 1
         return self.pod
 
-    def around(self, _namespace: str) -> Surroundings:
-        return Surroundings(LATEST_SERVER, (), ())
+    def surroundings(self) -> AroundAt:
+        return lambda _: Surroundings(LATEST_SERVER, (), ())
 
     def write(self, write: ResizeWrite) -> None:
         self.written.append(write)

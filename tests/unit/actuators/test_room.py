@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from forecaster.actuators.floor.plan import floor_plan
 from forecaster.actuators.floor.values import FloorOffer, WrittenFloor
 from forecaster.actuators.limits import PODS_A_WORKLOAD, CycleLimits
+from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.room import Rooms, Surroundings, room
 from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan
 from forecaster.actuators.settings import FloorSettings, ScaleSettings
@@ -26,6 +27,7 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.autoscalers import live_hpa
 from tests.support.builders import NOON
 from tests.support.carried import carried
+from tests.support.fake_api_server import FakeApiServer
 from tests.support.scales import live_scale_of
 
 if TYPE_CHECKING:
@@ -165,6 +167,14 @@ def test_refused_raises_cost_the_others_nothing() -> None:
     plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.take)
     assert {write.autoscaler.namespace for write in plan.writes} == {"free"}
     assert len(plan.writes) == 5
+
+
+def test_the_rules_of_all_namespaces_are_read_once_in_a_cycle() -> None:
+    """While they are not watched yet, every namespace would list those of the whole cluster."""
+    server = FakeApiServer()
+    around = Resizes(server.client(), lambda id_: id_).surroundings()
+    assert [around(namespace).quotas for namespace in ("shop", "team", "shop")] == [(), (), ()]
+    assert sum("resourcequotas" in request for request in server.requests) == 1
 
 
 def test_a_count_of_two_billion_does_not_lift_the_limits_of_the_fleet() -> None:
