@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.marks import MESSAGE_MAX, EventKind, EventObject, InvolvedObject, create_event, event
+from forecaster.actuators.marks import (
+    LONG_AGO,
+    MESSAGE_MAX,
+    EventKind,
+    EventObject,
+    InvolvedObject,
+    create_event,
+    event,
+)
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 
@@ -35,7 +43,7 @@ class HpaWarnings:
     fence: Fence
     acting: ActingSettings
     told: dict[tuple[str, str], datetime] = field(default_factory=dict)
-    """Instant of the last Event by (uid of the HPA, fault)."""
+    """Instant from which the hour to the next Event counts, by (uid of the HPA, fault)."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Offers have no part in it."""
@@ -47,14 +55,16 @@ class HpaWarnings:
             UnreachableError: the API server does not answer; the rest is told in the next cycle.
         """
         wrong = {(one.hpa.uid, one.why): one for one in self.misread()}
-        self.told = {key: at for key, at in self.told.items() if key in wrong and now - at < AGAIN}
+        self.told = {key: at for key, at in self.told.items() if key in wrong}
         failures: list[str] = []
         if self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run):
-            failures = [*filter(None, (self._warn(key, one, now) for key, one in self._new(wrong)))]
+            failures = [*filter(None, (self._warn(key, one, now) for key, one in self._due(wrong, now)))]
         return Effected(self.fence.leading(), Counter(), Counter(), tuple(failures))
 
-    def _new(self, wrong: Mapping[tuple[str, str], Misread]) -> list[tuple[tuple[str, str], Misread]]:
-        return [(key, one) for key, one in wrong.items() if key not in self.told][:MOST]
+    def _due(self, wrong: Mapping[tuple[str, str], Misread], now: datetime) -> list[tuple[tuple[str, str], Misread]]:
+        """Return those to be told now, what was told longest ago first."""
+        due = [each for each in wrong.items() if abs(now - self.told.get(each[0], LONG_AGO)) >= AGAIN]
+        return sorted(due, key=lambda each: self.told.get(each[0], LONG_AGO))[:MOST]
 
     def _warn(self, key: tuple[str, str], one: Misread, now: datetime) -> str:
         """What went wrong with one Event; its namespace may be going, or have a full quota."""
@@ -62,7 +72,7 @@ class HpaWarnings:
         try:
             create_event(self.client, warning_of(one, now))
         except UnreachableError:
-            del self.told[key]
+            self.told[key] = now - AGAIN  # in the next cycle again, after those that have waited longer
             raise
         except ApiError as error:
             return f"Event beside HPA {one.hpa.namespace}/{one.hpa.name} not written: {error}"

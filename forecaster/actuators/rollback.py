@@ -134,10 +134,6 @@ class RolledBack(msgspec.Struct, frozen=True, tag="rolled-back"):
     times: int
     why: str
 
-    def holds(self, now: datetime) -> bool:
-        """Whether it is still held. One that ends later than any hold can is by another clock, and none."""
-        return now < self.until <= now + LONGEST_HOLD
-
     def counts(self, now: datetime) -> bool:
         """Whether it still makes the next hold longer."""
         return now - self.until < LONGEST_HOLD
@@ -149,13 +145,18 @@ class RolledBack(msgspec.Struct, frozen=True, tag="rolled-back"):
 Watch: TypeAlias = "Watched | RolledBack | None"
 
 
+def lasts(until: datetime | None, now: datetime) -> bool:
+    """Whether a hold or a back-off lasts. One that ends later than any can is by another clock, and over."""
+    return until is not None and now < until <= now + LONGEST_HOLD
+
+
 def watch_after(
     before: Watch, count: int, health: Health, now: datetime, rules: LimitSettings, *, raised: bool
 ) -> Watched | None:
     """What is written down beside a change of `count`; None where nothing of its workload is known to compare with."""
     if not rules.roll_back or not health.told:
         return None
-    if isinstance(before, Watched) and before.raised == raised and now - before.since < rules.watch_for:
+    if isinstance(before, Watched) and before.raised == raised and abs(now - before.since) < rules.watch_for:
         return msgspec.structs.replace(before, at=now)
     return Watched(count, raised, now, now, health, _times(before, health, now, rules))
 
@@ -164,7 +165,7 @@ def _times(before: Watch, health: Health, now: datetime, rules: LimitSettings) -
     """Earlier roll backs, forgotten once a change was watched to its end and all of its health is known."""
     if isinstance(before, RolledBack):
         return before.times if before.counts(now) else 0
-    if before is None or (health.known and now - before.at >= rules.watch_for):
+    if before is None or (health.known and abs(now - before.at) >= rules.watch_for):
         return 0
     return before.times
 
@@ -178,7 +179,7 @@ def why_worse(watch: Watch, health: Health, now: datetime, rules: LimitSettings)
 
 def held(watch: Watch, now: datetime) -> RolledBack | None:
     """The roll back for which a count is held now."""
-    return watch if isinstance(watch, RolledBack) and watch.holds(now) else None
+    return watch if isinstance(watch, RolledBack) and lasts(watch.until, now) else None
 
 
 def rolled_back(watch: Watch, why: str, now: datetime, rules: LimitSettings) -> RolledBack:

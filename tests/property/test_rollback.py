@@ -14,6 +14,7 @@ from forecaster.actuators.rollback import (
     LONGEST_HOLD,
     Health,
     RolledBack,
+    lasts,
     rolled_back,
     watch_after,
     watch_of,
@@ -63,7 +64,7 @@ def test_counts_fall_by_a_roll_back_to_no_fewer_than_are_measured_and_not_at_all
                 assert known.reactive is not None
                 assert write.replicas >= known.reactive
                 assert known.may_lower
-            if isinstance(one.watch, RolledBack) and one.watch.holds(now):
+            if isinstance(one.watch, RolledBack) and lasts(one.watch.until, now):
                 assert write.change == Change.RAISE
                 assert write.replicas == known.reactive
             cluster.write(replace(write, workload=cluster.one()))

@@ -117,7 +117,7 @@ def _waits(one: LiveAutoscaler, now: datetime) -> Write | WriteRefusal | None:
     """Why an HPA in mode floor has none yet."""
     if found := rollback.held(one.watch, now):
         return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {found}")
-    if one.backed_off_until and now < one.backed_off_until:
+    if rollback.lasts(one.backed_off_until, now):
         until = f"{one.backed_off_until:%H:%M} UTC"
         return WriteRefusal(
             one, RefusalReason.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}"
@@ -165,9 +165,7 @@ def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | No
 def _run_out(one: LiveAutoscaler, now: datetime) -> bool:
     if one.floor:
         return one.floor.expires <= now
-    if _remembered(one, now):
-        return False
-    return one.backed_off_until is None or one.backed_off_until <= now
+    return not (_remembered(one, now) or rollback.lasts(one.backed_off_until, now))
 
 
 def _held(one: LiveAutoscaler, floor: WrittenFloor, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:

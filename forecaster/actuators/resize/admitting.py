@@ -14,6 +14,7 @@ import msgspec
 from forecaster.actuators.resize.actuator import sizes_wanted
 from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.pods import Resizes, resources_block
+from forecaster.actuators.rollback import lasts
 from forecaster.actuators.writes import Fence, RefusalReason, Unseen, WriteRefusal
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.actuators.neighbours import NeighboursAt
-    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
+    from forecaster.actuators.resize.sized_pod import Sizes
     from forecaster.actuators.settings import ActingSettings
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Resources, WorkloadId
@@ -79,7 +80,7 @@ class InitialActuator:
         """
         stopped = self.acting.paused or self.acting.dry_run or self.fence.paused
         sizes = {} if stopped else self._sizes(now)
-        away = {one.workload for one in self.cluster.marked() if _backs_off(one, now)} if sizes else set()
+        away = {one.workload for one in self.cluster.marked() if lasts(one.backed_off_until, now)} if sizes else set()
         beside = self.neighbours(now) if sizes else Neighbours()
         whys = {id_: why for id_ in sizes if (why := beside.writes_sizes(id_))}
         owned = {id_: WriteRefusal(Unseen(id_, id_.name), RefusalReason.OWNED, why) for id_, why in whys.items()}
@@ -188,10 +189,6 @@ def near(now: Resources, size: NewPodSize) -> bool:
     asked = added(*(requirements_of(one).requests for one in size.containers.values()))
     has = in_milli(now).requests
     return all(abs(has.get(name, 0) - milli) <= NEAR * milli for name, milli in asked.items())
-
-
-def _backs_off(one: ResizablePod, now: datetime) -> bool:
-    return one.backed_off_until is not None and now < one.backed_off_until
 
 
 MOST_KINDS = 200

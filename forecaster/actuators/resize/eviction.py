@@ -62,7 +62,7 @@ def waits(
 
     `moving` counts the pods of each workload that go or do not serve yet, this one among them.
     """
-    if one.resized is None or now - one.resized.at < after:
+    if one.resized is None or one.resized.age(now) < after:
         return f"evicted {duration_text(after)} after its size was changed"
     if moving.get(one.workload, 0) > is_moving(one):
         return "another pod of its workload is on its way"

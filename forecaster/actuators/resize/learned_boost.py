@@ -32,7 +32,7 @@ LONGEST_LOOK = timedelta(minutes=5)
 
 def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, most: float) -> LearnedBoost:
     """Return what is known after more starts, with a factor between 1 and `most`."""
-    if before.since is not None and now - before.since < BOOST_SETTLED_AFTER:
+    if before.since is not None and abs(now - before.since) < BOOST_SETTLED_AFTER:
         return before
     starts = before.starts + len(shares)
     throttled = before.throttled + sum(share >= HELD_BACK for share in shares)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, one_each, waits
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
+from forecaster.actuators.rollback import lasts
 from forecaster.actuators.room import Surroundings, admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -104,7 +105,7 @@ def _followed(
         yield ResizeWrite(one, Change.YIELD, {}, f"{one.other_writers} resized it")
     elif not allowed:
         yield from filter(None, [undone(one, f"the policy of {one.workload} only observes sizes")])
-    elif one.backed_off_until and now < one.backed_off_until:
+    elif lasts(one.backed_off_until, now):
         until = f"{one.backed_off_until:%H:%M} UTC"
         yield WriteRefusal(
             one, RefusalReason.ROLLED_BACK, f"{one} was worse off; its workload keeps its size until {until}"
@@ -136,7 +137,7 @@ def _starting(
     more = changed(one.sizes, resized.started)
     if not more and one.status is ResizeStatus.NONE:
         yield ResizeWrite(one, Change.FORGET, {}, "it has started, and has its own size again")
-    elif more and one.ready and (resized.boosted_until is None or now >= resized.boosted_until):
+    elif more and one.ready and resized.age(now) >= resized.boosted_for:
         yield ResizeWrite(one, Change.RESIZE, more, "it has started", resized)
     else:
         found = _watched(one, resized, now, rules)
@@ -155,7 +156,7 @@ def _stuck(
     if why := waits(one, moving, now, rules.evict_after, evictions):
         yield WriteRefusal(one, RefusalReason.DEFERRED, f"{one}: its node does not grant the size; {why}. {one.said}")
     else:
-        why = f"its node did not grant the size for {duration_text(now - resized.at)}; its successor is made with it"
+        why = f"its node did not grant the size for {duration_text(resized.age(now))}; its successor is made with it"
         yield ResizeWrite(one, Change.EVICT, {}, f"{why}. {one.said}".rstrip(". "), resized)
 
 
@@ -169,7 +170,7 @@ def _watched(
     elif one.status in {ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS}:
         code = RefusalReason.DEFERRED if one.status is ResizeStatus.DEFERRED else RefusalReason.IN_PROGRESS
         yield WriteRefusal(one, code, f"{one}: its node has not granted the size yet. {one.said}".rstrip(". "))
-    elif now - resized.at >= rules.watch_for:
+    elif resized.age(now) >= rules.watch_for:
         yield ResizeWrite(one, Change.SETTLE, {}, "it has kept well", resized, settled=True)
 
 
@@ -180,25 +181,25 @@ def _worse(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSett
     if more > expected:
         return f"{more} restarts since its size was changed"
     patience = rules.watch_for if resized.new else rules.settle_for  # a new pod has to start first
-    if not one.ready and now - resized.at >= patience:
+    if not one.ready and resized.age(now) >= patience:
         return f"not ready {duration_text(patience)} after its size was changed"
-    return one.worse if now - resized.at < rules.watch_for else ""
+    return one.worse if resized.age(now) < rules.watch_for else ""
 
 
 def _refused_by_node(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
     """Why its node will not have the size; empty where it may."""
     if one.status is ResizeStatus.INFEASIBLE:
         return f"its node can never grant the size. {one.said}".rstrip(". ")
-    if one.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and now - resized.at >= rules.settle_for:
+    if one.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and resized.age(now) >= rules.settle_for:
         return f"its node could not apply the size. {one.said}".rstrip(". ")
     return ""
 
 
 def _occupies(one: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
     """Whether other pods of the workload wait for this one."""
-    backed_off = one.backed_off_until is not None and now < one.backed_off_until
-    fresh = one.resized is not None and not one.settled and now - one.resized.at < rules.settle_for
-    return backed_off or fresh or (not one.settled and one.status is not ResizeStatus.NONE) or not one.ready
+    fresh = one.resized is not None and not one.settled and one.resized.age(now) < rules.settle_for
+    moving = not one.settled and one.status is not ResizeStatus.NONE
+    return lasts(one.backed_off_until, now) or fresh or moving or not one.ready
 
 
 def _sized(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -40,6 +41,15 @@ class Resized(NamedTuple):
     """What it has once it has started, of the containers that have more CPU until then."""
     boosted_until: datetime | None = None
     """Instant until which it has more CPU at least."""
+
+    @property
+    def boosted_for(self) -> timedelta:
+        """Time for which it has more CPU at least."""
+        return self.boosted_until - self.at if self.boosted_until else timedelta()
+
+    def age(self, now: datetime) -> timedelta:
+        """Time since the size was written; where a clock was ahead then, from now to that instant."""
+        return abs(now - self.at)
 
 
 @dataclass(frozen=True, slots=True)

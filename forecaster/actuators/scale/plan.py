@@ -296,7 +296,7 @@ def _one_step_down(count: int, rules: ScaleSettings) -> int:
 
 def _waits(one: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
     """Why a workload in mode scale is not moved yet."""
-    if one.backed_off_until and now < one.backed_off_until:
+    if rollback.lasts(one.backed_off_until, now):
         why = f"its count had another writer; left alone until {one.backed_off_until:%H:%M} UTC"
         return WriteRefusal(one, RefusalReason.SECOND_WRITER, f"{one}: {why}")
     if one.marked and one.before is None:

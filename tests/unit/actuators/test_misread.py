@@ -89,6 +89,28 @@ def test_nothing_is_written_in_a_pause_or_a_dry_run(acting: ActingSettings) -> N
     assert Story(acting).said(0) == [0]
 
 
+def test_a_namespace_with_thousands_of_them_leaves_no_other_untold() -> None:
+    story = Story()
+    story.misread = [*(f"a-{each:04}" for each in range(61 * MOST)), "web"]
+    story.warnings.fence = Fence(left=100_000)
+    story.said(*range(70))
+    assert "web" in {event.involved_object.name for _, event in story.events.created}
+
+
+def test_an_hpa_beside_which_no_event_comes_through_keeps_no_other_untold() -> None:
+    story = Story()
+    story.misread = ["bad", "web"]
+    story.events.refuses = {"bad": UnreachableError("its webhook does not answer in time")}
+    for minute in (0, 1):
+        with pytest.raises(UnreachableError):
+            story.said(minute)
+    assert [event.involved_object.name for _, event in story.events.created] == ["web"]
+
+
+def test_a_clock_that_was_ahead_delays_no_event() -> None:
+    assert Story().said(60 * 24 * 300, 0, 1, 60) == [1, 2, 2, 3]
+
+
 def test_nothing_is_written_by_a_replica_that_does_not_lead() -> None:
     assert Story(leads=False).said(0) == [0]
 
