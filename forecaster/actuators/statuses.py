@@ -195,7 +195,7 @@ class StatusWriter:
     """Monotonic clock, for durations."""
     sender: StatusSender[AutoscalerWrite] = field(init=False)
     _known: dict[str, tuple[object, float]] = field(default_factory=dict)
-    """Content and instant of the status that is written now, by uid."""
+    """Content and instant of the status that was made last, by uid; what was looked at longest ago comes first."""
 
     def __post_init__(self) -> None:
         self.sender = StatusSender(self.write, self._forget, self.fence, self.log)
@@ -207,38 +207,40 @@ class StatusWriter:
             self.sender.begin(lambda: writes)
 
     def due(self, cycle: OfferedCycle) -> list[AutoscalerWrite]:
-        """The writes of one cycle, the longest unknown first."""
-        rows = {id_: row for row, id_ in enumerate(cycle.ids)}
-        resources = sorted(self.resources(), key=lambda one: self._known.get(one.uid, (None, 0.0))[1])
-        gone = self._known.keys() - {one.uid for one in resources}
-        for uid in gone:
+        """The writes of one cycle: statuses that have changed, then amounts that are old, the longest unknown first."""
+        places = {uid: place for place, uid in enumerate(self._known)}
+        resources = sorted(self.resources(), key=lambda one: places.get(one.uid, -1))
+        for uid in places.keys() - {one.uid for one in resources}:
             del self._known[uid]
-        until, found = self.seconds() + LOOK_SECONDS, []
+        begun, found, aged = self.seconds(), list[AutoscalerWrite](), list[tuple[float, str, AutoscalerResource]]()
         for one in resources:
-            row = rows.get(one.target)
-            facts = (self._facts(cycle, row), self.refusal(one.target))
-            made_of = (one.generation, one.fault, facts, self.policies.layers(one.target))
-            before, at = self._known.get(one.uid, (None, float("-inf")))
-            if before == made_of and self.seconds() - at < REFRESHED_SECONDS:
-                continue
-            write = self._write(one, cycle, row)
-            self._known[one.uid] = (made_of, self.seconds())
-            if write is not None:
-                found.append(write)
-            if len(found) == MOST_WRITES or self.seconds() > until:
+            if len(found) == MOST_WRITES or self.seconds() - begun > LOOK_SECONDS / 2:
                 break
+            made_of = (one.generation, one.fault, self._facts(cycle, one.target), self.policies.layers(one.target))
+            before, at = self._known.pop(one.uid, (None, 0.0))
+            self._known[one.uid] = (made_of, at)  # behind all that were not looked at
+            if before != made_of:
+                found += self._made(one, cycle, new=before is None)
+            elif self.seconds() - at >= REFRESHED_SECONDS:
+                aged.append((at, one.uid, one))
+        for _, _, one in sorted(aged, key=lambda each: each[:2]):
+            if len(found) < MOST_WRITES and self.seconds() - begun <= LOOK_SECONDS:
+                found += self._made(one, cycle)
         return found
 
-    def _facts(self, cycle: OfferedCycle, row: int | None) -> tuple[object, ...]:
-        """What decides whether a status may be another one than before, of the columns."""
+    def _facts(self, cycle: OfferedCycle, id_: WorkloadId) -> tuple[object, ...]:
+        """What decides whether a status may be another one than before, of the columns, and why nothing is written."""
+        row, refusal = cycle.rows.get(id_), self.refusal(id_)
         if row is None:
-            return ()
+            return (refusal,)
         decided = cycle.decided
         facts = (decided.current[row], decided.recommended[row], decided.reason[row], decided.mode[row])
-        return (*map(int, facts), *decided.texts_of(row))
+        return (refusal, *map(int, facts), *decided.texts_of(row))
 
-    def _write(self, one: AutoscalerResource, cycle: OfferedCycle, row: int | None) -> AutoscalerWrite | None:
-        """The status, unless the object has the same one already."""
+    def _made(self, one: AutoscalerResource, cycle: OfferedCycle, *, new: bool = False) -> list[AutoscalerWrite]:
+        """The status, unless the object has it already; of an object that is `new` here amounts are no difference."""
+        self._known[one.uid] = (self._known[one.uid][0], self.seconds())
+        row = cycle.rows.get(one.target)
         decided = Decided(
             cycle.recommendations[row] if row is not None else None,
             self.policies.stated(one.target),
@@ -249,9 +251,8 @@ class StatusWriter:
         )
         before = status_there(one.status, AutoscalerStatus)
         status = status_of(one, decided, before, cycle.at)
-        known = one.uid in self._known
-        same = status == before or (status.material() == before.material() and not known)
-        return None if same else StatusWrite(one, status, news(before, status), cycle.at)
+        same = status == before or (status.material() == before.material() and new)
+        return [] if same else [StatusWrite(one, status, news(before, status), cycle.at)]
 
     def _forget(self, write: AutoscalerWrite) -> None:
         self._known.pop(write.resource.uid, None)

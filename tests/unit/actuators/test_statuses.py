@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from forecaster.actuators.statuses import (
+    MOST_WRITES,
     REFRESHED_SECONDS,
     StatusSender,
     StatusWrite,
@@ -25,8 +26,13 @@ from forecaster.kube.client import ApiError
 from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.resources.objects import AutoscalerResource
 from forecaster.resources.status import AutoscalerStatus
-from tests.support.recommendations import NOON, recommendation
+from tests.support.recommendations import NOON, ahead, recommendation
 from tests.support.told import told
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from forecaster.domain.outlook import PeakForecast
 
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 
@@ -154,6 +160,26 @@ def test_texts_that_change_are_written_after_a_while() -> None:
     stage.cluster.resources["web"] = changed_by_hand(stage.cluster.resources["web"])
     assert stage.cycle() == []
     assert stage.cycle(minutes=int(REFRESHED_SECONDS // 60)) == ["web"]
+
+
+def test_a_change_is_written_before_the_amounts_of_a_fleet() -> None:
+    fleet = [*(WorkloadId("odd", "Deployment", f"w{number}") for number in range(MOST_WRITES + 100)), WEB]
+    stage = Stage(Cluster({id_.name: resource(id_) for id_ in fleet}))
+
+    def cycle(replicas: int) -> list[str]:
+        stage.now += REFRESHED_SECONDS / 2
+        at = NOON + timedelta(seconds=stage.now)
+        rows = [recommendation(id_, at=at, replicas=replicas if id_ == WEB else 4) for id_ in fleet]
+        rows = [replace(one, signals=(replace(one.signals[0], forecast=peak(at, stage.now)),)) for one in rows]
+        stage.writer.sender.send(stage.writer.due(offered_cycle(at, told(rows, at), [Policy()] * len(fleet))))
+        return stage.cluster.names()
+
+    assert [len(cycle(5)) for _ in range(2)] == [MOST_WRITES, 101]
+    assert "web" in cycle(6)
+
+
+def peak(at: datetime, amount: float) -> PeakForecast:
+    return replace(ahead(at), peak=amount)
 
 
 def changed_by_hand(one: AutoscalerResource) -> AutoscalerResource:
