@@ -103,12 +103,14 @@ class WhatIfProcess:
     async def _answer(self, question: bytes) -> bytes:
         if self._idle:
             self._idle.cancel()
+        if self.process and self.process.returncode is not None:
+            self.process = None
         try:
             async with asyncio.timeout(ANSWER_SECONDS if self.process else FIRST_SECONDS):
                 answer = await self._exchange(question)
         except (TimeoutError, OSError, ValueError) as error:
             await self.close()
-            raise _away("it did not answer in time") from error
+            raise _away(getattr(error, "strerror", None) or "it did not answer in time") from error
         except asyncio.CancelledError:
             await self.close()  # its answer would be taken for that to the next question
             raise

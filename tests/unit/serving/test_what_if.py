@@ -50,6 +50,25 @@ def test_one_may_wait_and_a_third_is_refused() -> None:
     told(ECHO, story)
 
 
+def test_a_process_that_was_killed_between_two_questions_is_started_anew() -> None:
+    async def story(process: WhatIfProcess) -> None:
+        await process.ask(b"one", "me")
+        assert process.process is not None
+        process.process.kill()
+        await process.process.wait()
+        assert await process.ask(b"two", "me") == b"two!\n"
+
+    told(ECHO, story)
+
+
+def test_a_process_that_cannot_be_started_is_not_called_slow() -> None:
+    async def story() -> None:
+        with pytest.raises(ProblemError, match="the process that replays: No such file or directory"):
+            await WhatIfProcess("socket", ("/nowhere/python",)).ask(b"x", "me")
+
+    asyncio.run(story())
+
+
 def test_a_process_that_ends_is_told_and_started_anew() -> None:
     async def story(process: WhatIfProcess) -> None:
         for _ in range(2):
