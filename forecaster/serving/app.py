@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
@@ -58,6 +59,7 @@ ELSEWHERE = failure(HTTPStatus.FORBIDDEN, "this is answered on the secure port o
 UNCERTIFIED = failure(HTTPStatus.FORBIDDEN, "reviews of new pods are answered to the API server's certificate only")
 
 
+@dataclass(eq=False)
 class FrontApplication:
     """One ASGI application for both listeners.
 
@@ -65,37 +67,27 @@ class FrontApplication:
     controlled, but for reviews of new pods: the API server shows webhooks no credentials.
     """
 
-    def __init__(
-        self,
-        metrics_api: MetricsApi,
-        pages: ASGIApp,
-        count: Callable[[str, int], None],
-        access_control: AccessControl | None = None,
-        upstream: UpstreamAdapter | None = None,
-        admission: NewPodAdmission | None = None,
-        *,
-        certified_reviews: bool = False,
-    ) -> None:
-        self._admission, self._certified_reviews = admission, certified_reviews
-        self._metrics_api = metrics_api
-        self.pages = pages
-        self._count = count
-        self._access_control = access_control
-        self._upstream = upstream
+    metrics_api: MetricsApi
+    pages: ASGIApp
+    count: Callable[[str, int], None]
+    access_control: AccessControl | None = None
+    upstream: UpstreamAdapter | None = None
+    admission: NewPodAdmission | None = None
+    certified_reviews: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or the lifespan of the process."""
         if scope["type"] != "http":
             await self.pages(scope, receive, send)
             return
-        if self._admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
-            proxy = self._access_control.front_proxy if self._access_control else None
-            shown = not self._certified_reviews or (proxy is not None and proxy.shown_by(scope["state"]["peer"]))
+        if self.admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
+            proxy = self.access_control.front_proxy if self.access_control else None
+            shown = not self.certified_reviews or (proxy is not None and proxy.shown_by(scope["state"]["peer"]))
             body = await _body(receive)
-            reply = await self._admission.answered(scope["method"], body) if shown else UNCERTIFIED
+            reply = await self.admission.answered(scope["method"], body) if shown else UNCERTIFIED
             await self._send("admission", reply, send)
             return
-        refusal = None if self._access_control is None else await self._refusal(scope, self._access_control)
+        refusal = None if self.access_control is None else await self._refusal(scope, self.access_control)
         if refusal is not None:
             await self._send("refused", refusal, send)
         elif scope["path"].startswith(KUBERNETES):
@@ -104,10 +96,10 @@ class FrontApplication:
             await self.pages(scope, receive, send)
 
     async def _kubernetes(self, request: ApiRequest, send: Send) -> None:
-        if self._upstream is not None and self._upstream.has(request):
-            await self._send("upstream", await self._upstream.answer(request), send)
+        if self.upstream is not None and self.upstream.has(request):
+            await self._send("upstream", await self.upstream.answer(request), send)
         else:
-            await self._send("metrics_api", self._metrics_api.answer(request), send)
+            await self._send("metrics_api", self.metrics_api.answer(request), send)
 
     async def _refusal(self, scope: Scope, access_control: AccessControl) -> HttpReply | None:
         if scope["state"].get("secure"):
@@ -115,7 +107,7 @@ class FrontApplication:
         return None if scope["path"] in OPEN_BESIDE else ELSEWHERE
 
     async def _send(self, handler: str, reply: HttpReply, send: Send) -> None:
-        self._count(handler, reply.status)
+        self.count(handler, reply.status)
         length = str(len(reply.body)).encode()
         headers = [(b"content-type", reply.content_type), (b"content-length", length), *reply.headers]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -164,17 +156,14 @@ def create_app(
         return None if table is None else (table, moment_at(table, clock(), stale_after))
 
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
-    workloads = Workloads(api, clock, stale_after)
-    seams = IntegrationPages(reader, clock, stale_after)
+    integrations = IntegrationPages(reader, clock, stale_after)
     writing = secured.writing if secured else None
-    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, what_if, writing) if pictures else None
-    if dashboard:
-        dashboard.follows, dashboard.report = lambda: metrics.told.follows, report
-        dashboard.calendar = calendar or {}
+    told = what_if, writing, lambda: metrics.told.follows, report, calendar
+    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, *told) if pictures else None
     shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]
     further = [*shown, *(replicas.routes() if replicas else ())]
     beside = partial(_lifespan, reader, secured, dashboard)
-    pages = _pages(api, workloads, [*seams.routes(), *further], metrics, lambda _app: beside())
+    pages = _pages(api, Workloads(api), [*integrations.routes(), *further], metrics, lambda _app: beside())
     metrics_api = MetricsApi(seen)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import gzip
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
 from functools import wraps
 from http import HTTPStatus
@@ -149,33 +150,26 @@ class _Fleet(NamedTuple):
         return self.table() is table and (self.pictures() if self.pictures else None) is pictures
 
 
+@dataclass(eq=False)
 class Dashboard:
     """The handlers; they share the table, the pictures and the clock."""
 
-    def __init__(
-        self,
-        table: Callable[[], PublishedTable],
-        reader: TableReader,
-        pictures: TableReader,
-        clock: Callable[[], datetime],
-        stale_after: timedelta | None,
-        what_if: WhatIfProcess | None = None,
-        writing: Writing | None = None,
-    ) -> None:
-        self.writing = writing
-        """None where nothing is written to a cluster."""
-        self.replaying = what_if
-        """None where nothing can be replayed: no computing process is beside this one."""
-        self.follows: Callable[[], bool] = lambda: False
-        """Whether another replica computes, and this one copies its files."""
-        self.report: WeeklyReport | None = None
-        self.calendar: Mapping[str, object] = {}
-        """Time zone, and countries whose holidays are marked."""
-        self._table = table
-        self._reader = reader
-        self.pictures = pictures
-        self._clock = clock
-        self._stale_after = stale_after
+    table: Callable[[], PublishedTable]
+    reader: TableReader
+    pictures: TableReader
+    clock: Callable[[], datetime]
+    stale_after: timedelta | None
+    replaying: WhatIfProcess | None = None
+    """None where nothing can be replayed: no computing process is beside this one."""
+    writing: Writing | None = None
+    """None where nothing is written to a cluster."""
+    follows: Callable[[], bool] = lambda: False
+    """Whether another replica computes, and this one copies its files."""
+    report: WeeklyReport | None = None
+    calendar: Mapping[str, object] | None = None
+    """Time zone, and countries whose holidays are marked."""
+
+    def __post_init__(self) -> None:
         self._files = {
             file.name: _Body.of(file.read_bytes()) for file in STATIC_FOLDER.iterdir() if file.suffix in MEDIA_TYPES
         }
@@ -205,7 +199,7 @@ class Dashboard:
 
         @wraps(handler)
         async def answered(request: Request) -> Response:
-            return await handler(request) if self._reader.table else _json(Waiting(_sentence(self._reader.fault)))
+            return await handler(request) if self.reader.table else _json(Waiting(_sentence(self.reader.fault)))
 
         return answered
 
@@ -222,8 +216,8 @@ class Dashboard:
 
     async def now(self, _request: Request) -> Response:
         """Which table there is."""
-        table, pictures = self._table(), self.pictures.table
-        age = age_of(table.meta, self._clock(), self._stale_after)
+        table, pictures = self.table(), self.pictures.table
+        age = age_of(table.meta, self.clock(), self.stale_after)
         return _json(
             Now(
                 age.published_at,
@@ -234,7 +228,7 @@ class Dashboard:
                 workloads=table.rows,
                 version=table.meta.version,
                 note=table.meta.note,
-                fault=self._reader.fault,
+                fault=self.reader.fault,
                 follows=self.follows(),
                 down=_down(table),
                 reported_at=self.report.made_at() if self.report else None,
@@ -243,7 +237,7 @@ class Dashboard:
 
     async def fleet(self, request: Request) -> Response:
         """All workloads, column by column; 304 while nothing has changed."""
-        table, pictures = self._table(), self.pictures.table
+        table, pictures = self.table(), self.pictures.table
         async with self._making:
             known = self._fleet
             if known is None or not known.is_of(table, pictures):
@@ -253,7 +247,7 @@ class Dashboard:
 
     async def sentences(self, request: Request) -> Response:
         """Why each of some rows of the table of one instant is decided as it is; nothing of another table."""
-        table, asked = self._table(), request.query_params
+        table, asked = self.table(), request.query_params
         if asked.get("of") != _instant(table.meta.published_at):
             return _json(Sentences([]))
         rows = _rows(asked.get("rows", ""), table.rows)
@@ -263,15 +257,15 @@ class Dashboard:
 
     async def health(self, _request: Request) -> Response:
         """The computing process: cycles, sources, forecasts by lead, settings; as it has written it."""
-        return _raw(self._table().whole("health") or b"{}")
+        return _raw(self.table().whole("health") or b"{}")
 
     async def nodes(self, _request: Request) -> Response:
         """Node pools ahead of time."""
-        return _raw(self._table().whole("nodes") or b"{}")
+        return _raw(self.table().whole("nodes") or b"{}")
 
     async def workload(self, request: Request) -> Response:
         """Return everything about one workload."""
-        table = self._table()
+        table = self.table()
         entry = _entry(table, **request.path_params)
         view, paths, past = table.view(entry), decoded_paths(table.paths(entry)), table.past(entry)
         now = table.meta.published_at
@@ -298,7 +292,7 @@ class Dashboard:
 
     async def past(self, request: Request) -> Response:
         """What was forecast of one workload in the last half day, at a lead of choice, and how it turned out."""
-        return await self._replayed(request, {**past_of(request.query_params), **self.calendar})
+        return await self._replayed(request, {**past_of(request.query_params), **(self.calendar or {})})
 
     async def show_writing(self, _request: Request) -> Response:
         """Which replica writes to the cluster, and whether that is paused."""
@@ -318,7 +312,7 @@ class Dashboard:
         return "" if self.replaying else "this replica does not compute, so it cannot replay"
 
     async def _replayed(self, request: Request, asked: Mapping[str, object]) -> Response:
-        table = self._table()
+        table = self.table()
         entry = _entry(table, **request.path_params)
         refused = self._cannot_replay()
         if refused or self.replaying is None:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from forecaster.kube.objects import NOT_READ
 from forecaster.publish.values import NotKnown, NotNamed
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves the annotation
-from forecaster.serving.answers import NotThere, TableAge, age_of
+from forecaster.serving.answers import NotThere, TableAge, age_of, moment_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
+    from forecaster.publish.values import AskedAt
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -236,6 +237,10 @@ class RecommendationPages:
                 self._reader.fault, "Wait for the first cycle, or look at the log of the computing process."
             )
         return self._reader.table
+
+    def moment(self, table: PublishedTable) -> AskedAt:
+        """Return the present instant, and whether the table is fresh."""
+        return moment_at(table, self._clock(), self._stale_after)
 
     def age(self, table: PublishedTable) -> tuple[Any, ...]:
         """Return the fields of a `TableAge`, with which answers begin."""

@@ -12,13 +12,10 @@ from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.forecast_paths import PathView, QuantileView, decoded_paths, path_view
 from forecaster.publish.values import NotNamed, OfferedValue
-from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of, moment_at
+from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of
 from forecaster.serving.rest import json_response, missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import timedelta
-
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -97,21 +94,16 @@ class MetricValueView(msgspec.Struct, frozen=True):
 
 
 class Workloads:
-    """The handlers; they share the table and its age with `pages`, the clock and the limit of staleness."""
+    """The handlers; they share the table and its age with `pages`."""
 
-    def __init__(
-        self, pages: RecommendationPages, clock: Callable[[], datetime], stale_after: timedelta | None
-    ) -> None:
+    def __init__(self, pages: RecommendationPages) -> None:
         self._pages = pages
-        self._clock = clock
-        self._stale_after = stale_after
 
     async def forecasts(self, request: Request) -> Response:
         """Quantiles of every signal over the window that a decision can still reach, and step by step."""
         table, entry = self._found(request)
-        paths, now = decoded_paths(table.paths(entry)), self._clock()
-        signals = table.view(entry).signals
-        outlooks = tuple(outlook_view(one, paths.get(one.signal), now) for one in signals)
+        paths, now = decoded_paths(table.paths(entry)), self._pages.moment(table).now
+        outlooks = tuple(outlook_view(one, paths.get(one.signal), now) for one in table.view(entry).signals)
         return json_response(WorkloadForecasts(*self._pages.age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
@@ -133,11 +125,8 @@ class Workloads:
     async def value(self, request: Request) -> Response:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
         table, entry = self._found(request)
-        now, names = self._clock(), request.path_params
-        asked = MetricRequest(
-            entry.namespace, entry.name, entry.kind, names["metric"], request.query_params.get("signal", "")
-        )
-        moment = moment_at(table, now, self._stale_after)
+        metric, signal = request.path_params["metric"], request.query_params.get("signal", "")
+        asked, moment = MetricRequest(*entry.key, metric, signal), self._pages.moment(table)
         counted = asked._replace(metric=REPLICAS, signal="", target=1.0)
         found, count = answer(table, asked, moment), answer(table, counted, moment)
         if not isinstance(found, OfferedValue):
@@ -152,7 +141,7 @@ class Workloads:
                 quantile=found.quantile,
                 sampled_at=found.at,
                 generated_at=table.meta.published_at,
-                age_seconds=found.age(now).total_seconds(),
+                age_seconds=found.age(moment.now).total_seconds(),
                 status=found.source,
                 replicas=OfferedReplicas(
                     round(count.value) if isinstance(count, OfferedValue) else None, view.replicas.now
