@@ -92,12 +92,9 @@ class DecidedRows(Sequence["Recommendation"]):
         unspared = not self.spare[index] and loss_to_survive(self, index) != "none"
         if reason not in SAID_BY_COUNTS or unspared or not self.current[index]:
             return self._record(index).replicas
-        numbers = self.numbers
-        counts, shut = (
-            (int(numbers.by_forecast[index]), int(numbers.reactive[index])),
-            numbers.names[numbers.shut[index]],
-        )
-        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut.decode(), ()))
+        numbers, shut = self.numbers, self.name(self.numbers.shut[index]).decode()
+        counts = int(numbers.by_forecast[index]), int(numbers.reactive[index])
+        return Scale(int(self.replicas[index]), reason, scale_sentence(reason, *counts, shut, ()))
 
     def _record(self, index: int) -> Recommendation:
         """Return the record of one workload; held with the reason where it cannot be made."""

@@ -146,10 +146,6 @@ class HealthBook:
         self._moves.extend(MoveView(report.at, said) for said in report.gates)
         self._score(report.scores)
 
-    def encoded(self, history: DecisionHistory) -> bytes:
-        """What is known now, as JSON."""
-        return msgspec.json.encode(self.view(history))
-
     def view(self, history: DecisionHistory) -> HealthView:
         """What is known now, the newest cycles and moves first."""
         report = self._latest

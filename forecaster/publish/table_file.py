@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
@@ -105,7 +106,7 @@ class TableFile:
         yield from text_columns("steps", self._paths.of(self._order.sorted))
         yield "nodes", WrittenColumn.of("B", 0, self.nodes())
         yield from self._beside()
-        yield "health", WrittenColumn.of("B", 0, self.health.encoded(self.history))
+        yield "health", WrittenColumn.of("B", 0, msgspec.json.encode(self.health.view(self.history)))
 
     def _beside(self) -> Iterator[tuple[str, WrittenColumn]]:
         """What decisions were worth; VPAs of the cluster, where they are looked for."""

@@ -15,8 +15,6 @@ import msgspec
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
@@ -150,32 +148,21 @@ class RecommendationView(msgspec.Struct, frozen=True):
 
 def recommendation_view(recommendation: Recommendation, mode: str | None = None) -> RecommendationView:
     """The public form of a decision about a workload with that mode."""
-    lead = recommendation.lead_time
+    now, decided, lead = recommendation.replicas_now, recommendation.replicas, recommendation.lead_time
+    wanted = decided.replicas if isinstance(decided, Scale) else None
+    foreseen = any(one.forecast for one in recommendation.signals)
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,
         autoscaler=recommendation.autoscaler or None,
-        replicas=replicas_view(recommendation.replicas_now, recommendation.replicas),
+        replicas=ReplicasView(now, wanted, verdict_of(now, wanted), str(decided.reason), decided.message),
         resources=resources_view(recommendation.resources_now, recommendation.resources),
         signals=tuple(map(signal_item, recommendation.signals)),
         clamps=recommendation.clamps,
         lead_time=None if lead is None else LeadTimeView(lead.value.total_seconds(), lead.origin),
         mode=mode,
-        forecast=forecast_state_view(recommendation.shut, recommendation.signals, recommendation.replicas),
+        forecast=None if wanted is None else ForecastStateView(*forecast_state(recommendation.shut, foreseen=foreseen)),
     )
-
-
-def forecast_state_view(shut: str, signals: Sequence[SignalView], decided: Scale | Hold) -> ForecastStateView | None:
-    """The state of a forecast; None where the count is held."""
-    if isinstance(decided, Hold):
-        return None
-    return ForecastStateView(*forecast_state(shut, foreseen=any(one.forecast for one in signals)))
-
-
-def replicas_view(current: int, decided: Scale | Hold) -> ReplicasView:
-    """The public form of what was decided about the count, of which there are `current`."""
-    recommended = decided.replicas if isinstance(decided, Scale) else None
-    return ReplicasView(current, recommended, verdict_of(current, recommended), str(decided.reason), decided.message)
 
 
 def verdict_of(current: int, recommended: int | None) -> str:

@@ -16,11 +16,10 @@ from forecaster.report.printed import Printable, PrintedColumn, print_as, print_
 from forecaster.vertical.nodes.headroom import buffers, manifests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from forecaster.cycle.node_forecast import NodeForecast
-    from forecaster.vertical.nodes.forecast import PoolForecast, PoolWindow
+    from forecaster.vertical.nodes.forecast import PoolForecast
     from forecaster.vertical.nodes.joint_samples import JointSum
 
 
@@ -117,11 +116,11 @@ def _title(one: PoolForecast, ahead: NodeForecast) -> str:
     return f"pool {one.pool.name}: {counted(there, 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
 
 
-SHOWN_SUMS: tuple[tuple[str, Callable[[PoolWindow], JointSum], float, int], ...] = (
-    ("CPU REQUESTED", lambda one: one.requested_cpu, 1, 0),
-    ("GIB REQUESTED", lambda one: one.requested_memory, GIB, 1),
-    ("CPU USED", lambda one: one.used_cpu, 1, 2),
-    ("GIB USED", lambda one: one.used_memory, GIB, 3),
+SHOWN_SUMS = (
+    ("CPU REQUESTED", "requested_cpu", 1, 0),
+    ("GIB REQUESTED", "requested_memory", GIB, 1),
+    ("CPU USED", "used_cpu", 1, 2),
+    ("GIB USED", "used_memory", GIB, 3),
 )
 
 
@@ -133,8 +132,8 @@ def window_columns(one: PoolForecast, ahead: NodeForecast) -> list[PrintedColumn
         column
         for head, of, unit, rank in SHOWN_SUMS
         for column in (
-            PrintedColumn(head, [f"{of(each).value / unit:.1f}" for each in windows], rank=rank, right=True),
-            PrintedColumn("BETWEEN", [_between(of(each), unit) for each in windows], rank=6 + rank),
+            PrintedColumn(head, [f"{getattr(each, of).value / unit:.1f}" for each in windows], rank=rank, right=True),
+            PrintedColumn("BETWEEN", [_between(getattr(each, of), unit) for each in windows], rank=6 + rank),
         )
     ]
     return [

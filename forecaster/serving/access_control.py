@@ -10,7 +10,7 @@ import asyncio
 import time
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from forecaster.kube.client import ApiError, AsyncApiClient
@@ -113,10 +113,10 @@ class AccessControl:
     async def _forbidden(self, scope: Scope, user: User, rights: ReviewCache[UserRequest, bool]) -> Denial | None:
         if MASTERS in user.groups or _is_discovery(scope["path"]):
             return None
-        asked = request_attributes(scope["method"], scope["path"], watch=watches(scope["query_string"]))
-        if await rights.of((user, asked), user.name):
+        right = needed_right(scope["method"], scope["path"], watch=watches(scope["query_string"]))
+        if await rights.of((user, right), user.name):
             return None
-        return _denial(scope, HTTPStatus.FORBIDDEN, f'User "{user.name}" cannot {asked}', user=user.name)
+        return _denial(scope, HTTPStatus.FORBIDDEN, f'User "{user.name}" cannot {right_text(right)}', user=user.name)
 
     async def _refused(self, denial: Denial, *, proxied: bool) -> HttpReply:
         self._denied(denial)
@@ -132,8 +132,7 @@ async def _review_token(reviewer: AsyncApiClient, token: BearerToken) -> User | 
 
 
 async def _review_access(reviewer: AsyncApiClient, asked: UserRequest) -> bool:
-    user, attributes = asked
-    return await is_allowed(reviewer, user, attributes.right)
+    return await is_allowed(reviewer, *asked)
 
 
 def _denial(scope: Scope, status: HTTPStatus, message: str, why: str = "", user: str = "") -> Denial:
@@ -161,43 +160,24 @@ OWN_PATHS = "/forecaster"
 NOT_WATCHED = frozenset({"0", "false"})
 
 
-class RequestAttributes(NamedTuple):
-    """A verb on a resource, or on a path where `path` is not empty."""
-
-    verb: str
-    group: str = ""
-    version: str = ""
-    namespace: str = ""
-    resource: str = ""
-    subresource: str = ""
-    name: str = ""
-    path: str = ""
-
-    @property
-    def right(self) -> ResourceAttributes | NonResourceAttributes:
-        """The right that the request needs, as a review names it."""
-        if self.path:
-            return NonResourceAttributes(self.verb, self.path)
-        return ResourceAttributes(
-            self.verb, self.group, self.version, self.resource, self.namespace, self.subresource, self.name
-        )
-
-    def __str__(self) -> str:
-        if self.path:
-            return f"{self.verb} path {self.path[:200]}"
-        where = f' in the namespace "{self.namespace[:64]}"' if self.namespace else " at the cluster scope"
-        what = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        return f'{self.verb} resource "{what[:128]}" in API group "{self.group}"{where}'
+Right = ResourceAttributes | NonResourceAttributes
+UserRequest = tuple[User, Right]
 
 
-UserRequest = tuple[User, RequestAttributes]
+def right_text(right: Right) -> str:
+    """Return a verb and what it is done to, as the API server words it."""
+    if isinstance(right, NonResourceAttributes):
+        return f"{right.verb} path {right.path[:200]}"
+    where = f' in the namespace "{right.namespace[:64]}"' if right.namespace else " at the cluster scope"
+    what = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
+    return f'{right.verb} resource "{what[:128]}" in API group "{right.group}"{where}'
 
 
-def request_attributes(method: str, path: str, *, watch: bool = False) -> RequestAttributes:
-    """A request for several objects lists, one for an object gets; on a path it is called as HTTP calls it."""
+def needed_right(method: str, path: str, *, watch: bool = False) -> Right:
+    """The right that a request needs: for several objects to list, for one to get; on a path to do what HTTP says."""
     parts = path.strip("/").split("/")
     if parts[0] != "apis" or len(parts) <= GROUP_PARTS:
-        return RequestAttributes(method.lower(), path=f"{OWN_PATHS}{path}" if parts[0] == "api" else path)
+        return NonResourceAttributes(method.lower(), f"{OWN_PATHS}{path}" if parts[0] == "api" else path)
     group, version, rest = parts[1], parts[2], parts[3:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2:  # noqa: PLR2004  a namespace, and something in it
@@ -206,7 +186,7 @@ def request_attributes(method: str, path: str, *, watch: bool = False) -> Reques
     verb = VERBS.get(method, method.lower())
     if verb == "get" and not name:
         verb = "watch" if watch else "list"
-    return RequestAttributes(verb, group, version, namespace, rest[0], "/".join(rest[2:]), name)
+    return ResourceAttributes(verb, group, version, rest[0], namespace, "/".join(rest[2:]), name)
 
 
 def watches(query: bytes) -> bool:

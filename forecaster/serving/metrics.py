@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Metric, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 from starlette.responses import Response, StreamingResponse
 
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
@@ -52,7 +53,7 @@ class Told:
             self.writes["written" if said == WRITTEN else "failed"] += 1
 
 
-class ServingMetrics:
+class ServingMetrics(Collector):
     """Requests by handler and code, and the state of the table."""
 
     def __init__(
@@ -74,21 +75,24 @@ class ServingMetrics:
         self._denials = {} if denials is None else denials
         self._clock = clock
         self._gauges = TableGauges()
-        self.registry = registry = CollectorRegistry()
         self._requests: Counter[tuple[str, int]] = Counter()
-        registry.register(self)
-        self._age = Gauge("forecaster_serving_table_age_seconds", "Age of the table that is served.", registry=registry)
-        self._rows = Gauge("forecaster_serving_table_workloads", "Workloads in the table.", registry=registry)
-        self._failures = Gauge(
-            "forecaster_serving_table_failures_total", "Tables that could not be read.", registry=registry
-        )
 
     def count(self, handler: str, code: int) -> None:
         """One more request was answered."""
         self._requests[handler, code] += 1
 
     def collect(self) -> Iterator[Metric]:
-        """What is counted without the library: its counters cost more than the answer of a request does."""
+        """What is counted without the library: its counters cost more than the answer of a request does.
+
+        Without a table its age is NaN, not 0.
+        """
+        table = self._reader.table
+        age = (self._clock() - table.meta.published_at).total_seconds() if table else float("nan")
+        yield GaugeMetricFamily("forecaster_serving_table_age_seconds", "Age of the table that is served.", age)
+        rows = table.rows if table else 0
+        yield GaugeMetricFamily("forecaster_serving_table_workloads", "Workloads in the table.", rows)
+        unread = "Tables that could not be read."
+        yield CounterMetricFamily("forecaster_serving_table_failures", unread, self._reader.failures)
         requests = CounterMetricFamily(
             "forecaster_serving_requests", "Requests by handler and status code.", labels=["handler", "code"]
         )
@@ -127,15 +131,9 @@ class ServingMetrics:
                 yield piece
 
     def _own(self, table: PublishedTable | None) -> bytes:
-        """Return this process's metrics; without a table its age is NaN, not 0.
-
-        What the table says of its computing process is that of the leader, which is asked itself.
-        """
-        self._failures.set(self._reader.failures)
-        self._rows.set(0 if table is None else table.rows)
-        self._age.set(float("nan") if table is None else (self._clock() - table.meta.published_at).total_seconds())
+        """Return this process's metrics. What a copied table says of computing is told by the leader itself."""
         computing = "" if table is None or self.told.follows else table.meta.metrics
-        return computing.encode() + generate_latest(self.registry)
+        return computing.encode() + generate_latest(self)
 
 
 def _counted(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:

@@ -58,7 +58,7 @@ class SecureListening:
         """Takes over a discovery document with the metrics of the upstream adapter."""
         self.owners = self._owner_watch(options.service, audit) if options.service else None
         self._connections = _connections(options.upstream) if options.upstream else None
-        self.upstream = self._stand_before(self._connections) if self._connections else None
+        self.upstream = self._stand_before(self._connections, audit) if self._connections else None
         self.writing = Writing(self.api_server, options.lease, audit, now) if options.lease else None
         self.certified_reviews = options.certified_reviews
         self._audit = audit
@@ -98,11 +98,10 @@ class SecureListening:
             self.api_server, service, names, lambda why: audit.note("group_has_another_owner", why=why)
         )
 
-    def _stand_before(self, connections: AsyncApiClient) -> UpstreamAdapter:
-        def fails(why: str) -> None:
-            self._audit.note("upstream_adapter_fails", why=why)
-
-        return UpstreamAdapter(connections, self._learn, time.monotonic, fails)
+    def _stand_before(self, connections: AsyncApiClient, audit: Audit) -> UpstreamAdapter:
+        return UpstreamAdapter(
+            connections, self._learn, time.monotonic, lambda why: audit.note("upstream_adapter_fails", why=why)
+        )
 
     def _learn(self, found: Discovery) -> None:
         self.discovered(found)

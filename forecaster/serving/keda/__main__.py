@@ -40,26 +40,20 @@ CHANNEL_LIMITS = (
 )
 
 
-class WatchedTable(NamedTuple):
-    """A table, and the service that answers from it."""
-
-    reader: TableReader
-    service: ScalerService
-
-
 async def serve(
-    watched: WatchedTable,
+    reader: TableReader,
+    service: ScalerService,
     address: Address,
     credentials: grpc.ServerCredentials | None,
     stopped: Callable[[], Awaitable[object]],
 ) -> None:
     """Answer until `stopped` is over. Raises RuntimeError where nothing can listen there."""
-    server = grpc.aio.server(handlers=[watched.service.handlers()], options=CHANNEL_LIMITS)
+    server = grpc.aio.server(handlers=[service.handlers()], options=CHANNEL_LIMITS)
     if credentials is None:
         server.add_insecure_port(str(address))
     else:
         server.add_secure_port(str(address), credentials)
-    async with watching(watched.reader):
+    async with watching(reader):
         await server.start()
         await stopped()
         await server.stop(SCALER_GRACE_SECONDS)
@@ -125,9 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         files = _files(options)
         credentials = None if files is None else ScalerCertificates(files).credentials()
-        uvloop.run(
-            serve(WatchedTable(reader, service), options.address, credentials, lambda: _stopped(options.with_parent))
-        )
+        uvloop.run(serve(reader, service, options.address, credentials, lambda: _stopped(options.with_parent)))
     except (OSError, RuntimeError, ssl.SSLError) as error:
         sys.stderr.write(f"forecaster keda: {error}\n")
         return 1

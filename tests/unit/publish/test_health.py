@@ -85,11 +85,12 @@ def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_n
 
 
 def test_before_the_first_cycle_nothing_is_made_up() -> None:
-    said = msgspec.json.decode(HealthBook((SettingView("a.b", "1", "environment"),)).encoded(DecisionHistory()))
-    assert (said["since"], said["cycles"], said["settings"]) == (
+    setting = SettingView("a.b", "1", "environment")
+    said = HealthBook((setting,)).view(DecisionHistory())
+    assert (said.since, said.cycles, said.settings) == (
         None,
-        [],
-        [{"path": "a.b", "value": "1", "origin": "environment"}],
+        (),
+        (setting,),
     )
 
 

@@ -14,7 +14,7 @@ from forecaster.kube.client import ApiError
 from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseSpec
 from forecaster.kube.objects import ObjectMeta
 from forecaster.publish.reader import TableReader
-from forecaster.serving.access_control import request_attributes
+from forecaster.serving.access_control import needed_right
 from forecaster.serving.audit import Audit
 from forecaster.serving.dashboard import Dashboard
 from forecaster.serving.pause import PAUSED_BY, Writing
@@ -94,9 +94,9 @@ def test_a_user_pauses_and_resumes_and_the_lease_says_who(tmp_path: Path) -> Non
 
 
 def test_the_right_is_a_verb_of_its_own() -> None:
-    asked = request_attributes("PUT", "/dashboard/pause")
+    asked = needed_right("PUT", "/dashboard/pause")
     assert (asked.verb, asked.path) == ("put", "/dashboard/pause")
-    assert request_attributes("GET", "/dashboard/pause").verb == "get"
+    assert needed_right("GET", "/dashboard/pause").verb == "get"
 
 
 @pytest.mark.parametrize(
