@@ -92,11 +92,6 @@ def _digits(value: float, count: int) -> str:
     return f"{value:.{count}g}" if value < 10**count - 0.5 else f"{value:.0f}"
 
 
-def pod(resources: Resources) -> str:
-    """CPU and memory of one pod, each as request/limit, as one amount where both are the same."""
-    return pods_change(resources, resources)
-
-
 def pods_change(before: Resources, after: Resources) -> str:
     """CPU and memory of one pod before and after, all as request/limit where any request differs from its limit.
 

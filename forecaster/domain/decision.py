@@ -136,6 +136,8 @@ class SignalView:
     """The demand of a pod at its target."""
     unit: str = ""
     """Unit of the amounts; empty for a metric that is not forecast."""
+    partly: bool = False
+    """Whether what is measured is part of a sum, and so a lower bound."""
 
 
 class LeadTime(NamedTuple):

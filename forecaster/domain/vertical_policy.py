@@ -114,21 +114,13 @@ class VerticalPolicy(Section):
     min_memory: Bytes = Field(16 * 2**20, gt=0, le=2**50, description="Smallest memory request, as `16Mi` or in bytes.")
 
     @model_validator(mode="after")
-    def _evicted_for_a_size(self) -> Self:
+    def _mode_allows_the_rest(self) -> Self:
         if self.evict and self.mode != "in-place":
             raise ValueError(f"evict: true needs mode in-place, and it is {self.mode}")
-        return self
-
-    @model_validator(mode="after")
-    def _boosted_by_the_webhook(self) -> Self:
         if self.startup_boost is not None and self.mode == "observe":
             raise ValueError("startup_boost needs mode initial or in-place, and it is observe")
         if self.startup_learned and self.startup_boost is None:
             raise ValueError("startup_learned needs startup_boost, the largest multiple, e.g. startup_boost: 4")
-        return self
-
-    @model_validator(mode="after")
-    def _scale_points_stay(self) -> Self:
         if self.mode != "observe" and self.beside_hpa == "keep-scale-point":
             raise ValueError(f"mode {self.mode} cannot change the HPA's target with the request; beside_hpa: keep")
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import alike, amount, duration_text, pod, pods_change
+from forecaster.domain.amounts import alike, amount, duration_text, pods_change
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def explanation(one: Recommendation) -> list[str]:
         *_lead_time(one),
         *(_clamp(i, clamp) for i, clamp in enumerate(one.clamps, 1)),
         f"  => {_count(one)}",
-        f"  one pod (request/limit): {pod(one.resources_now)}",
+        f"  one pod (request/limit): {pods_change(one.resources_now, one.resources_now)}",
         f"  => {_size(one)}",
         *_containers(one),
     ]

@@ -45,7 +45,10 @@ def next_sync(
     if hpa is None or not hpa.targets:
         return []
     totals, lost = _totals(hpa, recommendation, offered), _lost(hpa, recommendation, behavior)
+    seen = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
+    partly = [target.metric for target, view in seen if view.partly and not own_metric(target.metric)]
     unknown = [_unread(target.metric) for target in hpa.targets if target.metric not in totals]
+    unknown += [f"{metric} is measured in part" for metric in partly]
     names = Counter(target.metric for target in hpa.targets)
     unknown += [f"{name} is read {count} times" for name, count in names.items() if count > 1 and own_metric(name)]
     if unknown:
@@ -58,8 +61,8 @@ def next_sync(
     stated = _stated(workload, containers.pop() if containers else "")
     spec = replace(_spec(workload, hpa), behavior=behavior)
     requests, at = _requests(stated), recommendation.at
-    seen = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
-    told = explain(spec, seen, UNSEEN, reconcile(spec, seen, UNSEEN, at), at)
+    look = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
+    told = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)
     return [told.summary, *told.steps, *lost]
 
 

@@ -154,6 +154,7 @@ def _view(row: DecidedRow, target: DecidedTarget) -> SignalView:
         forecast_replicas=_known(target.forecast),
         note=_note(row, target),
         pod=target.pod,
+        partly=target.unseen == INCOMPLETE,
     )
 
 

@@ -7,7 +7,7 @@ the fields of v1, `behavior` with its tolerances under capital letters.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from forecaster.hpa.faults import FieldFault, invalid
@@ -25,24 +25,26 @@ def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, 
     The cpu target comes first; 80 percent stands in where there is no metric at all.
     """
     others, metric_faults = _decode(annotations, METRICS_ANNOTATION, list)
-    behavior, behavior_faults = _decode(annotations, BEHAVIOR_ANNOTATION, dict)
+    behavior, behavior_faults = _decode(annotations, BEHAVIOR_ANNOTATION, dict, _lowered)
     percent = spec.get("targetCPUUtilizationPercentage")
     metrics = [cpu_metric(percent)] if percent is not None else []
     metrics += [_metric(metric) if isinstance(metric, Mapping) else metric for metric in others or []]
     converted = {key: spec[key] for key in ("scaleTargetRef", "minReplicas", "maxReplicas") if key in spec}
     converted["metrics"] = metrics or [cpu_metric()]
     if behavior is not None:
-        converted["behavior"] = _lower(behavior)
+        converted["behavior"] = behavior
     return converted, [*metric_faults, *behavior_faults]
 
 
-def _decode(annotations: Mapping[str, str], key: str, form: type) -> tuple[Any, list[FieldFault]]:
+def _decode(
+    annotations: Mapping[str, str], key: str, form: type, mapping: Callable[[dict[str, Any]], Wire] = dict
+) -> tuple[Any, list[FieldFault]]:
     text = annotations.get(key)
     if text is None:
         return None, []
     path = f"metadata.annotations[{key}]"
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_hook=mapping)
     except (ValueError, RecursionError) as error:
         return None, [invalid(path, text[:80], f"not JSON: {error}")]
     if isinstance(value, form):
@@ -108,13 +110,9 @@ def _present(fields: Wire) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _lower(value: Any) -> Any:
-    """Keys with a small first letter, all the way down: `ScaleUp` is `scaleUp`."""
-    if isinstance(value, Mapping):
-        return {key[:1].lower() + key[1:]: _lower(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_lower(inner) for inner in value]
-    return value
+def _lowered(fields: Wire) -> Wire:
+    """A mapping whose keys have a small first letter: `ScaleUp` is `scaleUp`."""
+    return {key[:1].lower() + key[1:]: value for key, value in fields.items()}
 
 
 _BLOCKS = {

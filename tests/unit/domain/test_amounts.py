@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.domain.amounts import amount, cores, memory, pod
+from forecaster.domain.amounts import amount, cores, memory, pods_change
 from forecaster.domain.workload import Resources
 from tests.support.builders import GIB
 
@@ -57,8 +57,10 @@ def test_an_amount_is_written_in_the_unit_of_its_signal(value: float | None, uni
 
 
 def test_a_pod_shows_request_and_limit_and_a_dash_for_what_is_not_set() -> None:
-    assert pod(Resources(0.5, None, GIB, 2 * GIB)) == "cpu 500m/–, memory 1Gi/2Gi"
+    stated = Resources(0.5, None, GIB, 2 * GIB)
+    assert pods_change(stated, stated) == "cpu 500m/–, memory 1Gi/2Gi"
 
 
 def test_a_limit_equal_to_the_request_is_not_repeated() -> None:
-    assert pod(Resources(None, None, GIB, GIB)) == "cpu –, memory 1Gi"
+    stated = Resources(None, None, GIB, GIB)
+    assert pods_change(stated, stated) == "cpu –, memory 1Gi"

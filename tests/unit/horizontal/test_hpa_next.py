@@ -74,6 +74,15 @@ def test_it_is_not_foretold_while_the_source_is_down() -> None:
     assert next_sync(workload(), down) == ["What HPA web-hpa does next is not known: cpu is not measured here."]
 
 
+def test_it_is_not_foretold_by_a_part_of_what_it_reads() -> None:
+    known = outlooks(cpu=1.5)["cpu"]
+    part = replace(known.measured, lower_bound="samples of 7 of 10 pods are missing")  # type: ignore[type-var]
+    large = workload(replicas=10)
+    assert next_sync(large, decided({"cpu": replace(known, measured=part)}, of=large)) == [
+        "What HPA web-hpa does next is not known: cpu is measured in part."
+    ]
+
+
 FORECAST = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
 
 

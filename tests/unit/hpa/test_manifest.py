@@ -296,6 +296,12 @@ def test_an_annotation_that_is_nested_without_end_is_a_fault() -> None:
     assert "not JSON" in str(found)
 
 
+def test_a_behavior_of_v1_that_is_nested_without_end_is_refused() -> None:
+    nested = '{"ScaleUp": ' * 900 + "1" + "}" * 900
+    refused = read_manifest(manifest("autoscaling/v1", {BEHAVIOR_ANNOTATION: nested}))
+    assert "spec.behavior.scaleUp.scaleUp" in str(refused)
+
+
 def test_a_kind_that_yaml_reads_as_a_date_is_refused_in_words() -> None:
     refused = read_manifest({"kind": date(2026, 1, 1), "apiVersion": "autoscaling/v2", "spec": {}})
     assert 'Unsupported value: "2026-01-01"' in str(refused)
