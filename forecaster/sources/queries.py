@@ -55,7 +55,8 @@ class Queries(BaseModel):
     )
     requests_from: str = Field(
         "auto",
-        description="Where request rates come from: a preset by name, `auto` for the first that has data, or `none`.",
+        description="Where request rates come from: a preset by name, `auto` for the first that has data of a workload, "
+        "or `none`.",
     )
     namespaces: str = Field(
         ".+", description="RE2 regular expression of the namespaces to read. Default: all. Anchored at both ends."

@@ -80,7 +80,7 @@ class PrometheusSettings(BaseModel):
         "azure (Azure Monitor) or gcp (Google Cloud).",
     )
     client_certificate_file: Path | None = Field(
-        None, description="PEM file with the client's certificate chain; needs `client_key_file`."
+        None, description="PEM file with the client's certificate chain; without `client_key_file` also with its key."
     )
     client_key_file: Path | None = Field(None, description="PEM file with the key of the client's certificate.")
     ca_file: Path | None = Field(
