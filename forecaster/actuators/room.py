@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from forecaster.actuators.resize.sized_pod import Sizes
     from forecaster.domain.workload import WorkloadId
-    from forecaster.sources.live_objects import ScalableKind
+    from forecaster.sources.settings import ScalableKind
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod

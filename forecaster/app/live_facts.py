@@ -20,7 +20,7 @@ from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, ove
 from forecaster.publish.values import metric_readers
 from forecaster.resources.neighbours import VPAS, neighbours_of
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
-from forecaster.sources.live_objects import BUILT_IN_KINDS, ScalableKind
+from forecaster.sources.live_objects import BUILT_IN_KINDS
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.state import ObservedFile
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Source
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.table import TableMeta
+    from forecaster.sources.settings import ScalableKind
     from forecaster.sources.stated import StatedBefore
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
@@ -179,10 +180,9 @@ def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBef
     return ObservedFile(settings.state.directory / "stated.json", live.before)
 
 
-def scalable_kinds(settings: Settings) -> list[ScalableKind]:
+def scalable_kinds(settings: Settings) -> tuple[ScalableKind, ...]:
     """Kinds of workloads with a scale subresource, those of custom resources included."""
-    given = settings.kubernetes.custom_kinds
-    return [*BUILT_IN_KINDS, *(ScalableKind(one.kind, one.group, one.version, one.plural) for one in given)]
+    return BUILT_IN_KINDS + settings.kubernetes.custom_kinds
 
 
 def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:

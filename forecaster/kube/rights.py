@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.kube.reviews import AUTHORIZATION, AccessReviewAnswer, ResourceAttributes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from forecaster.kube.client import ApiClient
 
@@ -25,6 +25,7 @@ OWNED_API_SERVICES = (
     "v1beta1.metrics.forecaster.dev",
 )
 WEBHOOK = "forecaster-initial"
+REVIEW = "SelfSubjectAccessReview"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 """Every account may ask for its own rights."""
 
@@ -217,21 +218,14 @@ def rights_of(account: str, modes: Sequence[str], *, namespace: str = NAMESPACE)
 
 def missing(client: ApiClient, rights: Sequence[Right]) -> list[MissingRight]:
     """Return the rights that the client's own account lacks. Raises ApiError."""
-    return [
-        MissingRight(right, verb)
-        for right in rights
-        for verb in right.verbs
-        if not all(_allowed(client, one) for one in _reviews(right, verb))
-    ]
+    return [MissingRight(right, verb) for right in rights for verb in right.verbs if not _has(client, right, verb)]
 
 
-def _reviews(right: Right, verb: str) -> Iterator[ResourceAttributes]:
+def _has(client: ApiClient, right: Right, verb: str) -> bool:
     resource, _, subresource = right.resource.partition("/")
     for name in right.names or ("",):
-        yield ResourceAttributes(verb, right.group, "*", resource, right.namespace, subresource, name)
-
-
-def _allowed(client: ApiClient, attributes: ResourceAttributes) -> bool:
-    spec = {"resourceAttributes": attributes}
-    review = {"apiVersion": AUTHORIZATION, "kind": "SelfSubjectAccessReview", "spec": spec}
-    return client.create(SELF_REVIEWS, review, AccessReviewAnswer).status.allowed
+        wanted = ResourceAttributes(verb, right.group, "*", resource, right.namespace, subresource, name)
+        review = {"apiVersion": AUTHORIZATION, "kind": REVIEW, "spec": {"resourceAttributes": wanted}}
+        if not client.create(SELF_REVIEWS, review, AccessReviewAnswer).status.allowed:
+            return False
+    return True

@@ -90,9 +90,10 @@ class Answers:
         asked = queries.inventory() | queries.container_facts()
         self._facts = {query: FACTS[name] for name, query in asked.items()}
         self._facts[queries.hpa_count()] = lambda workloads: [({}, sum(1.0 for _ in _scaled(workloads)))]
-        self._patterns = {signal: _pattern(queries.signal(signal, _SENTINEL)) for signal in recording.values}
+        usage = [(_pattern(queries.signal(signal, _SENTINEL)), signal, False) for signal in recording.values]
+        of_each = [(_pattern(queries.container_usage(signal, _SENTINEL)), signal, True) for signal in (CPU, MEMORY)]
+        self._patterns = usage + of_each
         self._of_pods = _pattern(queries.of_pods(CPU, _SENTINEL))
-        self._containers = {signal: _pattern(queries.container_usage(signal, _SENTINEL)) for signal in (CPU, MEMORY)}
         self._sums = {signal: RunningSums(values) for signal, values in recording.values.items()}
 
     def about(self, query: str) -> tuple[Answers, str]:
@@ -173,10 +174,9 @@ class Answers:
 
     def _meaning(self, query: str) -> tuple[Signal, int, bool]:
         """The signal that `query` asks for, the minutes that one value covers, and whether it is about containers."""
-        for patterns, per_container in ((self._patterns, False), (self._containers, True)):
-            for signal, pattern in patterns.items():
-                if found := pattern.fullmatch(query):
-                    return signal, _minutes(found), per_container
+        for pattern, signal, per_container in self._patterns:
+            if found := pattern.fullmatch(query):
+                return signal, _minutes(found), per_container
         raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
 
     def _shown(self) -> tuple[list[Labels], list[bool]]:

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.kube.client import ApiClient
-    from forecaster.sources.live_objects import LiveHpa, LivePod, LiveWorkload, ScalableKind
+    from forecaster.sources.live_objects import LiveHpa, LivePod, LiveWorkload
+    from forecaster.sources.settings import ScalableKind
 
 
 class Present(NamedTuple):

@@ -17,6 +17,7 @@ from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
 from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta, ours
 from forecaster.sources.live_targets import LONGEST_NAME, bounded_name, targets_of_hpa
+from forecaster.sources.settings import ScalableKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,23 +43,9 @@ LIVING = frozenset({"Pending", "Running"})
 """Phases of pods that count; those of others are not kept."""
 
 
-class ScalableKind(NamedTuple):
-    """A kind of workload with a scale subresource and a pod template."""
-
-    kind: str
-    group: str
-    version: str
-    plural: str
-
-    @property
-    def path(self) -> str:
-        """Return the API path of its objects in all namespaces."""
-        return f"/apis/{self.group}/{self.version}/{self.plural}"
-
-
 BUILT_IN_KINDS = (
-    ScalableKind("Deployment", "apps", "v1", "deployments"),
-    ScalableKind("StatefulSet", "apps", "v1", "statefulsets"),
+    ScalableKind(kind="Deployment", group="apps", version="v1", plural="deployments"),
+    ScalableKind(kind="StatefulSet", group="apps", version="v1", plural="statefulsets"),
 )
 
 

@@ -14,12 +14,11 @@ from forecaster.sources.inventory import of_series
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Block, Inventory
-    from forecaster.domain.workload import ContainerBlock, ContainerFacts, Workload, WorkloadId
+    from forecaster.domain.window import Inventory
+    from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.sources.live_objects import Misread
     from forecaster.sources.prometheus import PrometheusSource
 
@@ -29,24 +28,8 @@ class RelistedSource:
 
     def __init__(self, source: PrometheusSource) -> None:
         self.source = source
-
-    def latest(self, signal: Signal, at: datetime) -> Block:
-        """Return the source's answer."""
-        return self.source.latest(signal, at)
-
-    def history(self, signal: Signal, start: datetime, end: datetime, step: timedelta) -> Iterator[Block]:
-        """Return the source's answer."""
-        return self.source.history(signal, start, end, step)
-
-    def containers(self, at: datetime) -> ContainerFacts:
-        """Return the source's answer."""
-        return self.source.containers(at)
-
-    def container_usage(
-        self, signal: Signal, start: datetime, end: datetime, step: timedelta
-    ) -> Iterator[ContainerBlock]:
-        """Return the source's answer."""
-        return self.source.container_usage(signal, start, end, step)
+        self.latest, self.history = source.latest, source.history
+        self.containers, self.container_usage = source.containers, source.container_usage
 
 
 class LiveSource(RelistedSource):

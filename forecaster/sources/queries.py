@@ -55,8 +55,7 @@ class Queries(BaseModel):
     )
     requests_from: str = Field(
         "auto",
-        description="Where request rates come from: a preset by name, `auto` for the first that has data of a workload, "
-        "or `none`.",
+        description="A preset of request rates by name, `none`, or `auto`: the first with data of each workload.",
     )
     namespaces: str = Field(
         ".+", description="RE2 regular expression of the namespaces to read. Default: all. Anchored at both ends."

@@ -27,13 +27,18 @@ Provider = Literal["", "aws-sigv4", "azure", "gcp"]
 """Clouds whose managed Prometheus knows a pod by its identity; empty: none of them."""
 
 
-class ScalableSettings(Section):
-    """A custom resource of the form of a Deployment: replicas, selector and template in its spec."""
+class ScalableKind(Section):
+    """A kind of workload with a scale subresource, and of the form of a Deployment: replicas, selector, template."""
 
     kind: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", description="E.g. Rollout; one of queries.kinds, too.")
     group: str = Field(pattern=r"^[a-z0-9.-]+$", description="E.g. argoproj.io.")
     version: str = Field(pattern=r"^v[a-z0-9]+$", description="E.g. v1alpha1.")
     plural: str = Field(pattern=r"^[a-z0-9.-]+$", description="E.g. rollouts.")
+
+    @property
+    def path(self) -> str:
+        """Return the API path of its objects in all namespaces."""
+        return f"/apis/{self.group}/{self.version}/{self.plural}"
 
 
 class KubernetesSettings(Section):
@@ -48,7 +53,7 @@ class KubernetesSettings(Section):
         None,
         description="Client configuration for that. Default: serving.secure.kubeconfig, else the pod's own account.",
     )
-    custom_kinds: tuple[ScalableSettings, ...] = Field(
+    custom_kinds: tuple[ScalableKind, ...] = Field(
         (), description="Custom resources to be watched: a list of {kind, group, version, plural}."
     )
     pool_labels: tuple[str, ...] = Field(

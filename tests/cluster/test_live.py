@@ -25,11 +25,10 @@ from forecaster.serving.answers import MetricRequest, answer, moment_at
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.live_objects import ScalableKind
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording
-from forecaster.sources.settings import PrometheusSettings
+from forecaster.sources.settings import PrometheusSettings, ScalableKind
 from tests.support.builders import GIB, workload
 from tests.support.control_plane.acting import watched
 from tests.support.control_plane.workloads import deployment, external_hpa
@@ -103,7 +102,7 @@ def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed,
         assert sum(watch.health.restarts for watch in cluster.watches) > 0
 
 
-ROLLOUTS = ScalableKind("Rollout", "example.test", "v1alpha1", "rollouts")
+ROLLOUTS = ScalableKind(kind="Rollout", group="example.test", version="v1alpha1", plural="rollouts")
 
 
 def definition() -> Document:

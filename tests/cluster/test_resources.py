@@ -51,6 +51,8 @@ DEFINITIONS = ROOT / "deploy" / "chart" / "definitions" / "definitions.yaml"
 class Prometheus:
     """One that knows no workload: those of the API server are all there are."""
 
+    latest = history = containers = container_usage = None
+
     def __init__(self) -> None:
         self.queries = Queries()
 

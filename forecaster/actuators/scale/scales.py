@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.actuators.marks import EventObject
-    from forecaster.sources.live_objects import ScalableKind
+    from forecaster.sources.settings import ScalableKind
 
 LABEL: Final = "forecaster.dev/scale"
 """`kubectl get deploy,sts -A -l forecaster.dev/scale` lists what is ours, and so does `forecaster release`."""

@@ -26,9 +26,10 @@ from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.kube.watch import AGED_SECONDS
 from forecaster.sources.inventory import SEVERAL_OBJECTS
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.live_objects import BUILT_IN_KINDS, ZONE_LABEL, ScalableKind
+from forecaster.sources.live_objects import BUILT_IN_KINDS, ZONE_LABEL
 from forecaster.sources.live_source import LiveSource
 from forecaster.sources.queries import Queries
+from forecaster.sources.settings import ScalableKind
 from forecaster.store.state import ObservedFile
 from tests.support.api_objects import (
     bookmark,
@@ -54,7 +55,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 WEB = WorkloadId("shop", "Deployment", "web")
 EVERYWHERE = re.compile(".+")
 GIB = 2.0**30
-ROLLOUT = ScalableKind("Rollout", "argoproj.io", "v1alpha1", "rollouts")
+ROLLOUT = ScalableKind(kind="Rollout", group="argoproj.io", version="v1alpha1", plural="rollouts")
 
 
 class Clock:
@@ -536,6 +537,8 @@ class TestConfirmed:
 
 class Told:
     """Prometheus, as far as an inventory needs it."""
+
+    latest = history = containers = container_usage = None
 
     def __init__(self, *workloads: Workload) -> None:
         self.queries = Queries()
