@@ -30,9 +30,9 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
 from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay.setup import Setup
-from forecaster.replay.sliders import LEADS, NO_CHANGE, PolicyChange, Slider, sliders_of, tried_names
+from forecaster.replay.sliders import LEADS, NO_CHANGE, PolicyChange, Slider, override_of, sliders_of, tried_names
 from forecaster.replay.traces import Traces
-from forecaster.replay.what_if import WhatIf, WhatIfFacts, override_of, settings_of
+from forecaster.replay.what_if import WhatIf, WhatIfFacts, settings_of
 from models import Calendar
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def yaml_of(what_if: WhatIf, change: PolicyChange) -> str:
         lines.append(f"# In HPA {hpa.name}: every target at {change.target_share:.0%} of what it is.")
     if hpa and (named := ", ".join(f"{name}: {value}" for name, value in bounds.items() if value is not None)):
         lines.append(f"# In HPA {hpa.name}: {named}, where its own bounds are tighter.")
-    entry = override_of(workload, what_if.present, change)
+    entry = override_of(workload.id, change, what_if.present.horizontal.model_dump())
     if entry["policy"] == {"horizontal": {}}:
         return "\n".join([*lines, "# No setting of the policy is changed."]) + "\n"
     lines.append(yaml.safe_dump({"overrides": [entry]}, sort_keys=False).rstrip())

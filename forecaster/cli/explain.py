@@ -79,7 +79,7 @@ def explain(
 
     check_writable(html)
     paths = NewPaths() if html else None
-    cluster = cluster_from(objects, server_version) if objects else None
+    cluster = cluster_from(objects, server_version)
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("explain") as shown:
         changes = with_changes(settings.policies, changed, workload) if changed else None
         cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)

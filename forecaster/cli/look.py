@@ -124,13 +124,12 @@ class Observer:
     ) -> None:
         self._source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
         self._cycle = single_cycle(settings, now, source=self._source, watch=watch)
-        version = _version(server)
-        self._objects = _objects(objects, version) if objects else None
+        self._objects = cluster_from(objects, server)
         self._facts: tuple[datetime, tuple[Cluster, str]] | None = None
 
     def look(self, now: datetime) -> Look:
         """One cycle on Prometheus, and the cluster from its objects or from kube-state-metrics."""
-        known, why = self._objects or self._fresh_facts(now)
+        known, why = (self._objects, "") if self._objects else self._fresh_facts(now)
         return Look(self._cycle.run(now), self._cycle, known, why)
 
     def _fresh_facts(self, now: datetime) -> tuple[Cluster, str]:
@@ -158,13 +157,12 @@ def look_at_demo(
     stated: Settings | None = None,
 ) -> Look:
     """The recorded load under the policies that are stated; of its cluster only objects that are given are known."""
-    version = _version(server)
-    known, why = _objects(objects, version) if objects else (Cluster(), "")
+    known = cluster_from(objects, server) or Cluster()
     with staged() as stage:
         stage.cycle.watch = watch
         if stated:
             stage.cycle.policies.restate(stated.policies.defaults, stated.policies.overrides)
-        return Look(stage.cycle.run(stage.begin), stage.cycle, known, why)
+        return Look(stage.cycle.run(stage.begin), stage.cycle, known)
 
 
 def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) -> Look:
@@ -181,21 +179,14 @@ def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) 
         return replace(seen, outcome=with_cron_jobs(seen.outcome, source, seen.cycle.policies))
 
 
-def _version(text: str | None) -> Server | None:
+def cluster_from(paths: Sequence[Path] | None, server: str | None) -> Cluster | None:
+    """The cluster from files of its objects; None without any."""
     try:
-        return None if text is None else Server.parse(text)
+        version = None if server is None else Server.parse(server)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--server-version") from error
-
-
-def cluster_from(paths: Sequence[Path], server: str | None) -> Cluster:
-    """A cluster from files of its objects."""
-    return _objects(paths, _version(server))[0]
-
-
-def _objects(paths: Sequence[Path], server: Server | None) -> tuple[Cluster, str]:
     try:
-        return cluster_objects.read_cluster(paths, server), ""
+        return cluster_objects.read_cluster(paths, version) if paths else None
     except SourceError as error:
         raise typer.BadParameter(str(error), param_hint="--objects") from error
 

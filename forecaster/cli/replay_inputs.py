@@ -26,13 +26,13 @@ from forecaster.errors import MOST_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
 from forecaster.replay.assumptions import START_UP, Assumptions, Timing
 from forecaster.replay.feedback import Feedback
-from forecaster.replay.forecasts import ForecastCache, cached_or_forecast, forecast_minutes
+from forecaster.replay.forecasts import cached_or_forecast, forecast_minutes
 from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from forecaster.publish.settings import PriceSettings
     from forecaster.replay.compare import Forecasting
@@ -127,22 +127,17 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
 
 
 def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
-    """A bundle brings its workloads; a table has demand alone."""
+    """A bundle brings its workloads; a table has demand alone: requests of its workloads come from an option."""
     if path.suffix == SUFFIX:
         return traces.bundled(path, known)
-    return traces.exported(path, _describer(options), known)
-
-
-def _describer(options: ReplayOptions) -> Callable[[WorkloadId, Collection[Signal]], Workload]:
-    """An export has no cluster around it: the HPA comes from a manifest, requests from an option."""
     amounts = _amounts(options.request or ())
     resources = Resources(cpu_request=amounts.get("cpu"), memory_request=amounts.get("memory"))
-    return lambda id_, _signals: Workload(id_, 1, 1, resources, None)
+    return traces.exported(path, lambda id_, _signals: Workload(id_, 1, 1, resources, None), known)
 
 
 def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
     """The workloads with the HPAs of the manifests; the only manifest is taken for all that none names."""
-    pairs = [(one, _spec_for(one.id, specs, one)) for one in found.workloads]
+    pairs = [(one, _spec_for(one, specs)) for one in found.workloads]
     lent = [str(one.id) for one, spec in pairs if spec and not _names(spec, one.id)]
     if lent:
         more = f" and {len(lent) - MOST_NAMED} more" if len(lent) > MOST_NAMED else ""
@@ -152,8 +147,8 @@ def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
     )
 
 
-def _spec_for(id_: WorkloadId, specs: Sequence[HpaSpec], workload: Workload) -> HpaSpec | None:
-    named = [one for one in specs if _names(one, id_)]
+def _spec_for(workload: Workload, specs: Sequence[HpaSpec]) -> HpaSpec | None:
+    named = [one for one in specs if _names(one, workload.id)]
     if named:
         return named[0]
     return specs[0] if len(specs) == 1 and workload.autoscaler is None else None
@@ -181,7 +176,7 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
 
 def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec], settings: Settings) -> Assumptions:
     capacity = _capacity(options.pod_capacity, settings.signal_table)
-    behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one.id, specs, one))}
+    behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one, specs))}
     return Assumptions(
         start_ups=tuple(duration_of("--start-up", one) for one in options.start_up or ()) or (START_UP,),
         timing=_timing(options),
@@ -236,25 +231,17 @@ def known_models(names: Iterable[str]) -> None:
 
 
 def _forecasting(options: ReplayOptions) -> Forecasting:
+    """Forecasts from the cache; a model of one's own may change without a version, so it is always asked."""
     if options.no_cache:
         return forecast_minutes
-    return CachedForecasts(ForecastFiles(options.cache or usual_directory()), models_version())
+    cache, version = ForecastFiles(options.cache or usual_directory()), models_version()
 
-
-@dataclass(frozen=True, slots=True)
-class CachedForecasts:
-    """Forecasts from the cache; a model of one's own may change without a version, so it is always asked."""
-
-    cache: ForecastCache
-    version: str
-
-    def __call__(
-        self, measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest
-    ) -> ReplayForecasts:
-        """What the model forecasts."""
+    def forecast(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
         if ":" in request.model:
             return forecast_minutes(measurements, signals, request)
-        return cached_or_forecast(measurements, signals, request, self.cache, self.version)
+        return cached_or_forecast(measurements, signals, request, cache, version)
+
+    return forecast
 
 
 def models_version() -> str:

@@ -57,7 +57,12 @@ def move(
 
     What ended early goes on where it was when it is begun again. Nothing is taken from the old database.
     """
+    from contextlib import closing
+
     from forecaster.app.serve import database_address
+    from forecaster.report.progress import shown_progress
+    from forecaster.store.database import Database
+    from forecaster.store.move import move as copied
     from forecaster.store.settings import StateSettings
 
     if (target is None) == (target_file is None):
@@ -66,18 +71,9 @@ def move(
     new = target or database_address(StateSettings(database_file=target_file))
     if old == new:
         raise typer.BadParameter("both databases are the same")
-    print_moved(_moved(old, new), output)
-
-
-def _moved(source: str, target: str) -> MovedView:
-    from contextlib import closing
-
-    from forecaster.report.progress import shown_progress
-    from forecaster.store.database import Database
-    from forecaster.store.move import move as moved
-
-    with shown_progress("store move") as shown, closing(Database(source)) as old, closing(Database(target)) as new:
-        return MovedView(str(old), str(new), moved(old, new, shown.began))
+    with shown_progress("store move") as shown, closing(Database(old)) as before, closing(Database(new)) as after:
+        moved = MovedView(str(before), str(after), copied(before, after, shown.began))
+    print_moved(moved, output)
 
 
 def print_moved(moved: MovedView, output: Output) -> None:

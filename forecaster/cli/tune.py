@@ -131,10 +131,8 @@ def tuned_view(tuning: Tuning) -> TuningView:
 
 
 def _proposal(one: PolicyProposal) -> ProposalView:
-    from forecaster.replay.tuning import override_of
-
     return ProposalView(
-        override=override_of(one),
+        override=_override(one),
         days=one.days,
         cost_ratio=EstimateView(*one.cost),
         pod_hours_ratio=EstimateView(*one.pod_hours),
@@ -148,10 +146,8 @@ def tuned_text(tuning: Tuning) -> str:
     """What `forecaster tune` prints: a fragment of the settings, with comments."""
     import yaml
 
-    from forecaster.replay.tuning import override_of
-
     lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]
-    overrides = [override_of(one) for one in tuning.proposals]
+    overrides = [_override(one) for one in tuning.proposals]
     changed = [
         (one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY_POLICY
     ]
@@ -175,6 +171,12 @@ def _comment(text: str, begin: str = "# ") -> list[str]:
     whole = textwrap.TextWrapper(TERMINAL_WIDTH, break_long_words=False, break_on_hyphens=False)
     whole.initial_indent, whole.subsequent_indent = begin, f"{begin}  "
     return whole.wrap(text)
+
+
+def _override(one: PolicyProposal) -> dict[str, object]:
+    from forecaster.replay.sliders import override_of
+
+    return override_of(one.workload.id, one.chosen, one.present.policy_fields)
 
 
 EMPTY_POLICY: dict[str, object] = {"horizontal": {}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -41,15 +41,7 @@ class Account:
     """Price of the pod-hours, in the currency of the prices; 0 where none are stated."""
 
     def __add__(self, other: Account) -> Account:
-        return Account(
-            self.pod_hours + other.pod_hours,
-            self.measured + other.measured,
-            self.short + other.short,
-            self.demand + other.demand,
-            self.missing + other.missing,
-            self.changes + other.changes,
-            self.money + other.money,
-        )
+        return Account(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
     def priced(self, pod_hour: float) -> Account:
         """Return the account with its pod-hours at this price of one."""

@@ -12,7 +12,7 @@ from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.hpa.behavior import Behavior
@@ -35,14 +35,6 @@ class StartUp:
     def longest(self) -> timedelta:
         """The slowest of them."""
         return max(self.durations)
-
-
-USUAL_START_UP = StartUp()
-
-
-def start_up_of(durations: Sequence[timedelta], name: str) -> StartUp:
-    """The start-up of a workload: its name is the seed, so that not all are slow at once."""
-    return StartUp(tuple(durations), zlib.crc32(name.encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +106,9 @@ class Assumptions:
     """Start-up times of single workloads, in place of `start_ups`."""
 
     def start_up_of(self, workload: Workload) -> StartUp:
-        """The start-up of one workload's pods."""
-        return start_up_of(self.measured_start_ups.get(workload.id) or self.start_ups, str(workload.id))
+        """The start-up of one workload's pods: its name is the seed, so that not all are slow at once."""
+        durations = self.measured_start_ups.get(workload.id) or self.start_ups
+        return StartUp(durations, zlib.crc32(str(workload.id).encode()))
 
 
 USUAL_ASSUMPTIONS = Assumptions()

@@ -24,7 +24,7 @@ from forecaster.replay.learned import LATEST, Advisor, advised, median_of
 from forecaster.replay.pods import Draws, Pods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     from forecaster.horizontal.inputs import Inputs, Kind, Rules
@@ -74,11 +74,8 @@ def replay_runs(
         OvertakenError: at a minute at which `overtaken` said so.
     """
     terms = [terms_of_run(run) for run in runs]
-    groups: dict[Alike, list[int]] = defaultdict(list)
-    for place, run in enumerate(runs):
-        groups[_alike(run, terms[place], run.advisor)].append(place)
     results: dict[int, RunResult] = {}
-    for alike, places in groups.items():
+    for alike, places in _grouped(runs, terms).items():
         for first in range(0, len(places), CHUNK):
             some = places[first : first + CHUNK]
             these = [runs[i] for i in some]
@@ -88,7 +85,15 @@ def replay_runs(
     return [results[place] for place in range(len(runs))]
 
 
-def _alike(run: Run, terms: Terms | None, advisor: Advisor | None) -> Alike:
+def _grouped(runs: Sequence[Run], terms: Sequence[Terms | None]) -> Mapping[Alike, Sequence[int]]:
+    """Places of the runs that are replayed together."""
+    groups: dict[Alike, list[int]] = defaultdict(list)
+    for place, (run, each) in enumerate(zip(runs, terms, strict=True)):
+        groups[_alike(run, each)].append(place)
+    return groups
+
+
+def _alike(run: Run, terms: Terms | None) -> Alike:
     setup = run.setup
     return Alike(
         kinds=tuple(map(kind_of, setup.targets)),
@@ -99,7 +104,7 @@ def _alike(run: Run, terms: Terms | None, advisor: Advisor | None) -> Alike:
         feedback=setup.feedback,
         rules=terms.rules if terms else None,
         stated=run.floors is not None,
-        advisor=None if advisor is None else id(advisor),
+        advisor=None if run.advisor is None else id(run.advisor),
     )
 
 
@@ -219,12 +224,8 @@ class Simulation:
     """HPAs and pods of some runs, a minute at a time, in step with what decides about their floors."""
 
     def __init__(self, runs: Sequence[Run], measurements: Measurements) -> None:
-        self._count, self._groups = len(runs), []
-        groups: dict[Alike, list[int]] = defaultdict(list)
-        for place, run in enumerate(runs):
-            groups[_alike(run, None, None)].append(place)
-        for alike, places in groups.items():
-            self._groups.append((places, RunRows([runs[place] for place in places], alike, measurements)))
+        self._count, groups = len(runs), _grouped(runs, [None] * len(runs)).items()
+        self._groups = [(some, RunRows([runs[place] for place in some], alike, measurements)) for alike, some in groups]
 
     def minute(self, minute: int, floors: Sequence[int]) -> list[SimulatedWorkload]:
         """Every run a minute later, in their order, with these floors; 0 is no floor."""

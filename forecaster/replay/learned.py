@@ -252,19 +252,12 @@ LEARNED_KINDS: tuple[LearnedKind, ...] = ("tabular", "fitted")
 WEIGHTS = Path(__file__).with_name("weights")
 
 
-class Chooser(Protocol):
-    """A table or a forest."""
-
-    def choose(self, features: Floats) -> Choices:
-        """[row] the best action."""
-
-
 @dataclass(frozen=True, slots=True)
 class LearnedPolicy:
     """Says what its table or forest holds for best; nothing where demand is not measured."""
 
     kind: LearnedKind
-    chooser: Chooser
+    chooser: QTable | Forest
 
     def counts(self, situation: Situation) -> Floats:
         """[row] pods to have; NaN for no opinion."""

@@ -15,12 +15,11 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import CPU, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Target, TargetType, Workload
-from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.lead_time import MIN_SCALE_UPS, lead_time
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of, usable
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.replay.assumptions import USUAL_START_UP, USUAL_TIMING, Assumptions, StartUp, Timing
-from forecaster.replay.feedback import NO_FEEDBACK, Feedback
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy, Policy
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.spec import HpaSpec, MetricSpec
+    from forecaster.replay.assumptions import StartUp, Timing
+    from forecaster.replay.feedback import Feedback
     from forecaster.replay.traces import Measurements
 
 IMPLAUSIBLE = 20
 """A typical demand that asks for so many times the largest count is stated in another unit, e.g. millicores."""
-MIN_START_UPS = 5
-"""`lead_time` asks for as many measured start-ups; those that are assumed are as good as measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +50,20 @@ class Setup:
     targets: tuple[PodTarget, ...]
     bounds: ReplicaBounds
     capacity: Capacity
-    behavior: Behavior | None = None
+    behavior: Behavior | None
     """None means the limits of HPA rules §10."""
-    start_up: StartUp = USUAL_START_UP
-    timing: Timing = USUAL_TIMING
-    feedback: Feedback = NO_FEEDBACK
+    start_up: StartUp
+    timing: Timing
+    feedback: Feedback
 
 
-def setup_of(
-    workload: Workload,
-    policy: HorizontalPolicy,
-    *,
-    capacity: Capacity | None = None,
-    start_up: StartUp = USUAL_START_UP,
-    timing: Timing = USUAL_TIMING,
-    behavior: Behavior | None = None,
-    feedback: Feedback = NO_FEEDBACK,
-) -> Setup | str:
+def setup_of(workload: Workload, policy: HorizontalPolicy, assumed: Assumptions = USUAL_ASSUMPTIONS) -> Setup | str:
     """The replay of this workload, or why there is none.
 
-    Unless `capacity` says otherwise a pod is full when it uses its CPU request: more is not promised to it, and the
+    Unless a capacity is assumed a pod is full when it uses its CPU request: more is not promised to it, and the
     HPA's target below the request is the headroom that its owner chose.
     """
-    hpa, cores = workload.autoscaler, workload.resources.cpu_request
+    hpa, cores, capacity = workload.autoscaler, workload.resources.cpu_request, assumed.capacities.get(workload.id)
     if hpa is None:
         return "no HPA scales it, so there is nothing to compare with"
     if not hpa.targets:
@@ -90,10 +80,10 @@ def setup_of(
         targets=usable(targets),
         bounds=ReplicaBounds(max(1, hpa.min_replicas), hpa.max_replicas),
         capacity=capacity or Capacity(cores or 0.0),
-        behavior=behavior,
-        start_up=start_up,
-        timing=timing,
-        feedback=feedback,
+        behavior=assumed.behaviors.get(workload.id),
+        start_up=assumed.start_up_of(workload),
+        timing=assumed.timing,
+        feedback=assumed.feedback,
     )
 
 
@@ -107,15 +97,7 @@ def setup_or_reason(
     forecasts: bool = True,
 ) -> Setup | str:
     """The replay of this workload on what was measured, or why there is none; shorter spans do without `forecasts`."""
-    setup = setup_of(
-        workload,
-        policy.horizontal,
-        capacity=assumed.capacities.get(workload.id),
-        start_up=assumed.start_up_of(workload),
-        timing=assumed.timing,
-        behavior=assumed.behaviors.get(workload.id),
-        feedback=assumed.feedback,
-    )
+    setup = setup_of(workload, policy.horizontal, assumed)
     if isinstance(setup, str):
         return setup
     return (
@@ -127,20 +109,21 @@ def setup_or_reason(
 
 
 def lead_time_of(policy: HorizontalPolicy, assumed: Assumptions) -> timedelta:
-    """The lead time that the service would have measured under these assumptions, unless the policy states one."""
-    return lead_time(policy, assumed.start_ups * MIN_START_UPS).value
+    """The lead time that the service would have measured on these start-ups, unless the policy states one."""
+    return lead_time(policy, assumed.start_ups * MIN_SCALE_UPS).value
 
 
 def _contradiction(workload: Workload, policy: Policy) -> str:
-    hpa, stated = workload.autoscaler, policy.horizontal
-    if hpa is not None and hpa.max_replicas > MAX_INT32:
+    hpa, lowest = workload.autoscaler, policy.horizontal.min_replicas
+    if hpa is None:
+        return ""
+    if hpa.max_replicas > MAX_INT32:
         return f"HPA {hpa.name} has maxReplicas {hpa.max_replicas}, and {MAX_INT32} is the most"
-    if hpa is None or hpa.min_replicas <= hpa.max_replicas:
-        lowest = stated.min_replicas
-        if hpa is None or lowest is None or lowest <= hpa.max_replicas:
-            return ""
+    if hpa.min_replicas > hpa.max_replicas:
+        return f"HPA {hpa.name} has minReplicas {hpa.min_replicas} above maxReplicas {hpa.max_replicas}"
+    if lowest is not None and lowest > hpa.max_replicas:
         return f"policy min_replicas {lowest} is above the HPA's maxReplicas {hpa.max_replicas}; lower one of them"
-    return f"HPA {hpa.name} has minReplicas {hpa.min_replicas} above maxReplicas {hpa.max_replicas}"
+    return ""
 
 
 def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions) -> str:

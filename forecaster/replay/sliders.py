@@ -9,10 +9,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import PolicyNumber, as_number, policy_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from forecaster.domain.workload import WorkloadId
 
     Values = Mapping[str, float | bool | None]
     """What is in force, by name; durations in seconds."""
@@ -61,6 +64,13 @@ class PolicyChange(NamedTuple):
 
 
 NO_CHANGE = PolicyChange()
+
+
+def override_of(id_: WorkloadId, change: PolicyChange, before: Mapping[str, object]) -> dict[str, object]:
+    """The change as an entry of `overrides` in the settings: only fields with another value than before."""
+    changed = {name: value for name, value in change.policy_fields.items() if value != before.get(name)}
+    texts = {name: duration_text(one) if isinstance(one, timedelta) else one for name, one in changed.items()}
+    return {"match": dict(id_._asdict()), "policy": {"horizontal": texts}}
 
 
 def tried_names() -> tuple[str, ...]:

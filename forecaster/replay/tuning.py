@@ -282,14 +282,3 @@ def _runs(
     for one in candidates:
         workload, setup = with_setup_at(scope, series, one.target_share)
         yield Run(series, workload, setup, replicas, policy_of(one, policy), forecasts[span_of(one, policy)])
-
-
-def override_of(one: PolicyProposal) -> dict[str, object]:
-    """The proposal as an entry of `overrides` in the settings: only what changes."""
-    before, after = one.present.policy_fields, one.chosen.policy_fields
-    changed = {name: _plain(value) for name, value in after.items() if value != before.get(name)}
-    return {"match": dict(one.workload.id._asdict()), "policy": {"horizontal": changed}}
-
-
-def _plain(value: object) -> object:
-    return duration_text(value) if isinstance(value, timedelta) else value

@@ -6,8 +6,10 @@ from the replay of requests and limits. Beside them stands what was expected of 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -58,15 +60,6 @@ class SizeFigures(NamedTuple):
     idle_core_hours: float
     """Requested and not used."""
     idle_gib_hours: float
-
-    def plus(self, other: SizeFigures) -> SizeFigures:
-        """The sum."""
-        return SizeFigures(
-            self.oom_kills + other.oom_kills,
-            self.throttled_core_hours + other.throttled_core_hours,
-            self.idle_core_hours + other.idle_core_hours,
-            self.idle_gib_hours + other.idle_gib_hours,
-        )
 
 
 NO_FIGURES = SizeFigures(0, 0.0, 0.0, 0.0)
@@ -124,14 +117,14 @@ def sizes_of(traces: Traces, policies: Policies, begin: datetime, until: datetim
 
     What was wanted above the limits of that time is in no history, so kills and throttling of then are not counted.
     """
-    found: dict[WorkloadId, SizedWorkload] = {}
+    found: dict[WorkloadId, list[SizedWorkload]] = defaultdict(list)
     for resource, signal in (("cpu", CPU), ("memory", MEMORY)):
         for one in _sized(traces, policies, _load(traces, resource, signal, begin, until)):  # type: ignore[arg-type]
-            before = found.get(one.workload, SizedWorkload(one.workload, NO_FIGURES, NO_FIGURES))
-            found[one.workload] = SizedWorkload(
-                one.workload, before.stated.plus(one.stated), before.ours.plus(one.ours)
-            )
-    return list(found.values())
+            found[one.workload].append(one)
+    return [
+        SizedWorkload(id_, total_figures(one.stated for one in some), total_figures(one.ours for one in some))
+        for id_, some in found.items()
+    ]
 
 
 class _RowLoad(NamedTuple):
@@ -192,4 +185,4 @@ def _figures(resource: Resource, account: SizeAccount, row: int) -> SizeFigures:
 
 def total_figures(some: Iterable[SizeFigures]) -> SizeFigures:
     """The sum over workloads."""
-    return reduce(SizeFigures.plus, some, NO_FIGURES)
+    return reduce(lambda one, other: SizeFigures(*map(add, one, other)), some, NO_FIGURES)

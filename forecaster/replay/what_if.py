@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import as_number, stated_numbers
 from forecaster.domain.window import MINUTE
@@ -203,14 +202,6 @@ def with_bounds(workload: Workload, change: PolicyChange) -> Workload:
     if hpa is None or not bounds:
         return workload
     return replace(workload, autoscaler=replace(hpa, **bounds))  # type: ignore[arg-type]  # counts
-
-
-def override_of(workload: Workload, policy: Policy, change: PolicyChange) -> dict[str, object]:
-    """The change as an entry of `overrides` in the settings: only what differs from the policy in force."""
-    before = policy.horizontal.model_dump()
-    changed = {name: value for name, value in change.policy_fields.items() if value != before[name]}
-    texts = {name: duration_text(one) if isinstance(one, timedelta) else one for name, one in changed.items()}
-    return {"match": dict(workload.id._asdict()), "policy": {"horizontal": texts}}
 
 
 def settings_of(what_if: WhatIf) -> Mapping[str, float | bool | None]:

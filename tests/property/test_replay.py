@@ -152,9 +152,9 @@ class Contrary:
 
 
 def setup_for(workload: Workload, start_up: StartUp, timing: Timing, behavior: object) -> Setup:
-    found = setup_of(workload, HorizontalPolicy(requests_metric="rate"), start_up=start_up, timing=timing)
+    found = setup_of(workload, HorizontalPolicy(requests_metric="rate"))
     assert isinstance(found, Setup)
-    return replace(found, capacity=Capacity(0.7), behavior=behavior)  # type: ignore[arg-type]
+    return replace(found, capacity=Capacity(0.7), behavior=behavior, start_up=start_up, timing=timing)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, max_examples=20)

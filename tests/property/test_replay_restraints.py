@@ -17,7 +17,7 @@ from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import Run
-from forecaster.replay.assumptions import StartUp, Timing
+from forecaster.replay.assumptions import Assumptions, Timing
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ReplayForecasts
 from forecaster.replay.setup import Setup, setup_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from forecaster.replay.learned import Situation
 
 MINUTE = timedelta(minutes=1)
+QUICK = Assumptions((MINUTE,), Timing(MINUTE))
 SPAN = PeakSpan(3 * MINUTE, 3 * MINUTE)
 PAST = 3
 SIGNALS = (CPU, REQUESTS)
@@ -89,9 +90,7 @@ def scenes(draw: st.DrawFn) -> tuple[list[Run], Measurements]:
     forecasts = ReplayForecasts(
         "drawn", SPAN, (0.2, 0.5, 0.9), {one: some[:, None, None] * levels for one, some in expected.items()}
     )
-    setup = setup_of(
-        workload, HorizontalPolicy(requests_metric="rate"), start_up=StartUp((MINUTE,)), timing=Timing(MINUTE)
-    )
+    setup = setup_of(workload, HorizontalPolicy(requests_metric="rate"), QUICK)
     assert isinstance(setup, Setup)
     chosen = draw(st.lists(policies, min_size=1, max_size=3))
     acting = draw(st.none() | st.lists(st.booleans(), min_size=length, max_size=length).map(np.array))
@@ -149,7 +148,7 @@ def floors_of(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], l
     traces = Traces((workload,), NOON - (PAST - 1) * MINUTE, {CPU: cores[None]})
     measurements = measurements_of(traces, NOON, len(pods))
     expected = np.where(np.arange(len(pods)) < 10, 5.0, 2.0)[:, None, None] * np.array([[0.8], [0.9], [1.0]])
-    setup = setup_of(workload, policy, start_up=StartUp((MINUTE,)), timing=Timing(MINUTE))
+    setup = setup_of(workload, policy, QUICK)
     assert isinstance(setup, Setup)
     chosen = Policy(horizontal=policy, min_history=MINUTE, max_sample_age=MINUTE)
     run = Run(0, workload, setup, 12, chosen, ReplayForecasts("drawn", SPAN, (0.2, 0.5, 0.9), {CPU: expected}))

@@ -15,6 +15,7 @@ from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.window import MINUTE
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.account import Run, RunResult
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback, load_of
 from forecaster.replay.setup import Setup, setup_of
@@ -28,7 +29,7 @@ def played(
     cores: list[float], feedback: Feedback, *, most: int = 20, floors: list[int] | None = None, replicas: int = 4
 ) -> RunResult:
     """Four pods of a core each and a target of 50 %."""
-    setup = setup_of(WEB, HorizontalPolicy(), feedback=feedback)
+    setup = setup_of(WEB, HorizontalPolicy(), Assumptions(feedback=feedback))
     assert isinstance(setup, Setup)
     setup = replace(setup, bounds=ReplicaBounds(2, most))
     stated = None if floors is None else np.array(floors, np.int32)

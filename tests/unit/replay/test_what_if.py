@@ -14,10 +14,10 @@ from forecaster.domain.signal import CPU, PODS
 from forecaster.horizontal.standing import Gate, Standing
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
-from forecaster.replay.sliders import PolicyChange
+from forecaster.replay.sliders import PolicyChange, override_of
 from forecaster.replay.strategies import HPA, gated_with
 from forecaster.replay.traces import Traces
-from forecaster.replay.what_if import WHAT_IF_LENGTH, WhatIf, WhatIfFacts, override_of
+from forecaster.replay.what_if import WHAT_IF_LENGTH, WhatIf, WhatIfFacts
 from tests.support.builders import NOON, hpa, minutes, workload
 
 HOURS = 72
@@ -166,7 +166,7 @@ def test_what_is_kept_of_a_restless_reader_is_bounded(monkeypatch: pytest.Monkey
 def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
     known = facts(tolerance=0.2)
     change = PolicyChange.to(quantile=0.95, tolerance=0.2, scale_down_stabilization=timedelta(minutes=10))
-    assert override_of(known.workload, known.policy, change) == {
+    assert override_of(known.workload.id, change, known.policy.horizontal.model_dump()) == {
         "match": {"namespace": "shop", "kind": "Deployment", "name": "web"},
         "policy": {"horizontal": {"quantile": 0.95, "scale_down_stabilization": "10m"}},
     }
