@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-
 # Series replayed together: what the network makes of 64 origins of each of these stays near the processor.
 ORIGINS_TOGETHER = 16
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from .trailing import Origins
 
-
 # What is replayed stands for the windows around it.
 NEAR_STEPS = tuple(StepWindow(step, step) for step in (1, 2, 4, 6, 9, 12))
 NEAR_PEAKS = (StepWindow(1, 3), StepWindow(1, 6), StepWindow(3, 6))
@@ -55,7 +54,7 @@ def ahead_of(values: Floats, origins: Origins, windows: Sequence[StepWindow]) ->
 
 def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int) -> Origins:
     """Origins over the latest week, each a day old at least and with all windows over; none in a short history."""
-    if not windows or not count or length < BACKTEST_DAYS * day:
+    if not windows or not count or not day or length < BACKTEST_DAYS * day:
         return np.zeros(0, dtype=np.intp)
     last = length - 1 - max(window.last for window in windows)
     reach = min(WEEK, (last - day) / day)

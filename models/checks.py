@@ -23,7 +23,6 @@ from .panel import Floats, Panel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
 CHECKED_LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
 STEPS, WINDOW = 6, StepWindow(2, 5)
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from .forecast import Forecast
 
-
 # A missing unit costs as much as nineteen idle ones: the price at which p95 is the right reserve.
 PRICE_OF_MISSING = 19.0
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from .model import Fitted
 
-
 # Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.
 REACH, CHANGES = 576, 200
 # With few changes seen, the spread is at least that of a value that wanders by a tenth of itself.

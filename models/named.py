@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from .model import Model
 
-
 WITH_SETTINGS = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 Made = TypeVar("Made")
 

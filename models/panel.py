@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-
 Floats: TypeAlias = npt.NDArray[np.floating]
 DAY = timedelta(days=1)
 DIMENSIONS = 2  # series, time

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-
 HORIZON = max(window.last for window in NEAR_WINDOWS)
 # Origins of a series, and examples without which nothing is learned.
 MOST_ORIGINS, LEAST_ROWS = 192, 200

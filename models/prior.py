@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from .trailing import Origins
 
-
 TRAINING_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
 """Quantile levels that the shipped networks answer."""
 LEAK = np.float32(0.01)

@@ -25,6 +25,7 @@ class Regressors:
         length: bins of the panel.
         day: bins of a day.
         lags: latest values used.
+        horizon: steps that are learned.
         offsets: places looked at, relative to the latest bin of an origin.
         least: bins of history before the first origin.
     """
@@ -32,6 +33,7 @@ class Regressors:
     length: int
     day: int
     lags: int
+    horizon: int
     offsets: tuple[int, ...]
     least: int
 
@@ -42,7 +44,7 @@ class Regressors:
         seasons = (day, 7 * day) if panel.length >= 8 * day + horizon + lags else (day,)
         recent = tuple(-i for i in range(lags))
         ago = tuple(sorted({min(j - season, 0) for season in seasons for j in range(-1, horizon + 2)}))
-        return cls(panel.length, day, lags, tuple(dict.fromkeys((*recent, *ago))), max(seasons) + 2)
+        return cls(panel.length, day, lags, horizon, tuple(dict.fromkeys((*recent, *ago))), max(*seasons, lags) + 2)
 
     def of_step(self, ahead: int) -> list[int]:
         """Columns of the equation for one step: all but the seasonal ones of other steps, which invite overfitting."""
@@ -58,8 +60,8 @@ class Regressors:
 
     @property
     def possible(self) -> bool:
-        """Whether there is enough history to learn from: the longest season and one more day."""
-        return self.day > 1 and self.length >= self.least + self.day
+        """Whether there is enough history to learn from: the longest season, and one more day or all steps."""
+        return self.day > 1 and self.length >= self.least + max(self.day, self.horizon + 1)
 
     def within(self, panel: Panel) -> Regressors:
         """Return the columns for a panel of another length."""

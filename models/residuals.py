@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .forecast import StepWindow
     from .model import Fitted
 
-
 Bins: TypeAlias = npt.NDArray[np.intp]
 # Past origins: the p95 of 192 errors has six above it; more cost time and are near neighbours of these.
 ORIGINS = 192

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from .forecast import StepWindow
 
-
 Learned_contra = TypeVar("Learned_contra", contravariant=True)
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-
 # A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.
 LEAST_DAYS, LONGEST_DAYS, PER_DAY = 0.25, 7, 4
 # The week before it has to be known: without it a Saturday is a shift.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     Bins = npt.NDArray[np.intp]
 
-
 # Trailing means of 1, 2, 4, 8, 16 and 48 bins are compared, as sums: each is that of so many of the one before.
 WIDER = (2, 2, 2, 2, 3)
 WIDTHS = np.cumprod((1, *WIDER))

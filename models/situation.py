@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .panel import Floats
     from .trailing import Origins
 
-
 LAGS = (*range(1, 13), 15, 18, 24, 30, 36, 48)
 DAYS_BACK = 7
 # A logarithm of a share that may be zero starts here; smaller spreads are alike.

@@ -78,7 +78,6 @@ ScaleToZero = Annotated[
 ]
 LATEST_RELEASE = "1.37"
 
-
 EXPLAIN_EPILOG = """\b
 Examples:
   forecaster hpa explain hpa.yaml --replicas 4 --usage cpu=5.2 \\

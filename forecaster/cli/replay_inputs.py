@@ -199,7 +199,9 @@ def _timing(options: ReplayOptions) -> Timing:
     try:
         return Timing(duration_of("--sync", options.sync), duration_of("--metrics-delay", options.metrics_delay))
     except ValueError as error:
-        raise ConfigError("command line", [Fault("--sync, --metrics-delay", options.sync, str(error))]) from error
+        raise ConfigError(
+            "command line", [Fault("--sync, --metrics-delay", f"{options.sync}, {options.metrics_delay}", str(error))]
+        ) from error
 
 
 def _feedback(options: ReplayOptions) -> Feedback:

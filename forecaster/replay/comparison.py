@@ -218,7 +218,6 @@ BENEFIT_MEANS = (
     "pod-hours; where neither leaves any, fewer or more pod-hours. Differences up to 5 % are the same."
 )
 
-
 TRY_TUNE = "`forecaster tune` looks for a policy that would have been better."
 SPAN_WORDS = {DAY: " in the last day", 7 * DAY: " this week"}
 

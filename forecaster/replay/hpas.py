@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from forecaster.hpa.behavior import Behavior, ScalingPolicy
     from forecaster.replay.pods import Pods
 
-
 FREE = -1
 
 

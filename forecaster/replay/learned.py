@@ -202,7 +202,6 @@ class QTable:
 
 MIN_VISITS = 30
 
-
 DEPTH = 9
 """Depth of the deepest leaf."""
 

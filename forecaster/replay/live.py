@@ -38,7 +38,6 @@ LIVE_SHARES = (1.25, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 SUMMED = ("pod_hours", "measured", "short", "demand", "missing")
 """Fields of an account that are summed; times in hours."""
 
-
 RUNS = (*((HPA.name, share) for share in LIVE_SHARES), (DECIDED.name, 1.0))
 """What is replayed of each workload: strategy, and share of the targets."""
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     from collections.abc import Sequence
 
-
 STEP_SECONDS = 300
 STEPS_A_DAY = 86400 // STEP_SECONDS
 POINTS_AN_HOUR = STEPS_A_DAY // 24

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from forecaster.replay.size_replay import Load
 
-
 LIMIT_RATIO = 2.0
 """CPU limit over request where a recommender keeps the ratio that the owner stated; memory has them equal."""
 HELD_SECONDS = OOM_WINDOW.total_seconds()

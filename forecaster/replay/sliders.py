@@ -27,7 +27,6 @@ MOST_VALUES = 64
 SLIDER_DIGITS = 6
 """After which two positions are the same."""
 
-
 TARGET_SHARE, GATE, LEAD_TIME = "target_share", "gate", "lead_time"
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forecaster.replay.setup import Setup
     from forecaster.replay.traces import Measurements
 
-
 NAIVE = "seasonal-naive-day"
 SERVICE_MODEL = "adaptive"
 """What the service uses unless it is told otherwise."""

@@ -120,6 +120,7 @@ def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundle
     [
         (("--length", "soon"), ConfigError, "--length"),
         (("--sync", "7s"), ConfigError, "does not divide a minute"),
+        (("--metrics-delay", "5m"), ConfigError, "'15s, 5m': metrics_delay 0:05:00 must be 0s or more"),
         (("--pod-capacity", "cpu"), InputError, "--pod-capacity"),
         (("shop/nobody",), UnknownName, "no workload matches"),
         (("--until", "yesterday"), ConfigError, "--until: 'yesterday'"),

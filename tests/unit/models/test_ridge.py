@@ -1,8 +1,11 @@
 """The ridge finds the equation behind a series, alone or among thousands, and says when it cannot."""
 
-import numpy as np
+from datetime import timedelta
 
-from models import Ridge, StepWindow
+import numpy as np
+import pytest
+
+from models import Panel, Ridge, StepWindow, create
 from models.evaluate import coverage
 from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
@@ -62,3 +65,13 @@ def test_what_was_something_long_ago_and_nothing_for_a_week_is_expected_to_stay_
     fitted = Ridge().fit(panel(gone.tolist()))
     assert not fitted.forecast(3, (0.5, 0.9)).values.any()
     assert not fitted.forecast_peak(StepWindow(1, 10), (0.9,)).values.any()
+
+
+@pytest.mark.parametrize("model", ["adaptive", "ridge", "ridge(lags=48)"])
+@pytest.mark.parametrize("hours", [1, 3, 5, 12, 48])
+def test_steps_that_hold_too_few_bins_of_a_day_are_no_error(model: str, hours: int) -> None:
+    values = daily_waves(1, days=4).values[:, ::2]
+    for length in (3, 8, 30, values.shape[1]):
+        history = Panel(values[:, :length], MONDAY, timedelta(hours=hours), ("a",))
+        answer = create(model).fit(history).forecast(3, (0.5, 0.9))
+        assert np.isfinite(answer.values).all()
