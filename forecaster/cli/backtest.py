@@ -113,9 +113,6 @@ def _replayed(loads: Mapping[str, Load], policy: VerticalPolicy, shown: ShownPro
     return results
 
 
-# What is printed of it.
-
-
 BACKTEST_HEADS = ("recommender", "setting", "slack", "over limit", "time over request", "cut off", "changes")
 
 

@@ -165,9 +165,6 @@ def simulate(
     print_passes(carry_on(spec, seen, now, passes, controller), output)
 
 
-# What is said of one pass, and of a simulation.
-
-
 def explained(
     spec: HpaSpec,
     seen: tuple[Observation, datetime] | None,

@@ -143,12 +143,6 @@ def top(
     demo: Demo = False,
 ) -> None:
     """Watch recommendations live, what changes most first: a cycle each interval of the settings, until Ctrl-C."""
-    with settings_on(demo, config, prometheus, namespace, None) as (settings, begin):
-        _watch(narrowed(settings, workload), begin, workload, rows, lasts=not once_only)
-
-
-def _watch(settings: Settings, begin: str | None, workload: str, rows: int | None, *, lasts: bool) -> None:
-    """Pictures of one cycle after the other; the demo's first one is at its beginning."""
     import time
 
     from forecaster.app.clock import current, instant
@@ -157,18 +151,19 @@ def _watch(settings: Settings, begin: str | None, workload: str, rows: int | Non
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import LiveTable
 
-    interval = settings.cycle.interval
-    behind = current() - instant(begin) if begin else settings.cycle.delay
-    now = last_multiple(current() - behind, interval)
-    with shown_progress("top") as shown:
-        cycle = single_cycle(settings, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
-        outcome = cycle.run(now)
-    cycle.watch = None
-    with LiveTable(rows, lasts=lasts) as picture:
-        while True:
-            picture.show(outcome, workloads_of(outcome, workload, settings), cycle.history)
-            if not lasts:
-                return
-            time.sleep(max(0.0, (now + interval + behind - current()).total_seconds()))
-            now = last_multiple(current() - behind, interval)
+    with settings_on(demo, config, prometheus, namespace, None) as (settings, begin):
+        asked, interval = narrowed(settings, workload), settings.cycle.interval
+        behind = current() - instant(begin) if begin else settings.cycle.delay
+        now = last_multiple(current() - behind, interval)
+        with shown_progress("top") as shown:
+            cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
             outcome = cycle.run(now)
+        cycle.watch = None
+        with LiveTable(rows, lasts=not once_only) as picture:
+            while True:
+                picture.show(outcome, workloads_of(outcome, workload, asked), cycle.history)
+                if once_only:
+                    return
+                time.sleep(max(0.0, (now + interval + behind - current()).total_seconds()))
+                now = last_multiple(current() - behind, interval)
+                outcome = cycle.run(now)

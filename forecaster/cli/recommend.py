@@ -172,9 +172,6 @@ def recommend(
     finished(shown)
 
 
-# What the options mean: prices, an earlier run, filters.
-
-
 def asked_for(advices: Sequence[Advice], given: AdviceOptions, settings: Settings, share: float | None) -> list[Advice]:
     """Advice on the workloads that are named, of a kind and severity; with `share` only what moves by more."""
     from forecaster.vertical.admission.advice import moved

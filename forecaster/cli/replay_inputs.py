@@ -199,9 +199,8 @@ def _timing(options: ReplayOptions) -> Timing:
     try:
         return Timing(duration_of("--sync", options.sync), duration_of("--metrics-delay", options.metrics_delay))
     except ValueError as error:
-        raise ConfigError(
-            "command line", [Fault("--sync, --metrics-delay", f"{options.sync}, {options.metrics_delay}", str(error))]
-        ) from error
+        given = f"{options.sync}, {options.metrics_delay}"
+        raise ConfigError("command line", [Fault("--sync, --metrics-delay", given, str(error))]) from error
 
 
 def _feedback(options: ReplayOptions) -> Feedback:

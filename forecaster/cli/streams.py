@@ -89,9 +89,6 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-# Files.
-
-
 OUTPUT_REMEDY = "name a file in a directory that may be written"
 
 

@@ -64,9 +64,6 @@ def tune(
         raise typer.Exit(1)
 
 
-# Proposals as YAML that the settings take, each under what is expected of it, and refusals with their reasons.
-
-
 def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
     """Proposals, and why there is none of the others."""
     import sys
