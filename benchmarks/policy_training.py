@@ -98,7 +98,7 @@ def reward_of(runs: Sequence[Run], measurements: Measurements, price: float) -> 
         target = run.setup.targets[0]
         pod = stated_pod(target)
         share.append(pod / run.setup.capacity.amount)
-        demand = measurements.past(target.signal, 0, measurements.minutes)[:, run.series]
+        demand = measurements.of(target.signal, 0, run.series)
         scale.append(max(1.0, float(np.nanmean(demand)) / pod))
     return Reward(np.array(share), np.array(scale), price)
 

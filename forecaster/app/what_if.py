@@ -226,7 +226,7 @@ def view_of(ready: PreparedWorkload, change: PolicyChange, changed: RunResult, s
     if not isinstance(setup, Setup):
         raise TypeError("a workload without a setup was replayed")
     signal, settings = setup.capacity.signal, settings_of(what_if)
-    demand = measured.past(signal, 1, measured.minutes)[:, 0].tolist()
+    demand = measured.of(signal, 1, 0).tolist()
     return WhatIfView(
         begin=measured.begin,
         until=measured.instant(measured.minutes),

@@ -272,8 +272,7 @@ def _compared(
 
 def demand_of(scope: ReplayScope, series: int) -> NDArray[np.float64]:
     """[minute] the demand that fills the pods of one workload."""
-    measured = scope.measurements.past(scope.setups[series].capacity.signal, 1, scope.measurements.minutes)
-    return measured[:, series]
+    return scope.measurements.of(scope.setups[series].capacity.signal, 1, series)
 
 
 def _curve(shares: Mapping[float, RunResult], pod_hour: float) -> Curve:

@@ -159,5 +159,5 @@ def measured(scope: ReplayScope, series: int) -> Account:
 
     It tells how near the replay is to what happened.
     """
-    pods = scope.measurements.past(PODS, 1, scope.measurements.minutes)[:, series]
+    pods = scope.measurements.of(PODS, 1, series)
     return Account.by_minutes(pods, demand_of(scope, series), scope.setups[series].capacity.amount)

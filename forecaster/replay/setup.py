@@ -146,18 +146,17 @@ def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions)
 def _unfit(series: int, setup: Setup, measurements: Measurements) -> str:
     """Whether there is demand to go by, in units that fit the targets."""
     aims = {target.signal for target in setup.targets}
+    have = [signal for signal in measurements.latest if not np.isnan(measurements.of(signal, 0, series)).all()]
     for signal in sorted({setup.capacity.signal, *aims}):
-        demand = measurements.past(signal, 0, measurements.minutes)[:, series]
-        if np.isnan(demand).all():
-            have = ", ".join(measurements.latest) or "nothing"
-            what = "its HPA goes" if signal in aims else "a pod is filled"
-            return f"{what} by {signal}, of which nothing was recorded in that time; recorded: {have}"
+        if signal not in have:
+            what, known = "its HPA goes" if signal in aims else "a pod is filled", ", ".join(have) or "nothing"
+            return f"{what} by {signal}, of which nothing was recorded in that time; recorded: {known}"
     return next((fault for target in setup.targets if (fault := _other_unit(series, target, setup, measurements))), "")
 
 
 def _other_unit(series: int, target: PodTarget, setup: Setup, measurements: Measurements) -> str:
     per_pod = stated_pod(target)
-    usual = float(np.nanmedian(measurements.past(target.signal, 0, measurements.minutes)[:, series]))
+    usual = float(np.nanmedian(measurements.of(target.signal, 0, series)))
     if usual <= IMPLAUSIBLE * setup.bounds.max_replicas * per_pod:
         return ""
     return (

@@ -158,7 +158,7 @@ def bound(setup: Setup, measurements: Measurements, series: int) -> Account:
 
     No policy leaves nothing short for less. Where nothing was measured the last need goes on.
     """
-    demand = measurements.past(setup.capacity.signal, 1, measurements.minutes)[:, series]
+    demand = measurements.of(setup.capacity.signal, 1, series)
     bounds, known = setup.bounds, ~np.isnan(demand)
     wanted = np.where(known, np.ceil(np.nan_to_num(demand) / setup.capacity.amount), 0)
     latest = np.maximum.accumulate(np.where(known, np.arange(len(wanted)), 0))

@@ -60,7 +60,7 @@ class Traces:
     def of(self, signal: str) -> NDArray[np.float64]:
         """float64[workload, minute] of one signal; nothing but gaps where it was not recorded."""
         values = self.values.get(signal)  # type: ignore[call-overload]  # a signal is its name
-        return np.full((len(self.workloads), self.minutes), np.nan) if values is None else values
+        return np.broadcast_to(np.nan, (len(self.workloads), self.minutes)) if values is None else values
 
     def column(self, at: datetime) -> int:
         """Return the column of the minute that ends at `at`; may lie outside of the grid."""
@@ -126,6 +126,10 @@ class Measurements:
         """[minute, series] what an HPA reads at the beginning of these minutes; NaN where nothing was measured."""
         found = _columns(self.traces.of(signal), self.traces.column(self.begin) + first, count)
         return np.ascontiguousarray(found[series].T)
+
+    def of(self, signal: str, first: int, series: int) -> Floats:
+        """[minute] of one series as `past` has it, from the minute `first` on; no other series is read."""
+        return self.past(signal, first, self.minutes, slice(series, series + 1))[:, 0]
 
 
 def measurements_of(

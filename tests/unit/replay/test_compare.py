@@ -18,9 +18,10 @@ from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.workload import Target, TargetType
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.assumptions import Assumptions
-from forecaster.replay.compare import compare
+from forecaster.replay.compare import compare, demand_of, scope_of
 from forecaster.replay.forecasts import ReplayForecasts
-from forecaster.replay.strategies import HPA, PERFECT, ForecastSource, Strategy, perfect, strategies_with
+from forecaster.replay.setup import setup_or_reason
+from forecaster.replay.strategies import HPA, PERFECT, ForecastSource, Strategy, bound, perfect, strategies_with
 from forecaster.replay.traces import Traces, measurements_of
 from tests.support.builders import NOON, hpa, minutes, workload
 
@@ -138,7 +139,11 @@ def test_demand_in_millicores_is_refused() -> None:
 def test_demand_of_another_signal_than_the_target_is_refused() -> None:
     rates = hpa(Target("rate", TargetType.AVERAGE_VALUE, 5.0))
     policy = Policy(horizontal=HorizontalPolicy(requests_metric="rate"))
-    assert "its HPA goes by requests" in refusal(traces(STEADY, autoscaler=rates), policy)
+    recorded = traces(STEADY, autoscaler=rates)
+    silent = replace(recorded, values={**recorded.values, REQUESTS: np.full((1, recorded.minutes), np.nan)})
+    for one in (recorded, silent):
+        said = "its HPA goes by requests, of which nothing was recorded in that time; recorded: cpu"
+        assert refusal(one, policy) == said
 
 
 def test_an_hpa_is_not_said_to_go_by_what_only_fills_its_pods() -> None:
@@ -147,6 +152,21 @@ def test_an_hpa_is_not_said_to_go_by_what_only_fills_its_pods() -> None:
     recorded = traces(STEADY, autoscaler=rates)
     said = refusal(replace(recorded, values={REQUESTS: recorded.values[CPU]}), policy)
     assert "a pod is filled by cpu, of which nothing was recorded in that time; recorded: requests" in said
+
+
+def test_what_is_looked_at_for_one_workload_does_not_grow_with_the_fleet() -> None:
+    fleet = 300
+    workloads = tuple(workload(f"web-{i}", autoscaler=hpa()) for i in range(fleet))
+    recorded = Traces(workloads, NOON, {CPU: np.ones((fleet, 720))})
+    scope = scope_of(recorded, Policies(Policy()), NOON + minutes(300), recorded.end, Assumptions())
+    tracemalloc.start()
+    try:
+        setup_or_reason(0, workloads[0], Policy(), scope.measurements, Assumptions())
+        bound(scope.setups[0], scope.measurements, 0)
+        demand_of(scope, 0)
+        assert tracemalloc.get_traced_memory()[1] < 720 * 8 * 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_foresight_of_an_hour_takes_no_more_memory_than_of_a_minute() -> None:
