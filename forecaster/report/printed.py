@@ -84,12 +84,9 @@ class _Output(Console):
         raise BrokenPipeError
 
 
-_CONTROL = dict.fromkeys([*range(32), *range(127, 160)], "?")
-
-
 def harmless(text: str) -> str:
-    """One line in which nothing is a command to a terminal: names and messages come from elsewhere."""
-    return text if text.isprintable() else text.translate(_CONTROL)
+    """One line in which nothing is a command to a terminal, nor turns text around: names come from elsewhere."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
 
 
 def terminal_width() -> int | None:

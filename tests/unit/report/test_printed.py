@@ -73,6 +73,13 @@ def test_nothing_is_a_command_to_the_terminal(capsys: pytest.CaptureFixture[str]
     assert said == "NAME\nweb?[2J?1A??root\n! web?[2J?1A?\nroot\nweb?[2J?1A??root\n"
 
 
+def test_a_name_of_a_metric_does_not_turn_the_line_around_in_which_it_stands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table([PrintedColumn("signal", ["s0-\u202eupc\u2028"]), PrintedColumn("replicas", ["3 → 5"])])
+    assert capsys.readouterr().out.splitlines()[1] == "s0-?upc?  3 → 5"
+
+
 def test_one_unit_for_one_column() -> None:
     assert [milli(value) for value in (0.25, 12.5, None)] == ["250m", "12500m", "–"]
     assert [mebi(value) for value in (2**20, 3 * 2**30)] == ["1Mi", "3072Mi"]
