@@ -57,8 +57,10 @@ class OfferPublisher:
 
     def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Offer what was decided. Raises StoreError with what each receiver says that failed."""
-        cycle = self._offered(at, recommendations)
-        faults = []
+        ids, faults = recommendations.ids, []
+        policies = [self._policies.of(id_) for id_ in ids]
+        cycle = offered_cycle(at, recommendations, policies, self._before(ids))
+        self._last = LastOffers(ids, cycle.offers)
         for name, receiver in self._receivers.items():
             try:
                 with self._counting(name):
@@ -69,13 +71,6 @@ class OfferPublisher:
                 faults.append(f"{name}: {type(error).__name__}: {error}")
         if faults:
             raise StoreError("; ".join(faults))
-
-    def _offered(self, at: datetime, recommendations: DecidedRows) -> OfferedCycle:
-        ids = recommendations.ids
-        policies = [self._policies.of(id_) for id_ in ids]
-        cycle = offered_cycle(at, recommendations, policies, self._before(ids))
-        self._last = LastOffers(cycle.ids, cycle.offers)
-        return cycle
 
     def _before(self, ids: tuple[WorkloadId, ...]) -> Offers:
         """The last offers in the order of these workloads."""

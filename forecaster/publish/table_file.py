@@ -87,7 +87,9 @@ class TableFile:
         report = self.last_report()
         changed = cycle.recommendations.changed_since(self._before, sizes=False)
         self._before = cycle.recommendations
-        self.history.follow(cycle.at, cycle.ids, _changes(cycle, changed), report)
+        verdicts = ((cycle.ids[row], cycle.recommendations.verdict(row)) for row in changed)
+        changes = ((id_, DecisionChange.of(cycle.at, verdict)) for id_, verdict in verdicts)
+        self.history.follow(cycle.at, cycle.ids, changes, report)
         self.health.follow(report)
         self._paths.renew(self.paths())
         if cycle.ids != self._order.ids:
@@ -100,8 +102,11 @@ class TableFile:
         yield from self._order.identity.items()
         for name, column in cycle.columns.items():
             yield name, column_of(column, rows)
-        places = rows.tolist()
-        yield from self._records(cycle.recommendations, places)
+        fleet, places = cycle.recommendations, rows.tolist()
+        sizes, readers = self._sizes.of(fleet), fleet.numbers.readers.tolist()
+        yield from name_columns(fleet.numbers.names)
+        yield from text_columns("sizes", [sizes[row] for row in places])
+        yield from text_columns("consumers", [fleet.name(readers[row]) for row in places])
         yield from text_columns("history", self.history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
         yield "nodes", WrittenColumn.of("B", 0, self.nodes())
@@ -115,13 +120,6 @@ class TableFile:
             if whole:
                 yield key, WrittenColumn.of("B", 0, whole)
                 yield from text_columns(key, [texts.get(id_, b"") for id_ in self._order.sorted])
-
-    def _records(self, fleet: DecidedRows, places: Sequence[int]) -> Iterator[tuple[str, WrittenColumn]]:
-        """The names of the cycle, and what is written of each row as a text."""
-        sizes, readers = self._sizes.of(fleet), fleet.numbers.readers.tolist()
-        yield from name_columns(fleet.numbers.names)
-        yield from text_columns("sizes", [sizes[row] for row in places])
-        yield from text_columns("consumers", [fleet.name(readers[row]) for row in places])
 
     def _meta(self, at: datetime) -> TableMeta:
         return TableMeta(
@@ -167,12 +165,6 @@ class EncodedSizes:
             texts[row] = encoded_sizes(fleet.workloads[row].resources, fleet.resources(row))
         self._ids, self._sized, self._texts = fleet.ids, fleet.sized, texts
         return texts
-
-
-def _changes(cycle: OfferedCycle, rows: Sequence[int]) -> Iterator[tuple[WorkloadId, DecisionChange]]:
-    """What was decided about the counts of these rows."""
-    for row in rows:
-        yield cycle.ids[row], DecisionChange.of(cycle.at, cycle.recommendations.verdict(row))
 
 
 def array_column(code: str, planes: int, values: NDArray[Any]) -> WrittenColumn:

@@ -181,7 +181,8 @@ def value_of(offer: WorkloadOffer, metric: str, moment: AskedAt, *, signal: str 
     reader = _reader(offer, metric, signal, target)
     if isinstance(reader, NotNamed):
         return reader
-    return _abstained_answer(offer, metric, number or _never_known(signal), moment, reader)
+    never = OfferedNumber(math.nan, datetime.min.replace(tzinfo=UTC), "", known=False, signal=signal)
+    return _abstained_answer(offer, metric, number or never, moment, reader)
 
 
 def values_for(
@@ -247,10 +248,6 @@ def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> Me
     if len(readers) > 1:
         return NotNamed(f"the HPA has {len(readers)} targets of {metric} that differ: it is not known which one asks")
     return next(iter(readers), None if metric == DEMAND_METRIC else ONE_REPLICA)
-
-
-def _never_known(signal: str) -> OfferedNumber:
-    return OfferedNumber(math.nan, datetime.min.replace(tzinfo=UTC), "", known=False, signal=signal)
 
 
 def _abstained_answer(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
+from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView, amounts_view, risk_view
 from forecaster.publish.vpas import VpaView, vpa_view
 from forecaster.vertical.cluster_rules.resource_list import texts
@@ -196,9 +196,11 @@ def _advice(one: Advice, prices: Prices | None, joint: JointAdvice | None) -> Ad
         message=one.message,
         now=amounts(one.now),
         recommended=amounts(one.recommended),
-        containers=None if values is None else {name: _block(of) for name, of in values.items()},
+        containers=None
+        if values is None
+        else {name: SizedView(texts(of.requests), texts(of.limits)) for name, of in values.items()},
         risks=[_container(size) for size in one.sizes],
-        hpa_targets=[_target(target) for target in one.targets],
+        hpa_targets=[HpaTarget(of.metric, str(of.type), of.value, of.container, of.signal) for of in one.targets],
         admission=_admission(one),
         cost_a_month=_cost(one, prices),
         others={name: amounts(said) for name, said in one.baselines.items()},
@@ -208,17 +210,9 @@ def _advice(one: Advice, prices: Prices | None, joint: JointAdvice | None) -> Ad
     )
 
 
-def _block(values: Any) -> SizedView:
-    return SizedView(texts(values.requests), texts(values.limits))
-
-
 def _container(size: ContainerSize) -> ContainerRisk:
     risks = risk_view(size.cpu), risk_view(size.memory)
     return ContainerRisk(size.name or None, amounts(size.recommended), *risks, size.message)
-
-
-def _target(one: Target) -> HpaTarget:
-    return HpaTarget(one.metric, str(one.type), one.value, one.container, one.signal)
 
 
 def amounts(resources: Resources | None) -> AmountsView | None:
