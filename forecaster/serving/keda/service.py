@@ -183,6 +183,8 @@ def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str
         return NotNamed(f"trigger metric {short[:64]!r}: use {', '.join(SHORT)}")
     if metric == DEMAND_METRIC and not signal.isidentifier():
         return NotNamed(f"trigger signal {signal[:64]!r}: say which demand, e.g. cpu, memory or requests")
+    if metric in COUNTS and signal:  # the HPA that KEDA makes would be read as one with a target of that demand
+        return NotNamed(f"trigger signal {signal[:64]!r}: {short[:64]} is one number for all signals; leave it out")
     target = _amount(metadata.get("target", "1" if metric in COUNTS else ""))
     if target is None or target <= 0:
         return NotNamed("trigger target: say what one replica carries, e.g. 500m cores or 100 requests per second")

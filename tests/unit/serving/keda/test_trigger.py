@@ -50,6 +50,7 @@ def test_activation_is_in_the_unit_of_the_signal() -> None:
         ({"metric": "demands"}, "'demands': use demand, floor, replicas"),
         ({}, "signal ''"),
         ({"signal": "-disk-", "target": "1"}, "signal '-disk-': say which demand"),
+        ({"metric": "replicas", "signal": "cpu"}, "signal 'cpu': replicas is one number for all signals; leave it out"),
         ({"signal": "cpu"}, "target"),
         ({"signal": "cpu", "target": "0"}, "target"),
         ({"signal": "cpu", "target": "-1"}, "target"),
