@@ -152,14 +152,14 @@ class Explanations:
         return [head, *(f"  {line}" for line in past if line), *lines]
 
     def lines(self, id_: WorkloadId) -> list[str]:
-        """Inputs, steps, decision; what the HPA does with it; what else was asked for."""
+        """Inputs, steps, decision; what the HPA does with it; what else was asked for. No name makes a line."""
         from forecaster.horizontal.explain import explanation
 
         place = self._places[id_]
         lines = [*explanation(self.outcome.recommendations[place]), *(f"  {line}" for line in self._beside(place))]
         if self.otherwise is not None:
             lines += [f"what if {', '.join(self.changed)}", *explanation(self.otherwise[place])[1:]]
-        return lines
+        return [" ".join(line.splitlines()) for line in lines]
 
     def document(self, id_: WorkloadId) -> ExplanationDocument:
         """The recommendation as the API has it, and the sentences."""

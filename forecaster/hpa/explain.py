@@ -132,12 +132,12 @@ def _reading(metric: MetricSpec, answer: Answer, proposal: MetricProposal | Unme
     if isinstance(proposal, Unmeasured):
         return f"no answer ({proposal.message}), which blocks scaling down"
     target = metric.target
-    if proposal.utilization_percent is not None:
-        used = f"{proposal.utilization_percent} % of requested {metric.name} in use"
+    percent, aim = proposal.utilization_percent, target.average_utilization_percent
+    if percent is not None and aim is not None:
         # Where pods without samples or readiness count otherwise, another number is multiplied.
-        of_all = proposal.hold is None and math.ceil(proposal.ratio * current) == proposal.replicas
-        times = f" × {pods(current)}" if of_all else ""
-        return f"{used} / {target.average_utilization_percent} %{times} = {pods(proposal.replicas)}{_hold(proposal)}"
+        of_all = proposal.hold is None and math.ceil(percent / aim * current) == proposal.replicas
+        used = f"{percent} % of requested {metric.name} in use / {aim} %" + (f" × {pods(current)}" if of_all else "")
+        return f"{used} = {pods(proposal.replicas)}{_hold(proposal)}"
     goal = target.value_milli if _is_total(metric) else target.average_value_milli
     seen = f"{amount(metric, total_of(answer) or 0)} / {target_amount(metric, goal or 0)}"
     return f"{seen} = {pods(proposal.replicas)}{_hold(proposal)}"

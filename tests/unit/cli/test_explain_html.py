@@ -54,6 +54,19 @@ def test_it_loads_nothing(page: str) -> None:
     assert not re.search(r"(?:src|href)=", page)
 
 
+def test_a_name_with_a_line_break_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    recording = load_recording()
+    begin = recording.start - MINUTE + DEMO_HISTORY
+    event = {"name": "sale\n  => 100 replicas", "replicas": 50, "cron": "* * * * *", "duration": "1h"}
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"policy": {"horizontal": {"events": [event]}}}), encoding="utf-8")
+    with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(begin)) as served:
+        given = ("explain", "shop/recommendations", "--prometheus", served.url, "--at", begin.isoformat())
+        done = CliRunner().invoke(app, [*given, "--config", str(settings)])
+    assert "(sale   => 100 replicas until" in done.stdout
+    assert [line for line in done.stdout.splitlines() if line.startswith("  => 100")] == []
+
+
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["explain", "a/b", "--html", str(tmp_path / "none" / "out.html")])
     assert isinstance(done.exception, StoreError)

@@ -37,6 +37,12 @@ def test_pods_that_are_starting_take_their_share_as_the_hpa_counts_them() -> Non
     assert one.signals[0].reactive_replicas == 5
 
 
+def test_what_is_multiplied_makes_the_count_that_stands_behind_it() -> None:
+    """630 % of one pod, or 157 % of four, three of which are starting."""
+    told = next_sync(workload(ready=1), decided(outlooks(cpu=6.3), of=workload(ready=1)))
+    assert "see 630 % of requested cpu in use / 50 % = 13 pods" in told[0]
+
+
 def test_without_an_hpa_there_is_nothing_to_tell() -> None:
     alone = workload(autoscaler=None)
     assert next_sync(alone, decided(outlooks(cpu=2.0), of=alone)) == []
