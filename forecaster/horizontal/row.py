@@ -67,7 +67,6 @@ class DecidedTarget(NamedTuple):
     note: str = ""
     """Why it cannot be computed."""
     unit: str = ""
-    """Unit of the signal."""
     pod: float = 0.0
     """The demand of a pod at its target."""
     unseen: int = KNOWN
@@ -83,7 +82,6 @@ class DecidedTarget(NamedTuple):
     forecast: int = UNKNOWN
     """Replicas by the forecast; `codes.UNKNOWN` without an answer."""
     ahead: PeakForecast | None = None
-    """The forecast."""
     unforeseen: str = ""
     """Why there is no forecast."""
 
@@ -105,7 +103,6 @@ class DecidedRow(NamedTuple):
     autoscaler: str = ""
     """Name of the HPA that owns the count; empty if none does."""
     at: datetime = EPOCH
-    """Evaluation time."""
     current: int = 0
     replicas: int = 0
     """Recommended."""
@@ -121,7 +118,6 @@ class DecidedRow(NamedTuple):
     outage_until: float = 0.0
     """Epoch seconds until when the floor of an outage holds."""
     lead_time: LeadTime | None = None
-    """The lead time in force."""
     shut: str = ""
     """Why the gate keeps the forecast from having its say."""
     hold: str = ""

@@ -81,11 +81,7 @@ def remember(
 
 def change_since(events: ScaleEvents, begin: datetime) -> int:
     """HPA rules §11.2: the replicas moved by events strictly after `begin`; the flag `outdated` is not looked at."""
-    change = 0
-    for event in events:
-        if event.at > begin:
-            change += event.change
-    return wrap_int32(change)
+    return wrap_int32(sum(event.change for event in events if event.at > begin))
 
 
 def record_scale_event(

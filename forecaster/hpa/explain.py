@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from forecaster.hpa.behavior import ScalingPolicy, ScalingRules
     from forecaster.hpa.outcome import Pass
+    from forecaster.hpa.proposals import CombinedProposal
     from forecaster.hpa.samples import Answer
 
 RESOURCE_SOURCES = frozenset({"Resource", "ContainerResource"})
@@ -63,10 +64,11 @@ def explain(
     story = _Story(spec, observation, before, outcome, now, controller, scale.spec_replicas)
     if outcome.desired.branch != "metrics":
         return PassExplanation(f"At the next sync your HPA {_without_metrics(story)}.")
-    if outcome.desired.recommendation is None or outcome.desired.limited is None:
+    recommendation, limited = outcome.desired.recommendation, outcome.desired.limited
+    if recommendation is None or limited is None:
         return PassExplanation(_blocked(story), tuple(_metric_steps(story)))
-    steps = (*_metric_steps(story), *_limit_steps(story, outcome.desired.limited))
-    return PassExplanation(_summary(story, outcome.desired.limited), steps)
+    steps = (*_metric_steps(story), *_limit_steps(story, recommendation, limited))
+    return PassExplanation(_summary(story, recommendation.metric, limited), steps)
 
 
 def aims(spec: HpaSpec) -> tuple[str, ...]:
@@ -112,10 +114,9 @@ def _blocked(story: _Story) -> str:
     return f"At the next sync your HPA keeps {pods(story.current)}: {message}; it will say {reason}."
 
 
-def _summary(story: _Story, limited: Limited) -> str:
+def _summary(story: _Story, place: int, limited: Limited) -> str:
     """The credited metric, what held it back, what the status will say."""
-    recommendation, desired = story.outcome.desired.recommendation, story.outcome.desired
-    place = 0 if recommendation is None else recommendation.metric
+    desired = story.outcome.desired
     metric, answer, proposal = story.spec.metrics[place], story.observation.answers[place], desired.proposals[place]
     clauses = [
         f"At the next sync your HPA will see {_reading(metric, answer, proposal, story.current)}",
@@ -191,14 +192,13 @@ def _metric_steps(story: _Story) -> list[str]:
     ]
 
 
-def _limit_steps(story: _Story, limited: Limited) -> list[str]:
+def _limit_steps(story: _Story, recommendation: CombinedProposal, limited: Limited) -> list[str]:
     """The steps after the recommendation, with the numbers behind them."""
-    recommendation, spec = story.outcome.desired.recommendation, story.spec
-    largest = 0 if recommendation is None else recommendation.replicas
+    spec = story.spec
     conditions = [find_condition(story.outcome.conditions, kind) for kind in _CONDITIONS]
     said = [f"{condition.type}={condition.status} ({condition.reason})" for condition in conditions if condition]
     return [
-        f"recommendation: the largest proposal, {pods(largest)}",
+        f"recommendation: the largest proposal, {pods(recommendation.replicas)}",
         f"stabilization: {_stabilization_step(story, limited)}",
         *_rate_steps(story, limited),
         f"bounds: minReplicas {spec.bounds.min_replicas}, maxReplicas {spec.max_replicas}",

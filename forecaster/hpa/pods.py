@@ -133,7 +133,7 @@ def pod_request(
     """HPA rules §7: a named container's request, else the pod-level one, else the sum over long-running containers."""
     if container:
         return _container_request(pod, resource, container)
-    if pod_level_resources and pod.pod_requests_milli and _names_pod_level_resource(pod.pod_requests_milli):
+    if pod_level_resources and any(map(is_pod_level_resource, pod.pod_requests_milli or ())):
         return _pod_level_request(pod, resource)
     total = 0
     for each in _long_running(pod):
@@ -184,10 +184,6 @@ def _aggregated_request(pod: HpaPod, resource: str) -> int | None:
 def is_pod_level_resource(resource: str) -> bool:
     """Whether a pod-level request can name this resource: cpu, memory, or a size of hugepages."""
     return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
-
-
-def _names_pod_level_resource(requests_milli: Iterable[str]) -> bool:
-    return any(is_pod_level_resource(resource) for resource in requests_milli)
 
 
 def _long_running(pod: HpaPod) -> Iterable[PodContainer]:

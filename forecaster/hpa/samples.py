@@ -69,7 +69,7 @@ def read_pod_usage(items: Sequence[PodMetrics], resource: str, container: str = 
         return Unmeasured("no_samples", "no metrics returned from resource metrics API")
     samples = {}
     for item in items:
-        value = _container_value(item, resource, container) if container else _pod_value(item, resource)
+        value = _pod_value(item, resource, container)
         if value is not None:
             samples[item.pod] = PodSample(value, item.timestamp, item.window)
     return SampledPods(samples)
@@ -111,20 +111,10 @@ def external_shared_total(values_milli: Iterable[int]) -> int:
     return total
 
 
-def _pod_value(item: PodMetrics, resource: str) -> int | None:
-    if not item.containers:
+def _pod_value(item: PodMetrics, resource: str, container: str) -> int | None:
+    """The sum over the containers, or over the first one of this name; None where one of them has no value."""
+    counted = item.containers if not container else [one for one in item.containers if one.name == container][:1]
+    values = [one.usage_milli.get(resource) for one in counted]
+    if not values or None in values:
         return None
-    total = 0
-    for container in item.containers:
-        value = container.usage_milli.get(resource)
-        if value is None:
-            return None
-        total += value
-    return wrap_int64(total)
-
-
-def _container_value(item: PodMetrics, resource: str, name: str) -> int | None:
-    for container in item.containers:
-        if container.name == name:
-            return container.usage_milli.get(resource)
-    return None
+    return wrap_int64(sum(value for value in values if value is not None))

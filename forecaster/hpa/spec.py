@@ -74,8 +74,6 @@ class HpaSpec:
         object.__setattr__(self, "has_outside_metric", any(m.source in OUTSIDE_SOURCES for m in self.metrics))
 
 
-HAS_POD_LEVEL, HAS_TOLERANCE, SCALES_TO_ZERO = 34, 35, 37
-"""Minor versions of Kubernetes from which on a gate is on by default."""
 TELLS_ZERO = 36
 """Minor version from which on condition ScaledToZero says whether the HPA itself scaled its target to zero."""
 
@@ -90,12 +88,9 @@ class FeatureGates:
 
     @classmethod
     def of(cls, minor: int) -> FeatureGates:
-        """The defaults of Kubernetes 1.`minor`."""
-        return cls(
-            scale_to_zero=minor >= SCALES_TO_ZERO,
-            configurable_tolerance=minor >= HAS_TOLERANCE,
-            pod_level_resources=minor >= HAS_POD_LEVEL,
-        )
+        """The defaults of Kubernetes 1.`minor`: each gate is on from one version on."""
+        since = {"scale_to_zero": 37, "configurable_tolerance": 35, "pod_level_resources": 34}
+        return cls(**{gate: minor >= first for gate, first in since.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,7 @@ def without_condition(conditions: Conditions, type_: ConditionType) -> Condition
 
 def find_condition(conditions: Conditions, type_: ConditionType) -> HpaCondition | None:
     """The condition of this type, if the status has one."""
-    for condition in conditions:
-        if condition.type == type_:
-            return condition
-    return None
+    return next((condition for condition in conditions if condition.type == type_), None)
 
 
 class MetricStatus(NamedTuple):
