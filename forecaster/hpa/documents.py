@@ -23,6 +23,7 @@ from forecaster.hpa.samples import (
     read_pod_usage,
     read_pod_values,
 )
+from forecaster.hpa.selectors import SelectorError, parse_selector
 from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 Wire = Mapping[str, Any]
@@ -142,7 +143,8 @@ def _answer(metric: MetricSpec, documents: Sequence[Any]) -> Answer:
         items = [_pod_usage(item) for item in _of_kind(documents, POD_METRICS)]
         return read_pod_usage(items, metric.name, metric.container)
     if metric.source == "External":
-        values = [item for item in _of_kind(documents, EXTERNAL_VALUES) if item.get("metricName") == metric.name]
+        listed = (item for item in _of_kind(documents, EXTERNAL_VALUES) if item.get("metricName") == metric.name)
+        values = [item for item in listed if _selected(metric, item)]
         return read_external_values([_milli(item.get("value"), f"external metric {metric.name}") for item in values])
     values = [item for item in _of_kind(documents, METRIC_VALUES) if _metric_name(item) == metric.name]
     return _pod_values(metric, values) if metric.source == "Pods" else _object_value(metric, values)
@@ -150,6 +152,16 @@ def _answer(metric: MetricSpec, documents: Sequence[Any]) -> Answer:
 
 def _of_kind(documents: Sequence[Any], kind: str) -> list[Wire]:
     return [item for document in documents if document.get("kind") == kind for item in _list(document, "items")]
+
+
+def _selected(metric: MetricSpec, item: Wire) -> bool:
+    """Whether a value has the labels that the metric selects, as far as it has any of these keys."""
+    labels = {key: str(value) for key, value in _mapping(item, "metricLabels").items()}
+    try:
+        asked = parse_selector(metric.selector).requirements
+    except SelectorError as error:
+        raise DocumentError(f"selector of external metric {metric.name}: {error}") from None
+    return all(one.matches(labels) for one in asked if one.key in labels)
 
 
 def _metric_name(item: Wire) -> Any:

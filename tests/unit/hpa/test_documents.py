@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -118,6 +119,18 @@ def test_custom_metrics_are_read_by_metric_and_object() -> None:
 def test_external_metrics_are_read_by_name() -> None:
     items = [{"metricName": "queue", "value": "3", "timestamp": STAMP}, {"metricName": "x", "value": "9"}]
     assert answers_of(hpa(QUEUE), [{"kind": "ExternalMetricValueList", "items": items}]) == [ExternalValues([3000])]
+
+
+def test_external_metrics_of_one_name_are_told_apart_by_their_labels() -> None:
+    """As an HPA reads several of our signals; a value without labels may be of either."""
+    cpu, queue = (replace(QUEUE, selector=f"signal={signal}") for signal in ("cpu", "queue"))
+    items = [
+        {"metricName": "queue", "metricLabels": {"signal": "cpu"}, "value": "5"},
+        {"metricName": "queue", "metricLabels": {"signal": "queue"}, "value": "7"},
+        {"metricName": "queue", "value": "1"},
+    ]
+    answers = answers_of(hpa(cpu, queue), [{"kind": "ExternalMetricValueList", "items": items}])
+    assert answers == [ExternalValues([5000, 1000]), ExternalValues([7000, 1000])]
 
 
 def test_a_metric_nobody_mentions_has_no_samples() -> None:
