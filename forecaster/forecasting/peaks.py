@@ -110,11 +110,12 @@ class PeakForecasts:
 
     def remarked(self, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
         """Return the forecasts with a remark on some workloads after their notes."""
-        here = [(self.row[id_], remark) for id_, remark in remarks.items() if id_ in self.row]
+        here = self.row.keys() & remarks.keys()
         if not here:
             return self
         note, table = self.note.copy(), TextCodes(self.notes)
-        for row, remark in here:
+        for id_ in here:
+            row, remark = self.row[id_], remarks[id_]
             own = self.notes[note[row]]
             note[row] = table.code(f"{own}; {remark}" if own else remark)
         return replace(self, note=note, notes=table.words)
@@ -176,34 +177,39 @@ class SpanRows(NamedTuple):
 
 
 class ModelAnswers:
-    """What the models of one signal said of one window, and why nothing: one row a workload."""
+    """What the models of one signal said of one window, and why nothing: one row for each workload that wants it."""
 
-    def __init__(self, rows: int) -> None:
-        self.values = np.full((rows, len(LEVELS)), np.nan)
-        self.model, self.note = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
+    def __init__(self, rows: Positions) -> None:
+        self.rows = rows
+        """[position] row of each workload among all of the signal, in their order."""
+        self.values = np.full((len(rows), len(LEVELS)), np.nan)
+        self.model, self.note = np.zeros(len(rows), np.int32), np.zeros(len(rows), np.int32)
         self.models, self.notes = TextCodes(), TextCodes()
 
-    def take(self, rows: slice | Positions, keys: tuple[str, ...], peak: Peak) -> None:
+    def take(self, rows: Positions, keys: tuple[str, ...], peak: Peak) -> None:
         """Write down what was said of the series `keys`, which are in these rows."""
         said = peak.provenance
-        if said.keys != keys:
-            place = said.rows(keys)
-            silent, at = np.flatnonzero(place < 0), np.flatnonzero(place >= 0)
-            where = np.arange(len(self.values))[rows]
-            self.note[where[silent]] = self.notes.codes([said.unknown[keys[row]] for row in silent.tolist()])
-            rows = np.empty(len(at), np.intp)
-            rows[place[at]] = where[at]
-        self.values[rows] = peak.values
-        self.model[rows], self.note[rows] = self.models.codes(said.models), self.notes.codes(said.reasons)
+        _, here, asked = np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)
+        place = asked if said.keys == keys else said.rows(keys)[asked]
+        silent = place < 0
+        if silent.any():
+            why = [said.unknown[keys[row]] for row in asked[silent].tolist()]
+            self.note[here[silent]] = self.notes.codes(why)
+            here, place = here[~silent], place[~silent]
+        self.values[here] = peak.values[place]
+        models, notes = self.models.codes(said.models), self.notes.codes(said.reasons)
+        self.model[here] = models if isinstance(models, int) else models[place]
+        self.note[here] = notes if isinstance(notes, int) else notes[place]
 
-    def silent(self, rows: slice, reason: str) -> None:
-        """Write down why nothing was said of these rows."""
-        self.values[rows], self.note[rows] = np.nan, self.notes.code(reason)
+    def silent(self, here: NDArray[np.bool_], reason: str) -> None:
+        """Write down why nothing was said of these positions."""
+        self.values[here], self.note[here] = np.nan, self.notes.code(reason)
 
     def forecasts(self, begin: datetime, until: datetime, members: SpanRows) -> PeakForecasts:
         """Return the forecasts of some workloads."""
-        rows: slice | Positions = members.rows if len(members.rows) < len(self.values) else slice(None)
-        values, model, note = self.values[rows], self.model[rows], self.note[rows]
+        same = len(members.rows) == len(self.rows)
+        at: slice | Positions = slice(None) if same else np.searchsorted(self.rows, members.rows)
+        values, model, note = self.values[at], self.model[at], self.note[at]
         tables = self.models.words, self.notes.words
         return PeakForecasts(begin, until, members.ids, members.place, values, model, note, *tables)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -184,7 +185,10 @@ class Shards:
         self, history: FreshHistory, windows: Mapping[PeakSpan, models.StepWindow], now: datetime
     ) -> Mapping[models.StepWindow, ModelAnswers]:
         """What the models say of the windows of these spans: in each stack of those that some workload there wants."""
-        answers = {window: ModelAnswers(len(self.ids)) for window in windows.values()}
+        members: dict[models.StepWindow, list[NDArray[np.intp]]] = defaultdict(list)
+        for span, window in windows.items():
+            members[window].append(self.spans[span].rows)
+        answers = {window: ModelAnswers(np.unique(np.concatenate(rows))) for window, rows in members.items()}
         self.stacks = stacked(self.shards, self.stacks)
         masked: dict[WorkloadId, Masked] = {}
         for stack in self.stacks:
@@ -214,15 +218,15 @@ class Shards:
         Nothing is learned from it.
         """
         wanted = frozenset(ids)
+        rows = np.array([row for row, id_ in enumerate(self.ids) if id_ in wanted], np.intp)
         self.stacks = stacked(self.shards, self.stacks)
-        answers = ModelAnswers(len(self.ids))
+        answers = ModelAnswers(rows)
         for stack in self.stacks:
-            rows = np.array([row for row, id_ in enumerate(stack.ids) if id_ in wanted], np.intp)
-            if len(rows):
-                stack.ask_some(rows, history, window, answers)
-        known = np.flatnonzero(~np.isnan(answers.values[:, 0])).tolist()
-        known = [row for row in known if self.ids[row] in wanted]
-        return tuple(self.ids[row] for row in known), answers.values[known]
+            first, last = np.searchsorted(rows, (stack.place.start, stack.place.stop))
+            if first < last:
+                stack.ask_some(rows[first:last] - stack.first, history, window, answers)
+        known = ~np.isnan(answers.values[:, 0])
+        return tuple(self.ids[row] for row in rows[known].tolist()), answers.values[known]
 
     def remarks(self) -> Mapping[WorkloadId, str]:
         """What is to be said about workloads that have a demand other than their usage."""
@@ -251,12 +255,12 @@ class Shards:
         """Write down why the shards without a model said nothing."""
         waiting = len(self.waiting())
         soon = f"its model is being fitted; {waiting} of {len(self.shards)} parts are waiting"
-        first = 0
-        for shard in self.shards:
-            place = slice(first, first := first + len(shard.ids))
-            if shard.fitted is None:
-                for one in answers.values():
-                    one.silent(place, shard.failure or soon)
+        shard_of = np.repeat(np.arange(len(self.shards)), [len(shard.ids) for shard in self.shards])
+        for one in answers.values():
+            mine = shard_of[one.rows]
+            for place in np.unique(mine).tolist():
+                if self.shards[place].fitted is None:
+                    one.silent(mine == place, self.shards[place].failure or soon)
 
 
 def mostly(ids: Sequence[WorkloadId], wanted: Collection[WorkloadId]) -> bool:

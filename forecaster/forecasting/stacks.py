@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 NOTHING_ASKED: Mapping[models.StepWindow, Bins] = MappingProxyType({})
 STACKED_SHARDS = 16
 """Shards of a stack: two thousand workloads, of which two weeks are 32 MB."""
+FEW_TOGETHER = 16
+"""Windows of few workloads that are asked for together: of all at once, each would be computed for the workloads of all
+others, and 1,000 workloads with lead times of their own would cost as much as a million."""
 
 
 class NewestPanel(NamedTuple):
@@ -101,7 +104,8 @@ class Stack:
             except Exception:  # noqa: BLE001  asked alone, one of the shards says which error it is
                 for shard, place in self._places():
                     alone = Stack.of((shard,), self.first + place.start)
-                    alone._ask_alone(newest.panel.take(place), tuple(asked), now, answers)  # noqa: SLF001  of its own class
+                    wanted = tuple(window for window, rows in asked.items() if _any_within(rows, place))
+                    alone._ask_alone(newest.panel.take(place), wanted, now, answers)  # noqa: SLF001  of its own class
         self._settle(newest.settled)
         return newest.masked
 
@@ -158,11 +162,12 @@ class Stack:
     ) -> None:
         model = self.fitted.update(panel)
         for window, peak in all_peaks(model, windows).items() if windows else ():
-            answers[window].take(self.place, self.keys, peak)
-        if few:
-            rows = np.unique(np.concatenate([*few.values()]))
+            answers[window].take(self.first + np.arange(len(self.ids)), self.keys, peak)
+        for begin in range(0, len(few), FEW_TOGETHER):
+            some = tuple(islice(few, begin, begin + FEW_TOGETHER))
+            rows = np.unique(np.concatenate([few[window] for window in some]))
             keys = tuple(self.keys[row] for row in rows.tolist())
-            for window, peak in all_peaks(self._part(rows).update(panel.take(rows)), tuple(few)).items():
+            for window, peak in all_peaks(self._part(rows).update(panel.take(rows)), some).items():
                 answers[window].take(self.first + rows, keys, peak)
         if isinstance(self.fitted, models.Forgets):
             self._learned(without_history(model))
@@ -248,9 +253,14 @@ def _runs(shards: Sequence[Shard]) -> Iterator[tuple[tuple[Shard, ...], int]]:
 
 
 def few_want(asked: Mapping[models.StepWindow, Bins], count: int) -> Mapping[models.StepWindow, Bins]:
-    """The windows that less than an eighth of so many rows want; none where these are more than a quarter together."""
+    """The windows that less than an eighth of so many rows want; none where few windows have more than a quarter."""
     few = {window: rows for window, rows in asked.items() if 8 * len(rows) < count}
-    return few if 4 * len({row for rows in few.values() for row in rows.tolist()}) <= count else NOTHING_ASKED
+    together = len({row for rows in few.values() for row in rows.tolist()})
+    return few if 4 * together <= count or len(few) > FEW_TOGETHER else NOTHING_ASKED
+
+
+def _any_within(rows: Bins, place: slice) -> bool:
+    return bool(((rows >= place.start) & (rows < place.stop)).any())
 
 
 def all_peaks(model: models.Fitted, windows: Sequence[models.StepWindow]) -> Mapping[models.StepWindow, models.Peak]:

@@ -95,11 +95,11 @@ def test_a_remark_follows_what_is_noted_already() -> None:
 
 
 def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
-    answers = ModelAnswers(4)
+    answers = ModelAnswers(np.arange(4))
     values = np.array([VALUES, np.array(VALUES) * 2])
     said = Provenance(("c", "a"), ("prior", "last-value"), ("", "short"), {"b": "silent"})
-    answers.take(slice(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))
-    answers.silent(slice(0, 1), "its model is being fitted")
+    answers.take(np.arange(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))
+    answers.silent(np.arange(4) == 0, "its model is being fitted")
     ids = tuple(workload_id(name) for name in "xabc")
     peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, {id_: row for row, id_ in enumerate(ids)}))
     assert [getattr(one, "peak", None) for one in (peaks.ahead(id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]

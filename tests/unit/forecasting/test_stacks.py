@@ -128,3 +128,23 @@ def test_a_window_that_few_want_is_asked_for_them_alone(monkeypatch: pytest.Monk
     assert questions == [(COUNT, 1), (1, 1)]
     np.testing.assert_allclose(found[SOON].values, whole[SOON].values, rtol=1e-5)
     np.testing.assert_allclose(found[LATER].values, whole[LATER].values[5:6], rtol=1e-5)
+
+
+def test_workloads_with_windows_of_their_own_are_asked_for_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked of all at once, a namespace of 5,000 such workloads would take the service minutes and gigabytes."""
+    monkeypatch.setattr(stacks, "FEW_TOGETHER", 2)
+    one = Forecaster("adaptive", timedelta(hours=1), signals={CPU: Shards(Adaptive(replays=4))})
+    own = {PeakSpan(minutes(3 + 5 * row), minutes(3)): IDS[row : row + 1] for row in range(COUNT)}
+    whole = one.peaks(CPU, seen(), own, NOON)
+    questions, several = [], Adaptive.several_peaks
+
+    def noted(rule: Adaptive, history: Panel, learned: AdaptiveState, windows: list[object], levels: object) -> object:
+        questions.append((len(history), len(windows)))
+        return several(rule, history, learned, windows, levels)  # type: ignore[arg-type]  # as they came
+
+    monkeypatch.setattr(Adaptive, "several_peaks", noted)
+    found = one.peaks_by_span(CPU, seen(), own, NOON)
+    assert questions == [(2, 2)] * 5 + [(1, 1)]
+    for row, span in enumerate(own):
+        assert found[span].ids == IDS[row : row + 1]
+        np.testing.assert_allclose(found[span].values, whole[span].values[row : row + 1], rtol=1e-5)
