@@ -38,7 +38,7 @@ class BufferWriter:
         pools = {one.pool.name: one.pool for one in ahead.pools}
         for wanted in ahead.headroom:
             recent = self._recent[wanted.pool]
-            recent[:] = [(at, one) for at, one in recent if ahead.at - at < STEADY] + [(ahead.at, wanted)]
+            recent[:] = [(at, one) for at, one in recent if abs(ahead.at - at) < STEADY] + [(ahead.at, wanted)]
             self._applied(largest([one for _, one in recent]), pools[wanted.pool])
 
     def _applied(self, wanted: Headroom, pool: Pool) -> None:

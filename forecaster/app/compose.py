@@ -190,7 +190,7 @@ def origins_path(settings: Settings) -> Path:
 
 
 def prepare_process() -> None:
-    """One thread for linear algebra, and a garbage collector that looks seldom (`steps.garbage`).
+    """One thread for linear algebra, and a garbage collector that looks seldom (`expect_records`).
 
     Models are small matrices by the thousand. A thread per core of the host, which a container has no right to, waits
     for the others instead: on two busy cores a fit took six times the CPU.

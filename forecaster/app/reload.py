@@ -64,15 +64,14 @@ class SettingsReload:
 
     def look(self) -> None:
         """Take over what has changed. Raises nothing."""
+        before, self.seen = self.seen, None  # files that cannot be read are news as soon as they can be
         try:
-            found = self.files.fingerprint()
-            if found == self.seen:
-                return
-            self.seen = found
-            self._take_over(self.files.read())
+            self.seen = self.files.fingerprint()
+            if self.seen != before:
+                self._take_over(self.files.read())
         except ConfigError as error:
-            before, self.refused = self.refused, str(error)
-            if self.refused != before:
+            told, self.refused = self.refused, str(error)
+            if self.refused != told:
                 self.log.error("settings_refused", error=self.refused)  # noqa: TRY400  its text says all
                 self.on_refusal(self.refused)
 

@@ -9,8 +9,8 @@ history:      how much to keep                       (store/history.py)
 cycle:        when to run
 forecast:     which model, how often it is fitted
 serving:      where the API listens                  (serving/settings.py)
-keda:         where KEDA's external scaler listens   (serving/keda/settings.py)
-remote_write: where forecasts are written            (remote_write/settings.py)
+keda:         where KEDA's external scaler listens   (serving/settings.py)
+remote_write: where forecasts are written            (publish/settings.py)
 state:        where snapshot, ledger and table lie     (store/settings.py)
 acting:       how the cluster is written to           (actuators/settings.py)
 floor:        how minReplicas is written              (actuators/settings.py)

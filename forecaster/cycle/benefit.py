@@ -18,6 +18,7 @@ from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it
 from forecaster.errors import unexpected
+from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.benefit import NO_BENEFIT, BenefitView, FourNumbers, PeriodBenefit, SeenBenefit
 from forecaster.publish.offer import NO_COUNT
 
@@ -79,7 +80,7 @@ class LiveBenefit:
     def receive(self, cycle: OfferedCycle) -> None:
         """Note the counts that a cycle decided."""
         counts = np.asarray(cycle.decided.recommended)
-        changed = counts != (self._counts if cycle.ids == self._ids else NO_COUNT)
+        changed = counts != taken(self._counts, rows_before(self._ids, cycle.ids), NO_COUNT)
         self._ids, self._counts = cycle.ids, counts.copy()
         for row in np.flatnonzero(changed & (counts != NO_COUNT)).tolist():
             self._decided.setdefault(cycle.ids[row], []).append((cycle.at, int(counts[row])))

@@ -43,10 +43,10 @@ def catch_up(
     A source that does not answer is asked once, not once per gap. What stays missing is a gap of the next cycle, so no
     point is lost to an outage that the source itself recorded.
     """
-    if targets.down:
-        return [targets.down]
     completeness = completeness or Completeness()
     completeness.begin(now)
+    if targets.down:
+        return [targets.down]
     named = containers_named(targets)
     for signal, mine in named.items():
         _follow(history, completeness.containers.setdefault(signal, {}), signal, mine)

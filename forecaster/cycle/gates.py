@@ -73,11 +73,15 @@ class ForecastGates:
     """Gates that were asked for since then."""
 
     def of(self, id_: WorkloadId) -> Gate:
-        """Return the gate of a workload."""
+        """Return the gate of a workload, and keep it until gates are judged again: for the thread of the cycle."""
         if id_ not in self.records:
-            row = self.fleet.row.get(id_)
-            self.records[id_] = Gate() if row is None else self.gates.gate(row)
+            self.records[id_] = self.read(id_)
         return self.records[id_]
+
+    def read(self, id_: WorkloadId) -> Gate:
+        """Return the gate of a workload as it is now."""
+        row = self.fleet.row.get(id_)
+        return Gate() if row is None else self.gates.gate(row)
 
     def states(self) -> Counter[tuple[str, str]]:
         """Workloads by the state of their forecast, and by forecaster."""

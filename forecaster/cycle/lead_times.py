@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.window import SECOND, StartedPod
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.lead_time import (
@@ -134,6 +135,8 @@ class LeadTimes:
                 before = self.images.get(key, UNWATCHED)
                 self.images[key] = with_pods(before, took, delay=self.interval + SYNC)
         self.image_of = targets.inventory.images or self.image_of
+        if len(self.images) > 2 * len(self.image_of) + SPARE_ROWS:  # an owner may name others all the time
+            self._forget_images(self.image_of)
         for workload in targets.inventory.workloads:
             counts = (workload.replicas, workload.ready_replicas)
             if self.seen.get(workload.id) != counts:
@@ -227,6 +230,10 @@ class LeadTimes:
         self.pods = {id_: watch for id_, watch in self.pods.items() if id_ in known}
         self.pools = {id_: pools for id_, pools in self.pools.items() if id_ in known}
         self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
+        self._forget_images(known)
+
+    def _forget_images(self, known: Container[WorkloadId]) -> None:
+        """Keep the images that these workloads have now."""
         used = {_image_key(id_, image) for id_, image in self.image_of.items() if id_ in known}
         self.images = {image: watch for image, watch in self.images.items() if image in used}
 

@@ -101,7 +101,7 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> W
     observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
     watch = observed.lead_times.watches.get(workload.id, UNWATCHED)
     policy = with_observed(stated, watch.rung, observed.capacities.filled.get(workload.id) or {})
-    gate = observed.gates.of(workload.id)
+    gate = observed.gates.read(workload.id)
     return WorkloadFacts(
         workload=workload,
         policy=policy.model_dump(mode="json", exclude_defaults=True),
@@ -136,6 +136,5 @@ def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, KeptSeries]]:
 def _points(cycle: Cycle, signal: Signal, step: timedelta, id_: WorkloadId) -> KeptPoints | None:
     """A copy of one row; None where it is not kept."""
     window = cycle.history.window(signal, step)
-    if id_ not in window.keys:
-        return None
-    return KeptPoints(window.end, window.values[window.keys.index(id_)].tobytes())
+    row = window.row.get(id_)
+    return None if row is None else KeptPoints(window.end, window.values[row].tobytes())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -72,7 +73,8 @@ class Snapshots:
                 os.fsync(file.fileno())
             temporary.replace(self.path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # of a file system that has become read-only nothing can be removed either
+                temporary.unlink(missing_ok=True)
             raise StoreError(
                 f"snapshot {self.path}: cannot be saved ({error.strerror}); the previous one is kept and a restart asks"
                 " for more. Make its directory writable and free some space."

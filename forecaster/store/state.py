@@ -168,9 +168,12 @@ FREE_BYTES = 2 * 2**30
 
 
 def probe_state(directory: Path) -> list[Check]:
-    """Try to write where snapshot, table and database lie; a directory that is not there yet is not left behind."""
+    """Try to write where snapshot, table and database lie, or in the folder in which their directory would be made."""
+    there = next(one for one in (directory, *directory.absolute().parents) if one.exists())
     try:
-        free = _room(directory)
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"forecaster")
+        free = shutil.disk_usage(there).free
     except OSError as error:
         remedy = "make it writable for this user, or name another directory in state.directory"
         return [Check("state directory", ok=False, detail=f"{directory}: {error.strerror}", remedy=remedy)]
@@ -183,16 +186,3 @@ def probe_state(directory: Path) -> list[Check]:
             remedy="free some space, or name another directory in state.directory",
         ),
     ]
-
-
-def _room(directory: Path) -> int:
-    """Free bytes, after something could be written."""
-    missing = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryFile(dir=directory) as file:
-            file.write(b"forecaster")
-        return shutil.disk_usage(directory).free
-    finally:
-        if missing:
-            directory.rmdir()

@@ -76,6 +76,8 @@ class FakeSource:
     policies: ClusterPolicies | None = None
     partial: dict[datetime, float] = field(default_factory=dict)
     """Instants at which the answer says that it is partial, and the share of the demand that is in it."""
+    moves: dict[WorkloadId, str] = field(default_factory=dict)
+    """Workloads of which something else is measured, as the next answer says."""
     asked: list[Question] = field(default_factory=list)
 
     def inventory(self, at: datetime) -> Inventory:
@@ -99,7 +101,8 @@ class FakeSource:
         ids = tuple(load.workload.id for load in self.loads)
         values = values.reshape(len(ids), columns) * [self.partial.get(at, 1.0) for at in times]
         said = "a store is down" if any(at in self.partial for at in times) else ""
-        return Block(question.signal, ids, question.start, question.step, values, partial=said)
+        moved, self.moves = self.moves, {}
+        return Block(question.signal, ids, question.start, question.step, values, partial=said, moved=moved)
 
     def _mean(self, load: Load, question: Question, at: datetime) -> float:
         """Over the step that ends at the instant; not known where most of its minutes are not."""

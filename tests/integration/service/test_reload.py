@@ -183,6 +183,10 @@ def test_a_file_that_is_gone_for_a_moment_is_no_empty_one(mounted: Mounted, serv
     assert service.report
     assert any(one.startswith("settings: refused") for one in service.report.failures)
     assert service.cycle.policies.defaults.mode == "publish"
+    (mounted.folder / "settings.yaml").symlink_to("..data/settings.yaml")
+    tick(service, after(2))
+    assert not service.reload.refused, "the very same file is back"
+    assert TOLD[-1] == ""
 
 
 @pytest.fixture

@@ -54,6 +54,13 @@ def facts(cycle: Cycle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fa
     server.close()
 
 
+def test_a_question_while_gates_are_judged_keeps_no_gate_of_before(cycle: Cycle) -> None:
+    """Kept by the thread that answers it, the cycle would go on deciding by it until gates are judged again."""
+    cycle.decider.observed.gates.records = {}
+    assert facts_of(cycle, WEB)
+    assert not cycle.decider.observed.gates.records
+
+
 def asked(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
     line = msgspec.json.encode({"id": id_, "changes": changes})
     return msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))

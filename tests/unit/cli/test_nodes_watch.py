@@ -121,8 +121,9 @@ class TestBuffers:
             ([(5, 0), (3, 10)], 3),
             ([(5, 0), (3, 9), (0, 12)], 3),
             ([(0, 0)], 0),
+            ([(9, 300), (3, 0)], 3),
         ],
-        ids=["first", "rises", "stays", "falls", "falls to the largest since", "none"],
+        ids=["first", "rises", "stays", "falls", "falls to the largest since", "none", "a clock that was ahead"],
     )
     def test_it_is_as_large_as_any_of_the_last_ten_minutes_asked(
         self, api: Applies, writer: BufferWriter, replicas_at: list[tuple[int, float]], written: int

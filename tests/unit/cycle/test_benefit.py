@@ -38,6 +38,17 @@ def test_hours_that_no_cycle_had_time_for_are_left_out() -> None:
     assert benefit.pasts[WEB.id].until == after(late)
 
 
+def test_a_workload_that_comes_is_no_other_decision_about_the_others() -> None:
+    """In a fleet in which some workload comes every minute, each would have 60 decisions an hour to keep and replay."""
+    benefit, other = LiveBenefit(), workload("cart").id
+    for minute in range(10):
+        ids = (WEB.id, *[other] * (minute % 2))
+        columns = SimpleNamespace(recommended=np.full(len(ids), 3))
+        benefit.receive(cast("OfferedCycle", SimpleNamespace(at=after(minute), ids=ids, decided=columns)))
+    benefit.renew([WEB], NO_HISTORY, Settings().policies, after(10), NO_TIME)
+    assert benefit._decided == {WEB.id: [(after(0), 3)]}
+
+
 def test_a_workload_that_cannot_be_replayed_is_left_out_and_says_why() -> None:
     benefit, late = LiveBenefit(), 61
     benefit.receive(decided(after(0), 3))

@@ -4,7 +4,8 @@ from forecaster.cycle.catch_up import pods_block
 from forecaster.cycle.targets import Targets
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import MINUTE, Inventory
-from tests.support.builders import NOON, workload
+from tests.support.builders import NOON, after, workload
+from tests.support.fakes import CycleOnFakes, load, nobody_answers
 
 
 def test_ready_pods_come_from_the_inventory() -> None:
@@ -16,3 +17,13 @@ def test_ready_pods_come_from_the_inventory() -> None:
 
 def test_an_empty_cluster_has_an_empty_block() -> None:
     assert pods_block(Targets(Inventory(NOON, ())), NOON).values.shape == (0, 1)
+
+
+def test_another_origin_is_reported_once_and_not_again_in_each_cycle_of_an_outage() -> None:
+    """The metric counts each report: a night without a source would be hundreds of changes."""
+    stage = CycleOnFakes(load())
+    stage.run()
+    stage.source.moves = {workload("web").id: "its requests come from ingress-nginx"}
+    assert len(stage.run(after(1)).report.moved) == 1
+    stage.source.down = nobody_answers()
+    assert stage.run(after(2)).report.moved == ()

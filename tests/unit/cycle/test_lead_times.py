@@ -75,6 +75,14 @@ def started(lead_times: LeadTimes, minute: int, *seconds: int, images: dict[Work
     lead_times.look(Targets(Inventory(after(minute), (WEB,), started=told, images=images or {})), after(minute))
 
 
+def test_images_that_an_owner_renames_all_the_time_are_forgotten() -> None:
+    lead_times = LeadTimes()
+    for minute in range(2000):
+        started(lead_times, minute, 30, images={WEB.id: f"registry/shop/web-{minute}"})
+    assert len(lead_times.images) < 1100
+    assert "shop registry/shop/web-1999" in lead_times.images
+
+
 def test_pods_that_were_timed_count_before_what_counts_of_replicas_show() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=5)

@@ -149,3 +149,10 @@ def test_on_a_full_disk_the_previous_snapshot_stays(path: Path) -> None:
         Snapshots(path, filled(NOON + MINUTE)).save()
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_can_neither_be_written_nor_removed_is_one_sentence(path: Path) -> None:
+    """A file system that has become read-only refuses both; a directory in the way does, too."""
+    path.with_name(f".{path.name}.new").mkdir()
+    with pytest.raises(StoreError, match="cannot be saved"):
+        Snapshots(path, filled()).save()

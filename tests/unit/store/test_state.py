@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_a_writable_directory_is_fine_and_none_is_left_behind(tmp_path: Path) -> None:
-    assert probe_state(tmp_path / "state")[0].ok
+    assert probe_state(tmp_path / "state" / "of" / "forecaster")[0].ok
     assert not (tmp_path / "state").exists()
 
 
