@@ -41,7 +41,7 @@ from benchmarks.procfs import peak_mib, rss_mib
 from benchmarks.serving import running
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import Settings, parse
-from forecaster.cycle import fleet as rows_of_fleet
+from forecaster.cycle import rows as rows_of_fleet
 from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.gates import JUDGING_INTERVAL, ROUND, SOONEST
 from forecaster.domain.window import FIVE_MINUTES, MINUTE

@@ -15,7 +15,7 @@ from forecaster import __version__
 from forecaster.app.child import ServingProcess
 from forecaster.app.compose import single_cycle
 from forecaster.app.facts import FactsServer
-from forecaster.app.node_pools import refused
+from forecaster.app.outlets import refused
 from forecaster.app.traces import REQUESTS_METRIC, of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.cycle.benefit import LiveBenefit

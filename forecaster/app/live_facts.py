@@ -1,4 +1,4 @@
-"""Live facts of the service: what is read with them, and the overlay that tells readers of changes at once."""
+"""Live facts of the service: what is read with them, the overlay that tells readers of changes at once, and VPAs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from contextlib import ExitStack, suppress
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawRequest
 from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.values import metric_readers
+from forecaster.publish.vpas import SeenVpas
 from forecaster.resources.neighbours import VPAS, neighbours_of
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from forecaster.sources.settings import ScalableKind
     from forecaster.sources.stated import StatedBefore
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
+
 
 STARTED_SECONDS = 10.0
 """Seconds to wait for the watches when the service starts."""
@@ -256,3 +259,43 @@ def listed_once(client: ApiClient, cluster: LiveCluster) -> LiveCluster:
     cluster.wait(LISTED_SECONDS)
     cluster.stop(client)
     return cluster
+
+
+VPA_INTERVAL = timedelta(minutes=5)
+"""VPAs renew their recommendations by the minute and hardly change them; a list of 10,000 is some 20 MB."""
+ENDED_SECONDS = 5.0
+
+
+class VpaLook:
+    """The newest list. No cycle waits for the API server: it publishes what was listed last."""
+
+    def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = VPA_INTERVAL) -> None:
+        self.seen = SeenVpas()
+        self._client, self._clock, self._every = client, clock, every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="vpas", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; a request that is under way is broken off."""
+        self._stop.set()
+        self._client.close()
+        self._thread.join(ENDED_SECONDS)
+        self._client.close()  # what the last request may have opened meanwhile
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.seen = self._listed()
+            self._stop.wait(self._every.total_seconds())
+
+    def _listed(self) -> SeenVpas:
+        """List the VPAs; where they cannot be listed, return none: nothing older is shown."""
+        now = self._clock()
+        try:
+            found, unknown = listed_vpas(self._client)
+        except ApiError as error:
+            found, unknown = {}, str(error)
+        return SeenVpas(now, found, unknown)

@@ -1,9 +1,12 @@
-"""What hears every cycle: the published table, the pictures of the dashboard, a remote write."""
+"""What hears every cycle: the published table, the pictures of the dashboard, its node pools, a remote write."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from forecaster import __version__
 from forecaster.app.answering import table_path
@@ -12,6 +15,7 @@ from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
+from forecaster.sources import factory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +26,13 @@ if TYPE_CHECKING:
     from forecaster.app.live_facts import LiveFacts
     from forecaster.app.telemetry import Metrics
     from forecaster.config.settings import Settings
+    from forecaster.cycle.node_forecast import NodeForecast, NodePools
     from forecaster.domain.report import CycleReport
     from forecaster.forecasting.peaks import Paths
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferedCycle, OfferReceiver
     from forecaster.store.history import HistoryStore
+    from forecaster.vertical.admission.cluster import Cluster
 
 
 class TableNews(Protocol):
@@ -114,3 +120,63 @@ def remote_writers(settings: Settings, parts: ExitStack) -> dict[str, OfferRecei
     writer = RemoteWriter(settings.remote_write)
     parts.callback(writer.close)
     return {"remote-write": writer}
+
+
+PRESSURES_SHOWN = 20
+"""Nodes shown whose memory may run out, the most likely first."""
+
+
+def node_pools(settings: Settings) -> NodePools | None:
+    """What reads nodes now and then; None where nothing shows them, or the source is no Prometheus."""
+    serving = settings.serving
+    shown = serving.enabled and serving.dashboard and serving.nodes_every > timedelta(0)
+    if not shown or settings.source.kind != "prometheus":
+        return None
+    from forecaster.cycle.node_forecast import NodePools  # noqa: PLC0415  only where a dashboard shows nodes
+    from forecaster.sources.cluster_facts import cluster_of  # noqa: PLC0415
+
+    source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
+
+    def read(now: datetime) -> Cluster:
+        return cluster_of(source, now)
+
+    return NodePools(read, serving.nodes_every)
+
+
+@dataclass(slots=True)
+class NodesText:
+    """The newest forecast of nodes as JSON."""
+
+    pools: NodePools | None
+    absent: str = "the service does not read nodes; `forecaster nodes` says what it needs"
+    """Why there are no pools, where there are none."""
+    _of: NodeForecast | None = None
+    _text: bytes = b""
+
+    def __call__(self) -> bytes:
+        """What is known now."""
+        if self.pools is None:
+            return refused(self.absent)
+        latest = self.pools.latest
+        if latest is None:
+            return refused(self.pools.refused or "nodes are read after the first cycle")
+        if latest is not self._of:
+            self._of, self._text = latest, msgspec.json.encode(_shown(latest) | {"refused": self.pools.refused})
+        return self._text
+
+
+def _shown(latest: NodeForecast) -> dict[str, Any]:
+    """Return the document without the counts of each workload in each window: they are as many as workloads."""
+    from forecaster.cycle.node_document import document  # noqa: PLC0415  only where a dashboard shows nodes
+
+    found: dict[str, Any] = msgspec.to_builtins(document(latest))
+    for pool in found["pools"]:
+        for window in pool["windows"]:
+            del window["replicas"]
+    found["memory_pressure"] = found["memory_pressure"][:PRESSURES_SHOWN]
+    return found
+
+
+def refused(why: str) -> bytes:
+    """Why nothing is known of nodes, as JSON."""
+    return msgspec.json.encode({"refused": why})

@@ -28,8 +28,16 @@ from forecaster.app.compose import (
     service_source,
 )
 from forecaster.app.facts import tell_facts
-from forecaster.app.node_pools import NodesText, node_pools
-from forecaster.app.outlets import AnnouncedTable, TableNews, offer_table, pictures, remote_writers, unheard
+from forecaster.app.outlets import (
+    AnnouncedTable,
+    NodesText,
+    TableNews,
+    node_pools,
+    offer_table,
+    pictures,
+    remote_writers,
+    unheard,
+)
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
 from forecaster.app.service import Service
@@ -71,7 +79,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Publisher, Source
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
-    from forecaster.store.settings import StateSettings
+    from forecaster.store.state import StateSettings
 
 BENEFIT_EVERY = HOUR
 """Time between two writes of what the decisions were worth: each workload is replayed once an hour."""
@@ -291,7 +299,7 @@ def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitSt
     client = asked_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
     if client is None:
         return SeenVpas
-    from forecaster.app.vpas import VpaLook  # noqa: PLC0415  only beside a cluster
+    from forecaster.app.live_facts import VpaLook  # noqa: PLC0415  only beside a cluster
 
     look = VpaLook(client, clock)
     look.start()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
     from forecaster.store.ledger import SqlLedger
-    from forecaster.store.settings import StateSettings
+    from forecaster.store.state import StateSettings
 
 AFTER = timedelta(minutes=30)
 """How far `why-not` looks for what came."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.replay.realised import DecidedCount, SpareCost
     from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.progress import ShownProgress
-    from forecaster.store.settings import StateSettings
+    from forecaster.store.state import StateSettings
 
 Week = Annotated[bool, typer.Option("--week", help="Seven days up to the end; as without --from and --length.")]
 From = Annotated[

@@ -63,7 +63,7 @@ def move(
     from forecaster.report.progress import shown_progress
     from forecaster.store.database import Database
     from forecaster.store.move import move as copied
-    from forecaster.store.settings import StateSettings
+    from forecaster.store.state import StateSettings
 
     if (target is None) == (target_file is None):
         raise typer.BadParameter("name the database to fill, with --to or --to-file")

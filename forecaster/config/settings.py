@@ -60,7 +60,7 @@ from forecaster.sources.settings import (
     signals_of,
 )
 from forecaster.store.history import HistorySettings
-from forecaster.store.settings import StateSettings
+from forecaster.store.state import StateSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

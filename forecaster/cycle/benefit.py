@@ -70,7 +70,7 @@ class LiveBenefit:
     start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
     seen: SeenBenefit = NO_BENEFIT
     pasts: dict[WorkloadId, LivePast] = field(default_factory=dict)
-    _decided: dict[WorkloadId, list[Count]] = field(default_factory=dict)
+    decided: dict[WorkloadId, list[Count]] = field(default_factory=dict)
     _ids: tuple[WorkloadId, ...] = ()
     _counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     _shown: datetime | None = None
@@ -83,7 +83,7 @@ class LiveBenefit:
         changed = counts != taken(self._counts, rows_before(self._ids, cycle.ids), NO_COUNT)
         self._ids, self._counts = cycle.ids, counts.copy()
         for row in np.flatnonzero(changed & (counts != NO_COUNT)).tolist():
-            self._decided.setdefault(cycle.ids[row], []).append((cycle.at, int(counts[row])))
+            self.decided.setdefault(cycle.ids[row], []).append((cycle.at, int(counts[row])))
 
     def renew(
         self, workloads: Sequence[Workload], history: Histories, policies: Policies, now: datetime, time: TimeShare
@@ -92,19 +92,19 @@ class LiveBenefit:
         from forecaster.replay.live import LivePast  # noqa: PLC0415  no start waits for the replay
 
         present = {one.id: one for one in workloads}
-        self._decided = {id_: some for id_, some in self._decided.items() if id_ in present}
-        for id_, counts in self._decided.items():
+        self.decided = {id_: some for id_, some in self.decided.items() if id_ in present}
+        for id_, counts in self.decided.items():
             if id_ not in self.pasts:
                 self.pasts[id_] = LivePast(counts[0][0], counts[0][0])
         self._take_over(present, policies)
         self._leave_out(now)
         due = sorted(
-            (id_ for id_ in self._decided if now - self.pasts[id_].until >= HOUR), key=lambda id_: self.pasts[id_].until
+            (id_ for id_ in self.decided if now - self.pasts[id_].until >= HOUR), key=lambda id_: self.pasts[id_].until
         )
         for some in _alike(due, self.pasts):
             self._replay([present[id_] for id_ in some], history, policies, now)
             for id_ in some:
-                self._decided[id_] = _in_force(self._decided[id_], now)
+                self.decided[id_] = _in_force(self.decided[id_], now)
                 self._texts.pop(id_, None)
             if not time():
                 break
@@ -117,7 +117,7 @@ class LiveBenefit:
 
         try:
             traces, assumed = traces_of(history, some, now), self._assumed([one.id for one in some])
-            add_replayed(self.pasts, traces, self._decided, policies, assumed)
+            add_replayed(self.pasts, traces, self.decided, policies, assumed)
         except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
             if len(some) > 1:
                 for one in some:
@@ -139,9 +139,9 @@ class LiveBenefit:
 
     def _leave_out(self, now: datetime) -> None:
         """Leave out hours that no cycle had the time to replay: decisions are not kept without end."""
-        for id_, counts in self._decided.items():
+        for id_, counts in self.decided.items():
             if now - self.pasts[id_].until > REPLAY_LATEST:
-                self.pasts[id_].until, self._decided[id_] = now, _in_force(counts, now)
+                self.pasts[id_].until, self.decided[id_] = now, _in_force(counts, now)
 
     def _assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
         from forecaster.replay.assumptions import Assumptions  # noqa: PLC0415  as above

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.fleet import Fleet
+from forecaster.cycle.rows import Fleet
 from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.window import MINUTE
 from forecaster.errors import unexpected

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from forecaster.cycle.capacities import Capacities, PersistedCapacity
-from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
+from forecaster.cycle.rows import Fleet
 from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.policies import Policies
 from forecaster.horizontal.columns import Table

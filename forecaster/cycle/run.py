@@ -15,11 +15,9 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.cycle.catch_up import catch_up
 from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
-from forecaster.cycle.decide import Decider
-from forecaster.cycle.fleet_decisions import FleetDecisions, held_all
+from forecaster.cycle.decide import Decider, FleetDecisions, held_all
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
 from forecaster.cycle.gates import Renewed
 from forecaster.cycle.lead_times import UNWATCHED
@@ -28,7 +26,7 @@ from forecaster.cycle.rows import RowBook, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps, TimeShare, expect_records
-from forecaster.cycle.targets import Roster, Targets
+from forecaster.cycle.targets import Roster, Targets, catch_up
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import LeadTime, Reason, Recommendation
 from forecaster.domain.report import CycleReport, Effected, ForecastScore

@@ -1,4 +1,4 @@
-"""The state directory: what was observed of workloads, on disk, and whether anything can be written there."""
+"""The state directory and its settings: what was observed of workloads, and whether anything can be written there."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import shutil
 import tempfile
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from datetime import timedelta
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
+from pydantic import Field, ValidationInfo, field_validator
 
 from forecaster.domain.amounts import memory
 from forecaster.domain.report import Check
+from forecaster.domain.settings import Duration, Section
 from forecaster.errors import StoreError
 from forecaster.store.signing import StateKeys, is_signed
 from forecaster.store.snapshot import CHECKSUM
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 IDENTITY_FILE = "cluster.json"
 BENEFIT_FILE = "benefit.sums"
@@ -186,3 +186,37 @@ def probe_state(directory: Path) -> list[Check]:
             remedy="free some space, or name another directory in state.directory",
         ),
     ]
+
+
+class StateSettings(Section):
+    """What outlives the process."""
+
+    directory: Path = Field(
+        Path("forecaster-state"), description="Directory of snapshot, table and the SQLite database."
+    )
+    database: str = Field(
+        "",
+        description="SQLAlchemy address of the ledger, e.g. postgresql+psycopg://...; default: SQLite in `directory`.",
+    )
+    database_file: Path | None = Field(
+        None, description="File that holds the address of the database, for addresses with a password."
+    )
+    key_file: Path | None = Field(
+        None,
+        description="File with the key that signs state, `openssl rand -hex 32`; keys of before in further lines are "
+        "accepted, too.",
+    )
+    secret: str = Field(
+        "",
+        pattern=r"^([a-z0-9.-]+/[a-z0-9.-]+)?$",
+        description="NAMESPACE/NAME of a Secret with a checkpoint of what was learned, and the key if no `key_file` is "
+        "stated. Without both the key lies in `directory`.",
+    )
+    keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long decisions and scores are kept.")
+
+    @field_validator("database_file")
+    @classmethod
+    def _one_address(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if value and info.data.get("database"):
+            raise ValueError("use either database or database_file")
+        return value

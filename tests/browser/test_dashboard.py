@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from forecaster.app.node_pools import NodesText
+from forecaster.app.outlets import NodesText
 from forecaster.cycle.node_forecast import NodePools, present_pools
 from forecaster.domain.decision import Reason
 from forecaster.domain.outlook import StepForecast

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from forecaster.cycle.fleet_decisions import FleetDecisions
+    from forecaster.cycle.decide import FleetDecisions
     from forecaster.cycle.rows import Rows
     from forecaster.domain.decision import LeadTime, Recommendation
     from forecaster.domain.signal import Signal

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from forecaster.app.compose import prepare_process
-from forecaster.app.sharding.executors import Executor, LocalExecutor, ShardFailure
 from forecaster.app.sharding.learned import LearnedShards, shard_of
-from forecaster.app.sharding.shard import ShardResult, ShardTask
+from forecaster.app.sharding.shard import Executor, LocalExecutor, ShardFailure, ShardResult, ShardTask
 from forecaster.app.sharding.sizes import KeptSizes
 from forecaster.config.settings import Settings
-from forecaster.cycle.fleet_decisions import held_all, held_size
+from forecaster.cycle.decide import held_all, held_size
 from forecaster.cycle.run import Effects, Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets

@@ -17,8 +17,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.app.sharding.executors import ShardFailure, UntoldShard, tried
-from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardResult, ShardTask
+from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardFailure, ShardResult, ShardTask, UntoldShard, tried
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:

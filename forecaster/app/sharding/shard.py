@@ -1,15 +1,16 @@
 """One shard: the ordinary cycle on the workloads of some namespaces, as a function of what is handed to it.
 
 What a cycle keeps between evaluation times (rings, models) stays in the process that ran it last and is used again if
-the shard comes back; any other process makes it anew, of what was learned and of the source.
+the shard comes back; any other process makes it anew, of what was learned and of the source. An `Executor` runs shards.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from forecaster.app.sharding.sizes import ShardSizes, SizeTimes
 from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
+from forecaster.errors import unexpected
 from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.live_source import RelistedSource
 from forecaster.sources.promql import expression_of
@@ -25,7 +27,7 @@ from forecaster.store.history import HistoryStore
 from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.offer import DecidedColumns
     from forecaster.sources.prometheus import PrometheusSource
+
 
 IDLE = timedelta(minutes=15)
 """A shard that was not asked for so long is computed elsewhere: its rings are given back."""
@@ -228,3 +231,73 @@ def narrowed_source(task: ShardTask) -> PrometheusSource:
 
 PROCESS_CYCLES = ShardCycles()
 """Cycles of the shards that this process computes."""
+
+
+class ShardFailure(NamedTuple):
+    """A shard that could not be computed, in this cycle and wherever it is tried."""
+
+    shard: int
+    why: str
+
+
+class UntoldShard(NamedTuple):
+    """A shard that a process does not know, and was not told what was learned of it."""
+
+    shard: int
+
+
+class Executor(Protocol):
+    """Runs shards; what is not there in time is left out."""
+
+    @property
+    def processes(self) -> int:
+        """How many shards are computed at a time."""
+
+    def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        """What came of each, as it comes and at most once. Raises nothing."""
+
+    def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
+        """What the process that ran a shard last knows of a workload, as msgpack; nothing where it does not say.
+
+        Asked by another thread, while shards run.
+        """
+
+    def close(self) -> None:
+        """Give back what is held open."""
+
+
+def tried(cycles: ShardCycles, task: ShardTask) -> ShardResult | ShardFailure | UntoldShard:
+    """The boundary of a shard: what is wrong with one stops no other."""
+    try:
+        return cycles.run(task) or UntoldShard(task.shard)
+    except Exception as error:  # noqa: BLE001  as above
+        return ShardFailure(task.shard, unexpected(error))
+
+
+@dataclass(slots=True)
+class LocalExecutor:
+    """One shard after the other, in this process."""
+
+    cycles: ShardCycles = field(default_factory=ShardCycles)
+
+    @property
+    def processes(self) -> int:
+        """This one."""
+        return 1
+
+    def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        """Yield results as long as there is time."""
+        until = time.monotonic() + seconds
+        for task in tasks:
+            if time.monotonic() > until:
+                return
+            came = tried(self.cycles, task)
+            if not isinstance(came, UntoldShard):
+                yield came
+
+    def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
+        """Return facts of this process."""
+        return self.cycles.facts(fleet, shard, id_)
+
+    def close(self) -> None:
+        """Do nothing: no resource is held open."""

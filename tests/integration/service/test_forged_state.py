@@ -12,9 +12,9 @@ import pytest
 
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.learned import shard_of
-from forecaster.cycle.fleet import Fleet
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.observed import Observed
+from forecaster.cycle.rows import Fleet
 from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
 from tests.support.builders import NOON, after, workload_id

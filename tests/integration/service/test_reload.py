@@ -16,7 +16,7 @@ from forecaster.app import telemetry
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.serve import build_service, state_directory
 from forecaster.app.sharding.cycle import ShardedCycle
-from forecaster.app.sharding.executors import LocalExecutor
+from forecaster.app.sharding.shard import LocalExecutor
 from forecaster.config.files import fingerprint
 from forecaster.config.settings import load
 from forecaster.domain.layers import merged

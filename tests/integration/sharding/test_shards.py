@@ -11,8 +11,8 @@ import pytest
 
 from forecaster.app.serve import known_of
 from forecaster.app.sharding.cycle import ShardedCycle
-from forecaster.app.sharding.executors import LocalExecutor, ShardFailure
 from forecaster.app.sharding.learned import shard_of
+from forecaster.app.sharding.shard import LocalExecutor, ShardFailure
 from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale

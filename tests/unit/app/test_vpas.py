@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from forecaster.app.vpas import VpaLook
+from forecaster.app.live_facts import VpaLook
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE

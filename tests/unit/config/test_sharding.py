@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.app.sharding.cycle import executor_of
-from forecaster.app.sharding.executors import LocalExecutor
+from forecaster.app.sharding.shard import LocalExecutor
 from forecaster.config.settings import parse
 from forecaster.errors import ConfigError
 

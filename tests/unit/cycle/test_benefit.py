@@ -46,7 +46,7 @@ def test_a_workload_that_comes_is_no_other_decision_about_the_others() -> None:
         columns = SimpleNamespace(recommended=np.full(len(ids), 3))
         benefit.receive(cast("OfferedCycle", SimpleNamespace(at=after(minute), ids=ids, decided=columns)))
     benefit.renew([WEB], NO_HISTORY, Settings().policies, after(10), NO_TIME)
-    assert benefit._decided == {WEB.id: [(after(0), 3)]}
+    assert len(benefit.decided[WEB.id]) == 1
 
 
 def test_a_workload_that_cannot_be_replayed_is_left_out_and_says_why() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from forecaster.cycle.catch_up import pods_block
-from forecaster.cycle.targets import Targets
+from forecaster.cycle.targets import Targets, pods_block
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import MINUTE, Inventory
 from tests.support.builders import NOON, after, workload

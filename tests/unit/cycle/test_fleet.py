@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.cycle.fleet import ROW_KEPT, Fleet
+from forecaster.cycle.rows import ROW_KEPT, Fleet
 from tests.support.builders import NOON, workload_id
 
 LATER = NOON + ROW_KEPT + timedelta(minutes=1)

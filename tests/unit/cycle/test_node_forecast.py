@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.app.node_pools import NodesText
+from forecaster.app.outlets import NodesText
 from forecaster.cycle.node_forecast import MOST_PAIRS, NodePools
 from forecaster.errors import SourceUnavailable
 from forecaster.vertical.admission.cluster import Cluster

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from forecaster.app.sharding.learned import handed_over
 from forecaster.cycle.capacities import PersistedCapacity
-from forecaster.cycle.handed_over import handed_over
 from forecaster.cycle.lead_times import PersistedStartUps
 from forecaster.cycle.observed import VERSION, PersistedColumn, PersistedObservations
 from forecaster.horizontal.standing import Gates
