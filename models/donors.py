@@ -67,9 +67,11 @@ def lent(panel: Panel, groups: Sequence[Hashable | None]) -> Lent:
     newcomers = np.flatnonzero(young).tolist()
     relatives = _relatives(panel.values, groups, grown, {groups[row] for row in newcomers} - {None}, day)
     for row in newcomers:
-        related = relatives.get(groups[row])
-        found = _lender(panel.values[row, -seen[row] :], related, day) if related else None
-        if related and found:
+        if groups[row] not in relatives:
+            continue
+        related = relatives[groups[row]]
+        found = _lender(panel.values[row, -seen[row] :], related, day)
+        if found is not None:
             values = values.copy() if values is panel.values else values
             nth, factor = found
             values[row, : -seen[row]] = factor * panel.values[related.rows[nth], : -seen[row]]

@@ -89,7 +89,7 @@ class ExpertStanding(NamedTuple):
             weights = standing.weights(first).astype(said.dtype)
             lost = _lost(came[..., None], mixed(spoken, weights[..., None, :, :]), at)
             gained = lost[..., None] - each[..., nth, :, :, :]
-            gained[np.isnan(gained)] = 0.0  # a third of the time of `nan_to_num`
+            gained[np.isnan(gained)] = 0.0  # in place: `nan_to_num` took 5 % of a fit more
             gained = gained.mean(axis=-3)
             standing = ExpertStanding(standing.regret + gained, standing.energy + gained**2)
         return standing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -179,8 +179,8 @@ class Panel:
         parts = (self.values[:, :before], newer.values.astype(self.values.dtype, copy=False), self.values[:, after:])
         return trusted(np.concatenate(parts, axis=1), min(self.start, newer.start), self.step, self.keys)
 
-    def resample(self, step: timedelta, how: Literal["mean", "max"] = "mean") -> Panel:
-        """A coarser panel; its bins count back from the end, so that the latest is whole, and leave gaps out.
+    def resample(self, step: timedelta) -> Panel:
+        """A coarser panel of means; its bins count back from the end, so that the latest is whole, and leave gaps out.
 
         Raises:
             PanelError: `step` is not a multiple of this panel's step.
@@ -189,8 +189,10 @@ class Panel:
             raise PanelError(f"cannot resample a panel of step {self.step} to {step}; ask for a multiple")
         width = step // self.step
         count = self.length // width
-        whole = self.values[:, self.length - count * width :].reshape(len(self), count, width)
-        return trusted(_pooled(whole, how), self.end - count * step, step, self.keys)
+        bins = self.values[:, self.length - count * width :].reshape(len(self), count, width)
+        known = np.isfinite(bins).sum(axis=2)
+        means = np.where(known, np.nansum(bins, axis=2) / np.maximum(1, known), np.nan).astype(bins.dtype)
+        return trusted(means, self.end - count * step, step, self.keys)
 
     def _columns(self, first: int, last: int) -> Panel:
         return trusted(self.values[:, first:last], self.start + first * self.step, self.step, self.keys)
@@ -203,15 +205,6 @@ def trusted(values: Floats, start: datetime, step: timedelta, keys: tuple[str, .
     for name, value in fields:
         object.__setattr__(panel, name, value)
     return panel
-
-
-def _pooled(bins: Floats, how: Literal["mean", "max"]) -> Floats:
-    empty = np.isnan(bins).all(axis=2)
-    if how == "max":
-        pooled: Floats = np.fmax.reduce(bins, axis=2, initial=-np.inf)
-    else:
-        pooled = np.nansum(bins, axis=2) / np.maximum(1, np.isfinite(bins).sum(axis=2))
-    return np.where(empty, np.nan, pooled).astype(bins.dtype)
 
 
 def _parts_within(asked: Sequence[str], parts: Sequence[str]) -> bool:
@@ -259,7 +252,7 @@ def check_continues(panel: Panel, newer: Panel) -> None:
         raise PanelError(f"the panels differ in series {other!r}; select the same keys first")
     if newer.step != panel.step or (newer.start - panel.start) % panel.step:
         grids = f"{newer.start} / {newer.step} does not continue {panel.start} / {panel.step}"
-        raise PanelError(f"a panel on the grid {grids}; resample it first")
+        raise PanelError(f"a panel on the grid {grids}; bring both to one grid first")
     first, last = sorted((panel, newer), key=lambda one: one.start)
     if last.start > first.end:
         raise PanelError(f"nothing is known between {first.end} and {last.start}; pass the gap as NaN")

@@ -119,8 +119,6 @@ class WriteQueue:
     """Since when changes of a namespace wait while those of others are tried."""
     braked_at: datetime | None = None
     """Since when the brake holds what would go down; None: it is off."""
-    tried: frozenset[tuple[str, ...]] = frozenset()
-    """Objects that the last look tried to write."""
 
     def effected(
         self,
@@ -152,13 +150,13 @@ class WriteQueue:
             done[outcome, _reason(error) or str(write.change)] += 1
             if error is not None:
                 found.failures.append(f"{write} not written: {error_text(error)}")
-        self.tried = frozenset(tried)
         longest_wait = self._waited(wanted, tried, found)
         self._say(found.refused, unseen)
         codes = Counter(str(one.code) for one in found.refused)
         reasons = done + Counter({("refused", code): count for code, count in codes.items()})
         states, braked = Counter(ours) + codes, self.braked_at is not None
-        return Effected(self.fence.leading(), outcomes, states, tuple(found.failures), reasons, braked, longest_wait)
+        failures, keys = tuple(found.failures), frozenset(tried)
+        return Effected(self.fence.leading(), outcomes, states, failures, reasons, braked, longest_wait, keys)
 
     def read_each(
         self, read: Callable[[K], S | None], wanted: Sequence[tuple[WorkloadId, str, K]]

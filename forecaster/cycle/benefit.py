@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it
@@ -217,7 +218,7 @@ def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) 
     for signal in (*(one for one in history.signals if not one.of_container), PODS):
         window = history.window(signal, MINUTE)
         minutes = window.values.shape[1]
-        rows = np.array([window.row.get(one.id, -1) for one in workloads], np.intp)
+        rows = rows_among([one.id for one in workloads], window.row)
         late = (now - window.end) // MINUTE
         found = np.full((len(workloads), minutes), np.nan)
         known = rows >= 0

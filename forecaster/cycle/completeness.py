@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.demand.alignment import RememberedRows
 from forecaster.demand.completeness import (
     BEYOND_USE,
     COMPLETE,
@@ -97,6 +98,8 @@ class Completeness:
     """What is incomplete in this cycle."""
     bounds: dict[Signal, tuple[Sequence[WorkloadId], Floats, Floats]] = field(default_factory=dict)
     """The workloads that a signal was asked for last in this cycle, their pods, and the most that one can use."""
+    counted: dict[str, RememberedRows] = field(default_factory=lambda: defaultdict(RememberedRows))
+    """Where the pods of the workloads of a signal are counted."""
     begun: bool = False
     """Whether a cycle has been; the first one looks back to learn what is usual."""
     moved: list[str] = field(default_factory=list)
@@ -154,7 +157,7 @@ class Completeness:
         if block.signal == PODS or not block.values.size:
             shape = block.values.shape
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
-        ready = _ready(block, history.window(PODS, MINUTE))
+        ready = _ready(block, history.window(PODS, MINUTE), self.counted[block.signal])
         most = self._most(block, ready[0], workloads)
         expected = Expected(*ready, self._usual(block, now), most, self._away(block))
         verdict = judged(block, expected)
@@ -283,7 +286,7 @@ def _upper(shown: Floats) -> Floats:
     return np.nan_to_num(np.take_along_axis(np.sort(shown, axis=1), at[:, None], axis=1)[:, 0], nan=0.0)
 
 
-def _ready(block: Block, pods: Window) -> tuple[Floats, Floats, Floats]:
+def _ready(block: Block, pods: Window, counted: RememberedRows) -> tuple[Floats, Floats, Floats]:
     """Ready pods, and the fewest and most of the last `YOUNG` minutes, [row, column] each; NaN where not known."""
     columns = int(block.values.shape[1])
     if block.step != MINUTE:
@@ -293,7 +296,7 @@ def _ready(block: Block, pods: Window) -> tuple[Floats, Floats, Floats]:
     first = (block.start - pods.start) // MINUTE - YOUNG
     low, high = max(first, 0), min(first + columns + YOUNG, int(pods.values.shape[1]))
     if len(pods.keys) and low < high:
-        at = np.fromiter((pods.row.get(id_, -1) for id_ in block.ids), np.intp, len(block.ids))
+        at = counted.of(block.ids, pods.row)
         there = pods.values[:, low:high][at].astype(np.float64)
         known[:, low - first : high - first] = np.where(at[:, None] >= 0, there, np.nan)
     fewest = most = known[:, YOUNG:]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.amounts import memory
 from forecaster.domain.signal import CPU, MEMORY, Signal
 from forecaster.domain.window import FIVE_MINUTES, last_multiple
@@ -97,7 +98,7 @@ class Containers:
 
     def usage(self, ids: Sequence[ContainerId], signal: Signal) -> Floats:
         """[container, time], gaps for those that nothing is known of; a copy."""
-        at = np.array([self.rows.get(id_, -1) for id_ in ids], np.intp)
+        at = rows_among(ids, self.rows)
         found = np.full((len(ids), CONTAINER_COLUMNS), np.nan, np.float32)
         found[at >= 0] = self.values[signal][at[at >= 0]]
         return found

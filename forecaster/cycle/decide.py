@@ -98,9 +98,8 @@ class FleetDecisions(DecidedRows):
 
 def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Context) -> DecidedColumns:
     """Return the columns of a fleet with the texts of its rows."""
-    names, rows = context.names, context.rows.rows
-    numbers.stated[:] = names.codes(row.stated for row in rows)
-    numbers.readers[:] = names.codes(row.readers for row in rows)
+    names, rows, standing = context.names, context.rows.rows, context.rows.standing
+    numbers.stated[:], numbers.readers[:] = (each.codes(names) for each in (standing.stated, standing.readers))
     gates = zip(rows, context.gates, strict=True)
     numbers.shut[:] = names.codes(shut_by(row.policy, gate).encode() for row, gate in gates)
     for index, row in enumerate(rows):

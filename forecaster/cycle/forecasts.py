@@ -152,20 +152,20 @@ class ForecastRequest(NamedTuple):
 def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: ForecastRequest) -> Columns:
     """Return one signal as columns."""
     standing, seen = rows.standing, forecasts.latest[signal]
-    at = positions(seen.row, rows.ids)
+    at = standing.aligned[signal].of(rows.ids, seen.row)
     measured, unseen, age = _measured(seen, at, standing.max_sample_age)
     known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
     said = OutlookCodes(request.names, len(rows.ids), request.now)
     spans = [
-        (standing.spans[span], peaks)
+        (standing.spans[span], standing.aligned[signal, span].of(standing.members[span], peaks.place), peaks)
         for span, peaks in forecasts.peaks.get(signal, {}).items()
         if span in standing.spans
     ]
-    within = _lay(quantiles, said, spans, rows.ids)
+    within = _lay(quantiles, said, spans)
     for row in request.seasonal:
         if within[row] >= 0:
-            peaks = spans[within[row]][1]
+            peaks = spans[within[row]][-1]
             _lay_day_ago(quantiles, row, forecasts.day_ago[signal], peaks, rows.ids)
             said.of_day_ago(row, np.isnan(quantiles[0, row]), peaks)
     short = known < standing.least_history
@@ -173,11 +173,6 @@ def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: Foreca
     said.of_short(np.flatnonzero(short), known, standing.least_history)
     peak = at_quantile(quantiles, request.quantile)
     return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(seen, at), said.codes)
-
-
-def positions(row: Mapping[WorkloadId, int], ids: Sequence[WorkloadId]) -> Positions:
-    """Return the position of each workload; -1 where it is absent."""
-    return np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
 
 
 def _taken(values: NDArray[Number], at: Positions) -> NDArray[Number]:
@@ -269,20 +264,19 @@ def _outlook_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float
 
 
 def _lay(
-    quantiles: Floats,
-    said: OutlookCodes,
-    spans: Sequence[tuple[Positions, PeakForecasts]],
-    ids: Sequence[WorkloadId],
+    quantiles: Floats, said: OutlookCodes, spans: Sequence[tuple[Positions, Positions, PeakForecasts]]
 ) -> Positions:
-    """Put the forecasts of all spans into columns, and name them; the position of each row's span, -1 for none."""
-    within, note, model = (np.full(len(ids), start, np.intp) for start in (-1, -1, 0))
-    for place, (members, peaks) in enumerate(spans):
-        at = peaks.rows_of([ids[row] for row in members.tolist()])
-        there, at = members[at >= 0], at[at >= 0]
+    """Put the forecasts of all spans into columns, and name them; the position of each row's span, -1 for none.
+
+    A span has its rows, where they are in its forecasts, and those.
+    """
+    within, note, model = (np.full(quantiles.shape[1], start, np.intp) for start in (-1, -1, 0))
+    for place, (members, among, peaks) in enumerate(spans):
+        there, at = members[among >= 0], among[among >= 0]
         within[members], quantiles[:, there] = place, peaks.values[at].T
         note[there], model[there] = peaks.note[at], peaks.model[at] + 1
     model[np.isnan(quantiles[0])] = 0
-    said.of_peaks([peaks for _, peaks in spans], within, note, model)
+    said.of_peaks([peaks for *_, peaks in spans], within, note, model)
     return within
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.cycle.rows import Fleet
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.window import MINUTE
 from forecaster.errors import unexpected
@@ -199,7 +200,7 @@ class ForecastGates:
     def _move(self, found: Mapping[WorkloadId, list[Case] | Unjudged], done: Renewed, now: datetime) -> None:
         if not found:
             return
-        rows = np.array([self.fleet.row[id_] for id_ in found])
+        rows = rows_among(found, self.fleet.row)
         before = self.gates.take(rows)
         at, judged = now.timestamp(), np.array([isinstance(one, list) for one in found.values()])
         after = replace(

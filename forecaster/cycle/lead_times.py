@@ -70,7 +70,7 @@ class PoolStartUps(NamedTuple):
         if len(self.by_pool) <= 1:
             return ""
         known = {pool: watch.rung for pool, watch in self.by_pool.items() if watch.rung is not None}
-        return max(known, key=lambda pool: (known[pool], pool)) if known else ""
+        return max(known, key=lambda pool: (known[pool], pool), default="")
 
 
 class WrittenWatch(NamedTuple):
@@ -145,19 +145,21 @@ class LeadTimes:
 
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
         """The lead time in force and where it comes from; `policy` as its owner states it."""
-        watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
-        if policy.lead_time is None and (slower := self._slower_pool(id_)):
+        if policy.lead_time is not None:
+            return lead_time(policy)
+        if slower := self._slower_pool(id_):
             found = self.pools[id_].by_pool
             which = f" on node pool {slower}, the slowest of {len(found)},"
             return measured_on_pods(found[slower].rung or MAX_LEAD_TIME, found[slower].took, which)
-        if policy.lead_time is None and pods.rung is not None:
+        watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
+        if pods.rung is not None:
             return measured_on_pods(pods.rung, pods.took)
-        if watch.rung is None or policy.lead_time is not None:
-            image = self._of_image(id_)
-            if policy.lead_time is None and image.rung is not None:
-                return measured_on_pods(image.rung, image.took, f" with image {self.image_of[id_]}")
-            return lead_time(policy, watch.took)
-        return measured(watch.rung, watch.took)
+        if watch.rung is not None:
+            return measured(watch.rung, watch.took)
+        image = self._of_image(id_)
+        if image.rung is not None:
+            return measured_on_pods(image.rung, image.took, f" with image {self.image_of[id_]}")
+        return lead_time(policy, watch.took)
 
     def rungs(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured; of a workload of which too little was seen, that of its image."""
@@ -211,10 +213,11 @@ class LeadTimes:
 
     def _slower_pool(self, id_: WorkloadId) -> str:
         """Return the node pool with pods slower than those of the workload as a whole; empty if there is none."""
-        pool, pods = self.pools.get(id_, UNPOOLED).slowest(), self.pods.get(id_, UNWATCHED)
-        if not pool or pods.rung is None:
+        pools, pods = self.pools.get(id_), self.pods.get(id_, UNWATCHED)
+        pool = pools.slowest() if pools else ""
+        if not pools or not pool or pods.rung is None:
             return ""
-        return pool if (self.pools[id_].by_pool[pool].rung or pods.rung) > pods.rung else ""
+        return pool if (pools.by_pool[pool].rung or pods.rung) > pods.rung else ""
 
     def _of_image(self, id_: WorkloadId) -> ScaleUpWatch:
         image = self.image_of.get(id_)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from forecaster.cycle.targets import NOTHING_LOST
+from forecaster.demand.alignment import RememberedRows, rows_among
 from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.window import DAY
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.horizontal.columns import Table
+from forecaster.horizontal.columns import CodedTexts, Table
 from forecaster.horizontal.lead_time import lead_time, peak_window
 from forecaster.horizontal.record import stated_row
 from forecaster.horizontal.targets import signals_of
@@ -29,7 +30,7 @@ from forecaster.publish.record import encoded_stated
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from datetime import timedelta
 
     from numpy.typing import NDArray
@@ -114,6 +115,16 @@ class StandingRows:
         return RowGroup(rules, np.array(positions, np.intp), policy_columns(terms), target_columns(terms))
 
     @cached_property
+    def stated(self) -> CodedTexts:
+        """What policy and HPA state of each row."""
+        return CodedTexts.of(row.stated for row in self.rows)
+
+    @cached_property
+    def readers(self) -> CodedTexts:
+        """What reads the metrics of each row."""
+        return CodedTexts.of(row.readers for row in self.rows)
+
+    @cached_property
     def unreadable(self) -> NDArray[np.bool_]:
         """[row] whether policy or targets could not be read."""
         return np.array([bool(row.failure) for row in self.rows], np.bool_)
@@ -141,6 +152,16 @@ class StandingRows:
         for position, row in enumerate(self.rows):
             found[row.span].append(position)
         return {span: np.array(positions, np.intp) for span, positions in found.items()}
+
+    @cached_property
+    def members(self) -> Mapping[PeakSpan, tuple[WorkloadId, ...]]:
+        """The workloads of each span."""
+        return {span: tuple(self.ids[row] for row in rows.tolist()) for span, rows in self.spans.items()}
+
+    @cached_property
+    def aligned(self) -> Mapping[Hashable, RememberedRows]:
+        """Where rows are among the latest values of a signal, and those of a span among its forecasts."""
+        return defaultdict(RememberedRows)
 
     @cached_property
     def driven(self) -> Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]]:
@@ -254,7 +275,7 @@ class Fleet:
             if id_ not in self.row:
                 self.row[id_] = len(self.row)
                 self.seen.append(now)
-        found = np.fromiter((self.row[id_] for id_ in ids), np.int64, len(ids))
+        found = rows_among(ids, self.row)
         for row in found.tolist():
             self.seen[row] = now
         return found

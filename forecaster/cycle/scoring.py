@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE, Window
@@ -63,7 +64,7 @@ class Scoring:
 
     def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
         chosen = [id_ for id_ in islice(one.peaks.row, self.turn, None, SCORING_ROUNDS) if id_ in window.row]
-        rows = np.fromiter((window.row[id_] for id_ in chosen), np.intp, len(chosen))
+        rows = rows_among(chosen, window.row)
         actual = measured_peaks(window, rows, one.peaks.begin, one.peaks.until).tolist()
         for id_, value in zip(chosen, actual, strict=True):
             if not np.isnan(value):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -83,7 +85,7 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
     """Rows in the order of `weeks`; NaN for workloads without minutes."""
     if minutes.keys == weeks.keys:
         return recent
-    order = np.fromiter((minutes.row.get(id_, -1) for id_ in weeks.keys), np.intp, len(weeks.keys))
+    order = rows_among(weeks.keys, minutes.row)
     padded = np.vstack([recent, np.full((1, recent.shape[1]), np.nan, np.float32)])
     result: NDArray[np.float32] = padded[order]
     return result
@@ -92,7 +94,7 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
 def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = None) -> NDArray[np.float32]:
     """[workload, time] of the latest columns, by default of all; gaps for those that have no row; a copy."""
     columns = window.values.shape[1] if newest is None else newest
-    at = np.array([window.row.get(id_, -1) for id_ in ids], np.intp)
+    at = rows_among(ids, window.row)
     found = np.full((len(ids), columns), np.nan, np.float32)
     found[at >= 0] = window.values[at[at >= 0], window.values.shape[1] - columns :]
     return found

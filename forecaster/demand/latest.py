@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from forecaster.demand.alignment import RememberedRows, rows_among
 from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
 from forecaster.domain.clock import time_by_clock
 from forecaster.domain.outlook import Measured, Unknown
@@ -130,6 +131,7 @@ class LatestBook:
     def __init__(self) -> None:
         self._row: dict[WorkloadId, int] = {}
         self._kept = np.empty(0, _Kept)
+        self._written, self._in_history = RememberedRows(), RememberedRows()
 
     def write(self, block: Block, values: Floats, verdict: CompletenessVerdict) -> None:
         """Take over the latest columns of `values` [row, column], which are those of a block, as they were judged."""
@@ -160,10 +162,14 @@ class LatestBook:
         """Latest values of history, replaced by those of the book where it has some."""
         if not self._row:
             return latest
-        new = [id_ for id_ in self._row if id_ not in latest.row]
-        row = {**latest.row, **{id_: len(latest.row) + i for i, id_ in enumerate(new)}} if new else latest.row
+        ids = tuple(self._row)
+        at = self._in_history.of(ids, latest.row)
+        new, row = np.flatnonzero(at < 0), latest.row
+        if len(new):
+            row = {**row, **{ids[place]: len(row) + nth for nth, place in enumerate(new.tolist())}}
+            at = rows_among(ids, row)
         kept = np.repeat(_NOTHING, len(row))
-        kept[[row[id_] for id_ in self._row]] = self._kept
+        kept[at] = self._kept
         there = kept["at"] != NEVER_SEEN_AT
         values = np.where(there, kept["value"], _longer(latest.values, len(new), np.nan))
         silent = np.where(there, _silent(kept["at"], latest), _longer(latest.silent, len(new), latest.columns))
@@ -186,11 +192,13 @@ class LatestBook:
         """Return the rows of these workloads; new workloads get the next rows."""
         if len(self._row) > 2 * len(ids) + SPARE_ROWS:
             self._keep(ids)
-        new = [id_ for id_ in ids if id_ not in self._row]
-        if new:
-            self._row.update(zip(new, range(len(self._row), len(self._row) + len(new)), strict=True))
-            self._kept = np.concatenate([self._kept, np.repeat(_NOTHING, len(new))])
-        return np.fromiter((self._row[id_] for id_ in ids), np.intp, len(ids))
+        rows = self._written.of(ids, self._row)
+        new = [ids[place] for place in np.flatnonzero(rows < 0).tolist()]
+        if not new:
+            return rows
+        self._row.update(zip(new, range(len(self._row), len(self._row) + len(new)), strict=True))
+        self._kept = np.concatenate([self._kept, np.repeat(_NOTHING, len(new))])
+        return self._written.of(ids, self._row)
 
     def _keep(self, ids: Sequence[WorkloadId]) -> None:
         """Give back the rows of others that have been away for long: of an answer, a shard may be missing."""

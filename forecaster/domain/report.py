@@ -72,6 +72,8 @@ class Effected(NamedTuple):
     """Whether what would go down waits for the word of a person."""
     longest_wait: timedelta = timedelta()
     """Longest time for which nothing of a namespace was tried, while changes of others were."""
+    tried: frozenset[tuple[str, ...]] = frozenset()
+    """Keys of the objects of which a write was tried, whatever came of it."""
 
 
 @dataclass(frozen=True, slots=True)

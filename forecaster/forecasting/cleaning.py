@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, Masked, Traits, cleaned, other_days, traits_of
 from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
@@ -231,7 +232,7 @@ def _rows_of(window: Window, group: ShardHistory) -> Bins:
     """[workload] their rows in a window, -1 for none; those in the history where that has the same workloads."""
     if window.keys == group.history.weeks.keys:
         return group.rows
-    return np.array([window.row.get(id_, -1) for id_ in group.ids], np.intp)
+    return rows_among(group.ids, window.row)
 
 
 def _corrections(usage: Floats, demand: Floats, first: int) -> Corrections:

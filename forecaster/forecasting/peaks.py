@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.outlook import PeakForecast, StepForecast, Unknown
 from models.panel import trusted
 
@@ -73,18 +74,6 @@ class PeakForecasts:
         for row in silent:
             del known[self.ids[row]]
         return known
-
-    def rows_of(self, ids: Sequence[WorkloadId]) -> Positions:
-        """The row of each of these workloads, -1 for none: valid for later forecasts with the same `place`."""
-        return np.fromiter((self.place.get(id_, -1) for id_ in ids), np.intp, len(ids))
-
-    def columns(self, rows: Positions) -> Floats:
-        """[level, position] of these rows; NaN for -1 and where there is no forecast."""
-        if not len(self.values):
-            return np.full((len(LEVELS), len(rows)), np.nan)
-        taken = self.values.T[:, rows]
-        taken[:, rows < 0] = np.nan
-        return taken
 
     def ahead(self, id_: WorkloadId, quantile: float) -> PeakForecast | Unknown:
         """The forecast of one workload, or why there is none."""
@@ -167,7 +156,7 @@ class SpanRows(NamedTuple):
     def of(cls, wanted: Collection[WorkloadId], row: Mapping[WorkloadId, int]) -> SpanRows:
         """Return the workloads that ask for the span and have a row, in the order of their rows."""
         here = tuple(sorted(row.keys() & wanted, key=row.__getitem__))
-        return cls(here, {id_: place for place, id_ in enumerate(here)}, np.array([row[id_] for id_ in here], np.intp))
+        return cls(here, {id_: place for place, id_ in enumerate(here)}, rows_among(here, row))
 
     def within(self, rows: slice) -> Positions:
         """Which of these rows want it, counted from the first of them."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import models
+from forecaster.demand.alignment import rows_among
 from forecaster.forecasting.cleaning import Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
 from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
@@ -150,7 +151,7 @@ class Shards:
         here = [id_ for id_ in dict.fromkeys((*wanted_now, *stay)) if id_ in row]
         self.shards = regrouped(self.shards, here)
         for shard in self.shards:
-            shard.rows = np.fromiter((row[id_] for id_ in shard.ids), np.intp, len(shard.ids))
+            shard.rows = rows_among(shard.ids, row)
         self.ids = tuple(chain.from_iterable(shard.ids for shard in self.shards))
         places = {id_: place for place, id_ in enumerate(self.ids)}
         self.spans = {span: SpanRows.of(ids, places) for span, ids in asked.items()}
@@ -286,4 +287,5 @@ def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]
 def rows_within(ids: Sequence[WorkloadId], some: Sequence[WorkloadId]) -> Bins | None:
     """Return the positions of workloads among others; None if one is absent."""
     row = {id_: i for i, id_ in enumerate(ids)}
-    return np.array([row[id_] for id_ in some], np.intp) if row.keys() >= set(some) else None
+    found = rows_among(some, row)
+    return None if (found < 0).any() else found

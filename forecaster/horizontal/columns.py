@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.demand.alignment import rows_among
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
@@ -99,6 +101,24 @@ class Names:
     def texts(self) -> tuple[bytes, ...]:
         """Texts in the order of their positions."""
         return tuple(self._texts)
+
+
+class CodedTexts(NamedTuple):
+    """Texts of rows that stay from cycle to cycle: each once, and where that of a row is."""
+
+    texts: tuple[bytes, ...]
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, texts: Iterable[bytes]) -> Self:
+        """Return the texts of these rows."""
+        names = Names()
+        rows = names.codes(texts)
+        return cls(names.texts, rows)
+
+    def codes(self, names: Names) -> NDArray[np.int32]:
+        """Return the position of the text of each row among the names of a cycle."""
+        return names.codes(self.texts)[self.rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,8 +234,7 @@ def rows_before(before: Sequence[Hashable], now: Sequence[Hashable]) -> Counts:
     """Return the earlier row of each of these identities; -1 for one that is new."""
     if before == now:
         return np.arange(len(now))
-    place = {id_: row for row, id_ in enumerate(before)}
-    return np.fromiter((place.get(id_, -1) for id_ in now), np.int64, len(now))
+    return rows_among(now, {id_: row for row, id_ in enumerate(before)})
 
 
 def taken(column: Array, rows: Counts, nothing: Any) -> Array:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS, Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, HOUR, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
@@ -166,7 +167,7 @@ def last_points(window: Window, ids: Sequence[WorkloadId], end: datetime) -> Flo
     found = np.full((len(ids), PICTURE_POINTS), np.nan, np.float32)
     if not len(window.keys):
         return found
-    rows = np.array([window.row.get(id_, -1) for id_ in ids], np.intp)
+    rows = rows_among(ids, window.row)
     stop = min((end - window.start) // window.step + 1, window.values.shape[1])
     late = (end - window.start) // window.step + 1 - stop
     width = min(PICTURE_POINTS - late, stop)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
@@ -135,7 +136,7 @@ def _asked(
     context = DemandContext(signal, pods.cut(now), {one.id: one for one in workloads})
     peaks: PeakForecasts = forecaster.peaks(signal, history.cut(now, context), [span], now)[span]
     found = np.full((len(LEVELS), len(workloads)), np.nan)
-    rows = np.array([peaks.row.get(one.id, -1) for one in workloads])
+    rows = rows_among([one.id for one in workloads], peaks.row)
     found[:, rows >= 0] = peaks.values[rows[rows >= 0]].T
     return found
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import numpy as np
 
+from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import Block, PodSamples
 from forecaster.domain.workload import WorkloadId
@@ -195,7 +196,7 @@ def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float
     """The values of one kind for the rows of `usage`."""
     some = [one for series in answer.series if (one := _of_kind(series, what))]
     found = block_of(QueryAnswer(some), PODS, usage.start, usage.step, int(usage.values.shape[1]))
-    at = _rows_of(usage.ids, found.ids)
+    at = rows_among(usage.ids, {id_: row for row, id_ in enumerate(found.ids)})
     values = np.full(usage.values.shape, np.nan)
     values[at >= 0] = found.values[at[at >= 0]]
     return values
@@ -233,13 +234,8 @@ def _of_kind(series: Series, what: str) -> Series | None:
 
 def samples_of(known: PodSamples, ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> PodSamples:
     """The rows of some workloads; not known of those that are not there."""
-    at = _rows_of(ids, among)
+    at = rows_among(ids, {id_: row for row, id_ in enumerate(among)})
     return PodSamples(*(np.vstack([one, np.full((1, one.shape[1]), np.nan)])[at] for one in known.layers))
-
-
-def _rows_of(ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> NDArray[np.intp]:
-    row = {id_: at for at, id_ in enumerate(among)}
-    return np.fromiter((row.get(id_, -1) for id_ in ids), np.intp, len(ids))
 
 
 def owner_of(series: Series) -> WorkloadId | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.demand.alignment import RememberedRows
 from forecaster.domain.window import Block, Window
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_A_TIME = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
-NOTHING_ASKED = (), np.empty(0, np.intp)
 
 
 class HistoryRing:
@@ -50,8 +50,8 @@ class HistoryRing:
         self._rows: dict[WorkloadId, int] = {}
         self._shown = False
         """Whether a window has the rows: they are copied before they change."""
-        self._asked: tuple[Sequence[WorkloadId], NDArray[np.intp]] = NOTHING_ASKED
-        """The workloads that were written last, and their rows, until a cycle ends."""
+        self._written = RememberedRows()
+        """An answer mostly names the workloads of the one before."""
         self._seen = np.empty(0, np.int64)
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class HistoryRing:
         self.ignored += _count_known(block.values[:, max(0, high - start) :])
         if low >= high:
             return
-        rows, values = self._rows_of(block.ids), block.values[:, low - start : high - start]
+        rows, values = self._written.of(block.ids, self._rows).copy(), block.values[:, low - start : high - start]
         self._reserve(len(self) + int(np.count_nonzero(rows < 0)))
         for part in (slice(i, i + ROWS_AT_A_TIME) for i in range(0, len(block.ids), ROWS_AT_A_TIME)):
             self._merge(block.ids[part], rows[part], values[part], low)
@@ -123,7 +123,6 @@ class HistoryRing:
 
     def forget(self, before: datetime) -> int:
         """Drop every workload with a latest known value older than `before`; how many that were."""
-        self._asked = NOTHING_ASKED
         dead = np.flatnonzero(self._seen[: len(self)] < self._column_from(before))
         for row in dead[::-1].tolist():
             self._drop(row)
@@ -145,7 +144,6 @@ class HistoryRing:
         """
         keep = min(self.columns, len(answered))
         self._add(keys)
-        self._asked = NOTHING_ASKED
         self._answered[self.columns - keep :] = answered[len(answered) - keep :]
         row = 0
         for part in parts:
@@ -173,12 +171,6 @@ class HistoryRing:
         np.copyto(merged, fresh, where=known)
         self._buffer[rows, at : at + fresh.shape[1]] = merged
         self._seen[rows] = np.maximum(self._seen[rows], _newest_known(known, low))
-
-    def _rows_of(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
-        """[workload] row of each, -1 without one; an answer mostly names the workloads of the one before."""
-        if ids != self._asked[0]:
-            self._asked = ids, np.fromiter((self._rows.get(key, -1) for key in ids), np.intp, len(ids))
-        return self._asked[1]
 
     def _add(self, new: Sequence[WorkloadId]) -> None:
         if not new:
@@ -208,7 +200,7 @@ class HistoryRing:
 
     def _drop(self, row: int) -> None:
         self._own_rows()
-        self._asked = NOTHING_ASKED
+        self._written = RememberedRows()
         last = len(self) - 1
         del self._rows[self._keys[row]]
         if row != last:

@@ -15,7 +15,6 @@ from forecaster.demand.censored import (
     at_limit,
     at_maximum,
     ceiling_of,
-    cut_off,
     may_hold_outages,
     on_ceiling,
     outages,
@@ -26,23 +25,6 @@ from tests.support.builders import NOON
 from tests.support.recommendations import workload_id
 
 NAN = float("nan")
-
-
-@pytest.mark.parametrize(
-    ("measured", "verdict"),
-    [
-        pytest.param(2.0, True, id="all that four pods carry"),
-        pytest.param(1.995, True, id="nearly"),
-        pytest.param(1.9, False, id="less than they can"),
-        pytest.param(2.4, False, id="more than they can: it is measured before them"),
-    ],
-)
-def test_usage_at_the_capacity_of_the_ready_pods_is_cut_off(measured: float, verdict: bool) -> None:  # noqa: FBT001  the expectation
-    assert cut_off(measured, 4, 0.5) is verdict
-
-
-def test_without_pods_nothing_is_cut_off() -> None:
-    assert not cut_off(0.0, 0, 0.5)
 
 
 def test_full_pods_at_the_maximum_hide_what_more_there_was() -> None:

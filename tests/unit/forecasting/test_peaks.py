@@ -67,14 +67,6 @@ SEVERAL = PeakForecasts(
 )
 
 
-def test_columns_are_read_by_row_and_unknown_where_there_is_no_forecast() -> None:
-    rows = SEVERAL.rows_of([OTHER, NEW, SILENT, WEB])
-    columns = SEVERAL.columns(rows)
-    assert rows.tolist() == [1, -1, 2, 0]
-    assert columns.shape == (len(LEVELS), 4)
-    assert columns[0].tolist() == pytest.approx([2.0, np.nan, np.nan, 1.0], nan_ok=True)
-
-
 def test_only_workloads_with_a_forecast_have_a_row() -> None:
     assert dict(SEVERAL.row) == {WEB: 0, OTHER: 1}
     assert PEAKS.row is PEAKS.place
