@@ -18,6 +18,8 @@ from forecaster.domain.workload import GIB
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+ALIKE = 0.01
+"""Counts that differ by a smaller share need pods of one size, as far as a cluster can tell."""
 _SLIVER = 1e-9
 """A sliver above a whole pod is the rounding of a quotient, not a reason for one more."""
 
@@ -100,7 +102,8 @@ def joint_choice(
     """The cheapest count and size for total loads ahead (forecast quantiles, never what one pod used).
 
     CPU is requested so that the load uses `costs.utilization` of it, memory whole, since it cannot be lent. `refusal`
-    says why a plan within the bounds is not possible after all; empty if it is.
+    says why a plan within the bounds is not possible after all; empty if it is. It is not asked of plans that are alike
+    to one that it has refused.
     """
     peak = max(one.load for one in ahead)
     plans = []
@@ -110,13 +113,14 @@ def joint_choice(
             cpu, memory = model.cpu(share) / costs.utilization, model.memory(share)
             plan = size_plan(ahead, cpu, memory, model, bounds, costs, replicas_now)
             plans.append(plan._replace(replicas=count))
-    first = ""
+    refused: dict[int, str] = {}
     for plan in sorted(plans, key=lambda one: (one.cost, one.replicas)):
-        why = refusal(plan)
-        if not why:
-            return plan
-        first = first or why
-    return Infeasible(first or _none_carried(peak, bounds))
+        if not any(abs(plan.replicas - count) < ALIKE * count for count in refused):
+            why = refusal(plan)
+            if not why:
+                return plan
+            refused[plan.replicas] = why
+    return Infeasible(next(iter(refused.values()), "") or _none_carried(peak, bounds))
 
 
 def least_replicas(load: float, model: PodModel, cpu_request: float, utilization: float) -> int:
