@@ -32,8 +32,8 @@ ASSUMED_SERVER = "1.35"
 
 
 def pod(given: Json, status: Json | None = None, labels: Json | None = None) -> Pod:
-    """The vectors write a bare spec, and call the priority class by a shorter name."""
-    spec = {**given, "priorityClassName": given.get("priorityClass")}
+    """The vectors write a bare spec, and call the priority class and the system by shorter names."""
+    spec = {**given, "priorityClassName": given.get("priorityClass"), "os": {"name": given.get("os")}}
     return read_spec(spec, {"labels": labels or {}}, status or {})
 
 

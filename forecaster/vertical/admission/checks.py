@@ -138,28 +138,22 @@ def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> 
 
 def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """Check a quota for a rollout: both generations are charged."""
-    old = usage(before, context.server) if matches(quota, before, context.server) else {}
-    for name, per_pod in usage(pod, context.server).items():
-        if name in quota.tracked:
-            yield from _rolled_out_resource(quota, name, (old.get(name, 0), per_pod), context)
-
-
-def _rolled_out_resource(
-    quota: Quota, name: str, per_pod: tuple[int, int], context: AdmissionContext
-) -> Iterator[Finding]:
-    rollout, (old, new) = context.rollout, per_pod
-    others = max(quota.used.get(name, 0) - rollout.replicas * old, 0)
-    left = quota.hard[name] - others
-    if new <= old:
-        if least_needed(rollout, old, new) > left:
+    charged = usage(before, context.server) if matches(quota, before, context.server) else {}
+    rollout = context.rollout
+    for name, new in usage(pod, context.server).items():
+        if name not in quota.tracked:
+            continue
+        old = charged.get(name, 0)
+        left = quota.hard[name] - max(quota.used.get(name, 0) - rollout.replicas * old, 0)
+        stalls = least_needed(rollout, old, new) > left
+        said = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
+        if stalls and new <= old:
             yield note(QUOTA, f"{quota.name}: {name} is used up: no new pod gets through, whatever it asks")
-        return
-    said = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
-    if least_needed(rollout, old, new) > left:
-        fit = pods_until_stall(rollout, old, new, left)
-        yield refused(QUOTA, f"{said}: the rollout would stall after {fit} of {rollout.replicas} pods")
-    elif most_needed(rollout, old, new) > left:
-        yield note(QUOTA, f"{said}: the quota slows the rollout down, the surge does not fit into it")
+        elif stalls:
+            fit = pods_until_stall(rollout, old, new, left)
+            yield refused(QUOTA, f"{said}: the rollout would stall after {fit} of {rollout.replicas} pods")
+        elif new > old and most_needed(rollout, old, new) > left:
+            yield note(QUOTA, f"{said}: the quota slows the rollout down, the surge does not fit into it")
 
 
 def static_cpu(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:

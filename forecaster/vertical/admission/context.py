@@ -133,12 +133,11 @@ def compute_only(amounts: Amounts) -> dict[str, int]:
 
 
 def _merged(block: Requirements, proposed: Requirements) -> Requirements:
-    def kept(amounts: Amounts) -> dict[str, int]:
-        return {name: milli for name, milli in amounts.items() if name not in COMPUTE}
-
-    return Requirements(
-        kept(block.requests) | compute_only(proposed.requests), kept(block.limits) | compute_only(proposed.limits)
+    requests, limits = (
+        {name: milli for name, milli in now.items() if name not in COMPUTE} | compute_only(new)
+        for now, new in ((block.requests, proposed.requests), (block.limits, proposed.limits))
     )
+    return Requirements(requests, limits)
 
 
 def least_needed(rollout: Rollout, old: int, new: int) -> int:

@@ -117,7 +117,6 @@ MOST_ROUNDS = 8
 class Proof:
     """What the cluster would say to a recommendation, and what it would change."""
 
-    proposed: ProposedRequirements
     values: Mapping[str, Requirements]
     """What would be stored: proposed values completed by defaults and LimitRanges, cpu and memory of each container."""
     findings: tuple[Finding, ...]
@@ -161,8 +160,10 @@ def _judged(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
         *free_capacity.eviction_findings(risk),
     )
     return Proof(
-        proposed=proposed,
-        values=_values(pod),
+        values={
+            one.name: Requirements(compute_only(one.resources.requests), compute_only(one.resources.limits))
+            for one in pod.every_container()
+        },
         findings=findings,
         qos_before=computed_qos(before, context.server),
         qos_after=computed_qos(pod, context.server),
@@ -205,10 +206,3 @@ def _keeping(names: Sequence[str], proposed: ProposedRequirements, before: Pod) 
 
 def _mixed(names: Sequence[str], proposed: Amounts, today: Amounts) -> dict[str, int]:
     return {name: of[name] for name in COMPUTE for of in [today if name in names else proposed] if name in of}
-
-
-def _values(pod: Pod) -> dict[str, Requirements]:
-    return {
-        one.name: Requirements(compute_only(one.resources.requests), compute_only(one.resources.limits))
-        for one in pod.every_container()
-    }

@@ -113,7 +113,7 @@ def read_spec(spec: Wire, metadata: Wire, status: Wire) -> Pod:
         pod_level=None if spec.get("resources") is None else requirements_of(spec["resources"]),
         overhead=parsed(spec.get("overhead")),
         restart_policy=spec.get("restartPolicy") or _ALWAYS,
-        os=_os(spec.get("os")),
+        os=(spec.get("os") or {}).get("name") or "",
         static=_MIRROR in (metadata.get("annotations") or {}),
         priority=spec.get("priority") or 0,
         priority_class=spec.get("priorityClassName") or "",
@@ -122,10 +122,6 @@ def read_spec(spec: Wire, metadata: Wire, status: Wire) -> Pod:
         placement=placement_of(spec, metadata),
         status=status_of(status),
     )
-
-
-def _os(value: Any) -> str:
-    return str(value.get("name") or "") if isinstance(value, Mapping) else str(value or "")
 
 
 def container_of(wire: Wire) -> Container:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import computed_qos, qos_of
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY_RESOURCE, Amounts
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY_RESOURCE
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import RESIZE_POLICY, Refusal, defaulted, faults
 
@@ -131,13 +131,9 @@ def _removals(where: str, before: Requirements, after: Requirements) -> Iterator
             yield Refusal("removal", where, f"a {kind} that is set cannot be removed: {', '.join(gone)}")
 
 
-def _immutable(block: Requirements) -> tuple[Amounts, Amounts]:
+def _immutable(block: Requirements) -> list[dict[str, int]]:
     """All but cpu and memory."""
-    requests, limits = (
-        {name: milli for name, milli in amounts.items() if name not in COMPUTE}
-        for amounts in (block.requests, block.limits)
-    )
-    return requests, limits
+    return [{name: of[name] for name in of if name not in COMPUTE} for of in (block.requests, block.limits)]
 
 
 def _has_block(pod: Pod) -> bool:

@@ -79,18 +79,11 @@ def past_ranks(history: Floats, day: int, block: int) -> Floats:
         return np.empty((history.shape[0], 0))
     latest = history[:, history.shape[1] - days * day :]
     cut = latest.reshape(history.shape[0], days, day)[:, :, : blocks * block]
-    peaks = _largest(cut.reshape(history.shape[0], days, blocks, block))
+    peaks = np.fmax.reduce(cut.reshape(history.shape[0], days, blocks, block), axis=-1)
     usual = _mean(peaks, axis=1)[:, None, :]
     ratios = np.divide(peaks, usual, out=np.full_like(peaks, np.nan), where=usual > 0)
     ratios = ratios.reshape(history.shape[0], days * blocks)
     return _filled(_ranks(ratios[:, ~np.isnan(ratios).all(axis=0)]))
-
-
-def _largest(values: Floats) -> Floats:
-    known = ~np.isnan(values)
-    highest = np.where(known, values, -np.inf).max(axis=-1)
-    peaks: Floats = np.where(known.any(axis=-1), highest, np.nan)
-    return peaks
 
 
 def _mean(values: Floats, axis: int) -> Floats:

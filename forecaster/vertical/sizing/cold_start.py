@@ -32,6 +32,8 @@ LEAST_SPREAD = 0.3
 CPU_QUANTILE, MEMORY_QUANTILE = 0.9, 0.95
 """A container waits for CPU that is short, and is killed for memory that is short."""
 _QUANTILES = {"cpu": CPU_QUANTILE, "memory": MEMORY_QUANTILE}
+UNKNOWN_RISK = (None, None, 0.0)
+"""Risk and slack are not known: they would be those of the donors."""
 _OTHERS = "others"
 _BY = {
     "image": "of its image",
@@ -104,14 +106,15 @@ class ColdStart:
         least = max(found.size, own.request if own else 0.0, self.policy.min_cpu)
         request = max(least, now.cpu_request or 0.0)
         limit = None if self.policy.cpu_limit == "none" else _in_ratio(request, now.cpu_request, now.cpu_limit)
-        return _without_risk(request, limit, kept=request == now.cpu_request)
+        return ChosenSize(request, limit, *UNKNOWN_RISK, kept=request == now.cpu_request)
 
     def memory(self, found: DonorSize) -> ChosenSize:
         """Return the size like that of CPU, and above the limit of a kill."""
         now, own = self.sizing.now, self.sizing.memory
         least = max(found.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
         request = max(least, now.memory_request or 0.0)
-        return _without_risk(request, self._memory_limit(request, now), kept=request == now.memory_request)
+        limit = self._memory_limit(request, now)
+        return ChosenSize(request, limit, *UNKNOWN_RISK, kept=request == now.memory_request)
 
     def _memory_limit(self, request: float, now: Resources) -> float | None:
         match self.policy.memory_limit:
@@ -209,11 +212,6 @@ def _sentence(metric: str, found: DonorSize, days: float) -> str:
     low, high = (resource_amount(value, metric) for value in (found.low, found.high))
     donors = f"{counted(found.donors, 'donor')} {_BY[found.by]}"
     return f"a cold start with {days * 24:.1f} h of usage; by {donors}, nine of ten take {low} to {high}"
-
-
-def _without_risk(request: float, limit: float | None, *, kept: bool) -> ChosenSize:
-    """Risk and slack are not known: they would be those of the donors."""
-    return ChosenSize(request, limit, over_request=None, over_limit=None, slack=0.0, kept=kept)
 
 
 def _in_ratio(request: float, before: float | None, limit: float | None) -> float | None:

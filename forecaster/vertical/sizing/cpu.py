@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.window import HOUR
-from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, resembling
-from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, evaluated, share_above, shares_of
+from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
+from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, evaluated, shares_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -45,7 +44,7 @@ def cpu_sizes_of(panel: ContainerPanel, days: PastDays, shares: Shares, policy: 
     return evaluated(
         request,
         limit,
-        partial(share_above, shares),
+        shares.share_above,
         shares,
         days=days.known,
         kept=kept & _limit_stays(panel, limit, policy),
@@ -66,10 +65,7 @@ def cpu_limit(panel: ContainerPanel, shares: Shares, request: Doubles, policy: V
         case "none":
             return np.full(len(request), np.nan)
         case "keep-ratio":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(
-                    panel.cpu_request > 0, request * np.maximum(panel.cpu_limit / panel.cpu_request, 1.0), np.nan
-                )
+            return in_ratio(request, panel.cpu_request, panel.cpu_limit)
         case "throttle-target":
             return np.maximum(_limit_for(shares, policy.throttle_target), request)
 
@@ -83,7 +79,7 @@ def _request(panel: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> t
         shares.mean(),
         MishapPrices(policy.throttle_price * hours, policy.change_price),
         hours,
-        np.column_stack([panel.cpu_request, share_above(shares, panel.cpu_request)]),
+        np.column_stack([panel.cpu_request, shares.share_above(panel.cpu_request)]),
     )
     level = np.maximum(chosen.level, policy.min_cpu)
     if panel.throttled is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY, HOUR
-from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, resembling
+from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest, evaluated, peaks_of, shares_of
 
 if TYPE_CHECKING:
@@ -173,16 +173,9 @@ def request_and_limit(
         case "none":
             return request, np.full(len(request), np.nan)
         case "keep-ratio":
-            return request, _in_ratio(request, panel)
+            return request, in_ratio(request, panel.memory_request, panel.memory_limit)
         case _:
             return request, np.maximum(peak, request)
-
-
-def _in_ratio(request: Doubles, panel: ContainerPanel) -> Doubles:
-    """[row] the limit in today's ratio to the request, never below it; NaN where there is no ratio."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.maximum(panel.memory_limit / panel.memory_request, 1.0)
-    return np.where(panel.memory_request > 0, request * ratio, np.nan)
 
 
 LEAST_DAYS_RISING = 3

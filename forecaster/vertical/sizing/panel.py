@@ -128,6 +128,12 @@ def resembling(days: PastDays, likeness: Doubles | None) -> PastDays:
     return PastDays(days.values, weights / np.where(total > 0, total, 1.0))
 
 
+def in_ratio(request: Doubles, today: Doubles, limit: Doubles) -> Doubles:
+    """[row] the limit in today's ratio to the request, never below it; NaN where there is no ratio."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(today > 0, request * np.maximum(limit / today, 1.0), np.nan)
+
+
 def _weights(count: int) -> Doubles:
     ago = np.arange(1, count + 1)
     return np.asarray(0.5 ** (ago / HALF_LIFE_DAYS) * np.where(ago % 7 == 0, _SAME_WEEKDAY, 1.0))

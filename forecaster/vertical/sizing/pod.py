@@ -42,7 +42,7 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
         return _not_known(sizing)
     beside = beside_hpa(workload, tuple(one for one in sizing if one.runs), policy)
     sized = [_sized(one, beside, policy.horizon) for one in sizing]
-    message = "; ".join(_spoken(one, alone=len(sized) == 1) for one in sized)
+    message = "; ".join(one.message if len(sized) == 1 else f"{one.name}: {one.message}" for one in sized)
     containers = tuple(each for one, each in zip(sizing, sized, strict=True) if one.runs)
     if all(one.recommended == one.now for one in containers):
         acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
@@ -130,10 +130,6 @@ def _not_known(sizing: PodSizing) -> Hold:
     if longest:
         return Hold(Reason.SHORT_HISTORY, "; ".join([f"{longest * 24:.1f} h of usage; a day is the least", *notes]))
     return Hold(Reason.NO_DATA, "; ".join(dict.fromkeys(notes)) or "no usage per pod is known yet")
-
-
-def _spoken(one: ContainerSize, *, alone: bool) -> str:
-    return one.message if alone else f"{one.name}: {one.message}"
 
 
 def _risk(metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> Risk | None:

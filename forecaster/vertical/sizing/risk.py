@@ -38,10 +38,10 @@ class Shares:
     above: Doubles
 
     def share_above(self, level: Doubles) -> Doubles:
-        """[row] the share of time above one level."""
+        """[row] the share of time above a level; NaN without one."""
         below = (self.values <= level[:, None]).sum(axis=1) - 1
         found = np.take_along_axis(self.above, np.maximum(below, 0)[:, None], axis=1)[:, 0]
-        return np.where(below >= 0, found, 1.0)
+        return np.where(np.isnan(level), np.nan, np.where(below >= 0, found, 1.0))
 
     def quantile(self, share: float) -> Doubles:
         """[row] the lowest value that no more than `1 - share` of the time is above; NaN where nothing is known."""
@@ -141,11 +141,6 @@ def cheapest(
     staying = today[:, 0] * hours + prices.mishap * scale * today[:, 1]
     kept = staying <= cost[rows, best] + prices.change * scale
     return CheapestLevel(np.where(kept, today[:, 0], levels[rows, best]), kept)
-
-
-def share_above(shares: Shares, level: Doubles) -> Doubles:
-    """[row] the share of time above a level; NaN without one."""
-    return np.where(np.isnan(level), np.nan, shares.share_above(np.nan_to_num(level)))
 
 
 def chance_above(peaks: Peaks, level: Doubles, days: float) -> Doubles:
