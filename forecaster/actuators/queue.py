@@ -357,8 +357,9 @@ def _within(write: W, limits: CycleLimits | None, take: TakeRoom) -> W | WriteRe
     if count > move.written:
         try:
             fits = fitting(take, write.subject, count=count, written=move.written, pods=move.pods)
-        except ApiError as error:
-            return WriteRefusal(write.subject, RefusalReason.UNREADABLE, f"{write} waits, its quotas: {error}")
+        except Exception as error:  # noqa: BLE001  a boundary by object: owners state the template of a custom resource
+            said = f"{write} waits, its quotas: {error_text(error)}"
+            return WriteRefusal(write.subject, RefusalReason.UNREADABLE, said)
         if isinstance(fits, WriteRefusal):
             return fits
         count, reason = fits[0], f"{reason}; {fits[1]}" if fits[1] else reason

@@ -95,44 +95,27 @@ class Autoscalers:
 
     def write(self, write: Write) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version."""
+        path = path_of(write.autoscaler)
         if write.change == Change.FORGET:
-            self._forget(write.autoscaler)
+            self._leave(write, self._client.get(path, RawObject), write.autoscaler.version)
             return
-        target = f"{path_of(write.autoscaler)}?fieldManager={MANAGER}&force=true{self._dry_run}"
-        raw = self._client.apply(target, applied(write), RawObject)
-        if write.change in AFTERWARDS and not self._dry_run:
-            self._leave(write, raw)
+        target = f"{path}?fieldManager={MANAGER}&force=true{self._dry_run}"
+        made = iter([self._client.apply(target, applied(write), RawObject)])
+        if write.change in {Change.RESTORE, Change.ROLL_BACK} and not self._dry_run:
+            # The HPA controller answers a changed minReplicas with a new status, from Kubernetes 1.37 on at once: then
+            # the version that our write made is no longer there, and the HPA is read again.
+            marks.patiently(lambda: self._leave(write, next(made, None) or self._client.get(path, RawObject)))
 
     def record(self, write: Write, at: datetime) -> None:
         """The Event of a change, beside its HPA. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
             marks.create_event(self._client, floor_event(write, at))
 
-    def _leave(self, write: Write, raw: RawObject) -> None:
-        """Leave the value to its owner, after a restore without our marks.
-
-        The HPA controller answers a changed minReplicas with a new status, from Kubernetes 1.37 on at once: then the
-        version that our write made is no longer there, and the HPA is read again.
-        """
-        one, leave, made = write.autoscaler, AFTERWARDS[write.change], iter([raw])
-        marks.patiently(lambda: leave(self, one, next(made, None) or self._client.get(path_of(one), RawObject)))
-
-    def _forget(self, one: LiveAutoscaler) -> None:
-        self._give_back(one, self._client.get(path_of(one), RawObject), version=one.version)
-
-    def _give_back(self, one: LiveAutoscaler, raw: RawObject, *, version: str = "") -> None:
-        target = f"{path_of(one)}?fieldManager={MANAGER}{self._dry_run}"
-        self._client.patch(
-            target, marks.unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version), RawObject
-        )
-
-    def _disclaim(self, one: LiveAutoscaler, raw: RawObject) -> None:
-        """Leave the value to its owner, and our marks as they are."""
-        self._client.patch(f"{path_of(one)}?fieldManager={MANAGER}", marks.disclaimed(raw), RawObject)
-
-
-AFTERWARDS = {Change.RESTORE: Autoscalers._give_back, Change.ROLL_BACK: Autoscalers._disclaim}  # noqa: SLF001  its own
-"""What follows the write of a change that ends a floor."""
+    def _leave(self, write: Write, raw: RawObject, version: str = "") -> None:
+        """Leave the value to its owner; our marks stay after a roll back alone."""
+        body = marks.unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version)
+        body = marks.disclaimed(raw) if write.change == Change.ROLL_BACK else body
+        self._client.patch(f"{path_of(write.autoscaler)}?fieldManager={MANAGER}{self._dry_run}", body, RawObject)
 
 
 def applied(write: Write) -> Applied:

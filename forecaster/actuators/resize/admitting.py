@@ -24,7 +24,7 @@ from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.cluster import requirements_of as in_milli
 from forecaster.vertical.cluster_rules.manifest import node_of, requirements_of
 from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy
-from forecaster.vertical.cluster_rules.resource_list import MILLI, Amounts, added, texts
+from forecaster.vertical.cluster_rules.resource_list import MILLI, added, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -205,11 +205,8 @@ def nodes_with_room(nodes: Iterable[Document], daemons: Mapping[str, Sequence[Re
 
 def _left(node: Node, daemons: Sequence[Resources]) -> Node:
     taken = added(*(in_milli(one).requests for one in daemons), {"pods": MILLI * len(daemons)})
-    return replace(node, allocatable=_less(node.allocatable, taken))
-
-
-def _less(amounts: Amounts, taken: Amounts) -> dict[str, int]:
-    return {name: max(0, milli - taken.get(name, 0)) for name, milli in amounts.items()}
+    left = {name: max(0, milli - taken.get(name, 0)) for name, milli in node.allocatable.items()}
+    return replace(node, allocatable=left)
 
 
 def _document(node: Node) -> Document:

@@ -27,7 +27,6 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from forecaster.actuators.marks import EventObject
     from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
 
@@ -192,7 +191,11 @@ class Resizes:
     def record(self, write: ResizeWrite, at: datetime) -> None:
         """The Event of a change, beside its pod. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            marks.create_event(self._client, resize_event(write, at))
+            one = write.pod
+            was = sizes_text({name: one.sizes[name] for name in write.sizes})
+            moved = f"{was} → {sizes_text(write.sizes)}: " if write.sizes else ""
+            involved = InvolvedObject(one.namespace, one.name, one.uid, "v1", "Pod")
+            marks.create_event(self._client, marks.event_of(write, involved, EVENTS[write.change], moved, at))
 
     def _evict(self, one: ResizablePod) -> None:
         """Evict a pod through its PodDisruptionBudgets; a budget that keeps the pod is no sign of a busy API server."""
@@ -294,15 +297,6 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         owner="a VerticalPodAutoscaler sized it" if VPA in annotations else "",
         fault=fault,
     )
-
-
-def resize_event(write: ResizeWrite, at: datetime) -> EventObject:
-    """What `kubectl describe pod` shows of a change."""
-    one = write.pod
-    was = sizes_text({name: one.sizes[name] for name in write.sizes})
-    moved = f"{was} → {sizes_text(write.sizes)}: " if write.sizes else ""
-    involved = InvolvedObject(one.namespace, one.name, one.uid, "v1", "Pod")
-    return marks.event_of(write, involved, EVENTS[write.change], moved, at)
 
 
 def kept_text(resized: Resized) -> str:

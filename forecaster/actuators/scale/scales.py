@@ -23,7 +23,6 @@ from forecaster.kube.objects import AnnotatedMeta, ManagedFields, Wire
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from forecaster.actuators.marks import EventObject
     from forecaster.sources.settings import ScalableKind
 
 LABEL: Final = "forecaster.dev/scale"
@@ -158,8 +157,11 @@ class Scales:
     def record(self, write: ScaleWrite, at: datetime) -> None:
         """The Event of a change, beside its workload. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            kind = self._kinds[write.workload.id.kind]
-            marks.create_event(self._client, scale_event(write, f"{kind.group}/{kind.version}", at))
+            one, kind = write.workload, self._kinds[write.workload.id.kind]
+            version = f"{kind.group}/{kind.version}"
+            involved = InvolvedObject(one.id.namespace, one.id.name, one.uid, version, kind.kind)
+            moved = "" if write.change == Change.YIELD else f"replicas {one.replicas} → {write.replicas}: "
+            marks.create_event(self._client, marks.event_of(write, involved, EVENTS[write.change], moved, at))
 
     def _mark(self, one: LiveScale, labels: Mapping[str, str | None], version: str | None = None) -> str:
         """The version after these marks were put on it, by default over the version that was decided on."""
@@ -182,14 +184,6 @@ class Scales:
 
     def _query(self) -> str:
         return f"fieldManager={MANAGER}{self._dry_run}"
-
-
-def scale_event(write: ScaleWrite, api_version: str, at: datetime) -> EventObject:
-    """What `kubectl describe` shows of a change."""
-    one = write.workload
-    involved = InvolvedObject(one.id.namespace, one.id.name, one.uid, api_version, one.id.kind)
-    moved = "" if write.change == Change.YIELD else f"replicas {one.replicas} → {write.replicas}: "
-    return marks.event_of(write, involved, EVENTS[write.change], moved, at)
 
 
 def watch_labels(watch: Watch) -> dict[str, str | None]:

@@ -18,9 +18,10 @@ from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.room import Rooms, Surroundings, room
 from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan
 from forecaster.actuators.settings import FloorSettings, ScaleSettings
-from forecaster.actuators.writes import MANAGER, Change
+from forecaster.actuators.writes import MANAGER, Change, RefusalReason
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, LimitRangeItem
+from forecaster.vertical.cluster_rules.manifest import pod_of
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
@@ -167,6 +168,20 @@ def test_refused_raises_cost_the_others_nothing() -> None:
     plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.take)
     assert {write.autoscaler.namespace for write in plan.writes} == {"free"}
     assert len(plan.writes) == 5
+
+
+def test_a_template_that_is_none_keeps_no_other_workload_waiting() -> None:
+    """The definition of a custom resource may leave its template open."""
+    hpas = [live_hpa("bad"), replace_namespace(live_hpa("web"))]
+    found = Rooms(
+        lambda _: Surroundings(LATEST_SERVER, (), (CPUS,)),
+        lambda id_: pod_of({"metadata": "none"}) if id_.namespace == "shop" else HALF,
+    )
+    rules = FloorSettings(enabled=True)
+    plan = floor_plan(hpas, {one.target: FloorOffer(6) for one in hpas}, lambda _: True, {}, NOON, rules)
+    written = carried(plan, rules, found.take)
+    assert [write.autoscaler.namespace for write in written.writes] == ["free"]
+    assert [one.code for one in written.refusals] == [RefusalReason.UNREADABLE]
 
 
 def test_the_rules_of_all_namespaces_are_read_once_in_a_cycle() -> None:
