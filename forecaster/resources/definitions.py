@@ -14,6 +14,8 @@ from forecaster.resources.schema import MOST_CHARACTERS, schema_of
 from forecaster.resources.status import AutoscalerStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forecaster.kube.objects import Wire
 
 Document = dict[str, Any]
@@ -68,53 +70,36 @@ def definitions() -> tuple[Document, Document]:
     autoscaler = {**policy, "required": ["scaleTargetRef"], "properties": {"scaleTargetRef": target, **properties}}
     match = {**schema_of(PolicySelector, filled=True), "default": {}}
     defaults = {**policy, "properties": {"match": match, **properties}}
+    of_autoscaler = _version(AUTOSCALER, autoscaler, _status(AutoscalerStatus), PRINTER_COLUMNS)
+    of_defaults = _version(DEFAULTS, defaults, _status(PolicyStatus), COLUMNS_OF_DEFAULTS)
     return (
-        _definition(
-            AUTOSCALER, AUTOSCALERS, "fpa", "Namespaced", PRINTER_COLUMNS, autoscaler, _status(AutoscalerStatus)
-        ),
-        _definition(DEFAULTS, DEFAULT_POLICIES, "fpp", "Cluster", COLUMNS_OF_DEFAULTS, defaults, _status(PolicyStatus)),
+        _definition(AUTOSCALER, AUTOSCALERS, "fpa", "Namespaced", of_autoscaler),
+        _definition(DEFAULTS, DEFAULT_POLICIES, "fpp", "Cluster", of_defaults),
     )
 
 
-def _definition(
-    kind: str,
-    plural: str,
-    short: str,
-    scope: str,
-    columns: tuple[tuple[str, str, str], ...],
-    spec: Document,
-    status: Document,
-) -> Document:
-    described = DESCRIPTIONS[kind]
-    text = {"type": "string"}
-    properties = {
-        "apiVersion": {**text},
-        "kind": {**text},
-        "metadata": {"type": "object"},
-        "spec": spec,
-        "status": status,
+def _version(kind: str, spec: Document, status: Document, columns: Sequence[tuple[str, str, str]]) -> Document:
+    stated = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    properties = {**stated, "spec": spec, "status": status}
+    whole = {"type": "object", "description": DESCRIPTIONS[kind], "required": ["spec"], "properties": properties}
+    return {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": whole},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [{"name": name, "type": of, "jsonPath": path} for name, of, path in columns],
     }
-    whole: Document = {"type": "object", "description": described, "required": ["spec"], "properties": properties}
-    version: Document = {"name": VERSION, "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}
-    version["subresources"] = {"status": {}}
-    version["additionalPrinterColumns"] = [{"name": name, "type": of, "jsonPath": path} for name, of, path in columns]
+
+
+def _definition(kind: str, plural: str, short: str, scope: str, version: Document) -> Document:
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower(), "shortNames": [short]}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         # Helm would delete it with the release, and with it the objects of every team.
         "metadata": {"name": f"{plural}.{GROUP}", "annotations": {"helm.sh/resource-policy": "keep"}},
-        "spec": {
-            "group": GROUP,
-            "names": {
-                "kind": kind,
-                "listKind": f"{kind}List",
-                "plural": plural,
-                "singular": kind.lower(),
-                "shortNames": [short],
-            },
-            "scope": scope,
-            "versions": [version],
-        },
+        "spec": {"group": GROUP, "names": names, "scope": scope, "versions": [version]},
     }
 
 

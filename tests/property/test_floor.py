@@ -97,7 +97,7 @@ def test_every_write_is_within_bounds_and_none_lowers_below_the_owners_value(
         days.happens(*event)
         before = {one.key: one for one in days.cluster.listed()}
         for write in days.cycle().writes:
-            was = before[write.autoscaler.key]
+            was = before[write.subject.key]
             assert write.min_replicas <= was.max_replicas
             assert write.min_replicas >= days.stated[was.key]
 
@@ -109,9 +109,9 @@ def test_holding_and_partial_input_lower_nothing_but_what_has_expired(happened: 
         days.happens(*event)
         at = days.now
         for write in days.cycle().writes:
-            offer, floor = days.offers[write.autoscaler.target], write.autoscaler.floor
-            unsure = days.floored[write.autoscaler.target] and (offer.floor is None or not offer.may_lower)
-            if unsure and write.min_replicas < write.autoscaler.min_replicas:
+            offer, floor = days.offers[write.subject.target], write.subject.floor
+            unsure = days.floored[write.subject.target] and (offer.floor is None or not offer.may_lower)
+            if unsure and write.min_replicas < write.subject.min_replicas:
                 assert floor is not None
                 assert offer.floor is None
                 assert floor.expires <= at
@@ -187,17 +187,17 @@ def test_the_limits_of_a_cycle_hold(
     assert len(plan.writes) <= max(LEAST_WORKLOADS, int(workloads * len(hpas)))
     assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(pods * sum(one.replicas for one in hpas)))
     for write in plan.writes:
-        there = max(write.autoscaler.replicas, write.autoscaler.min_replicas)
+        there = max(write.subject.replicas, write.subject.min_replicas)
         assert added(write) <= max(LEAST_GROWTH, int(growth * there))
-        assert write.min_replicas > write.autoscaler.min_replicas
-    moved = {write.autoscaler.name for write in plan.writes} | {each.subject.name for each in plan.refusals}
+        assert write.min_replicas > write.subject.min_replicas
+    moved = {write.subject.name for write in plan.writes} | {each.subject.name for each in plan.refusals}
     wants = {one.name for one in hpas if min(asked[one.target].floor or 0, one.max_replicas) > one.min_replicas}
     assert moved == wants  # whatever is not written is told
 
 
 def added(write: object) -> int:
     """Pods that a write makes the HPA add."""
-    one: LiveAutoscaler = write.autoscaler  # type: ignore[attr-defined]
+    one: LiveAutoscaler = write.subject  # type: ignore[attr-defined]
     return max(0, write.min_replicas - max(one.replicas, one.min_replicas))  # type: ignore[attr-defined]
 
 
@@ -220,8 +220,8 @@ def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
     ]
     asked = {one.target: FloorOffer(6) for one in raised}
     plan = carried(floor_plan(raised, asked, lambda _: True, {}, NOON, RULES), RULES)
-    assert {one.autoscaler.name for one in plan.writes} == {one.name for one in raised}
+    assert {one.subject.name for one in plan.writes} == {one.name for one in raised}
     waiting = {one.subject.name for one in plan.refusals}
-    renewed = [one for one in plan.writes if one.autoscaler.name in waiting]
+    renewed = [one for one in plan.writes if one.subject.name in waiting]
     assert {(one.change, one.min_replicas) for one in renewed} == {(Change.RENEW, 4)}
     assert all(one.floor == WrittenFloor(2, NOON + RULES.expires_after) for one in plan.writes)

@@ -67,7 +67,7 @@ def test_counts_fall_by_a_roll_back_to_no_fewer_than_are_measured_and_not_at_all
             if isinstance(one.watch, RolledBack) and lasts(one.watch.until, now):
                 assert write.change == Change.RAISE
                 assert write.replicas == known.reactive
-            cluster.write(replace(write, workload=cluster.one()))
+            cluster.write(replace(write, subject=cluster.one()))
         now += timedelta(minutes=later)
 
 

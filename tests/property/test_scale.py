@@ -88,8 +88,8 @@ class Days:
         plan = scale_plan(self.live(), known, scaled, self.memory, self.now, RULES, leaving=leaving)
         done = carried(plan, RULES, cluster=self.cluster)
         for write in done.writes:
-            if write.change == Change.FORGET and self.scalers[write.workload.id]:
-                self.stated[write.workload.id] = write.replicas  # the HPA's from now on
+            if write.change == Change.FORGET and self.scalers[write.subject.id]:
+                self.stated[write.subject.id] = write.replicas  # the HPA's from now on
         self.now += timedelta(minutes=1)
         return done
 
@@ -104,9 +104,9 @@ def test_not_knowing_partial_input_and_a_first_look_lower_nothing(happened: list
         days.happens(*event)
         at = days.now
         for write in days.cycle().writes:
-            if write.change != Change.LOWER or not days.scaled[write.workload.id]:
+            if write.change != Change.LOWER or not days.scaled[write.subject.id]:
                 continue
-            offer, seen = days.offers[write.workload.id], days.memory[write.workload.key]
+            offer, seen = days.offers[write.subject.id], days.memory[write.subject.key]
             assert offer.replicas is not None
             assert offer.may_lower
             assert at - seen.since >= RULES.lower_after
@@ -119,13 +119,13 @@ def test_every_count_is_one_that_was_asked_for_or_on_the_way_to_it(happened: lis
     for event in happened:
         days.happens(*event)
         for write in days.cycle().writes:
-            offer, was = days.offers[write.workload.id], write.workload.replicas
-            if write.change in MOVES and days.scaled[write.workload.id]:
+            offer, was = days.offers[write.subject.id], write.subject.replicas
+            if write.change in MOVES and days.scaled[write.subject.id]:
                 assert offer.replicas is not None
                 assert min(offer.reactive or offer.replicas, was) <= write.replicas <= max(offer.replicas, was)
                 assert write.replicas >= 1
                 assert was > 0
-                assert not write.workload.scalers
+                assert not write.subject.scalers
 
 
 @given(st.lists(events, min_size=10, max_size=30))
@@ -135,7 +135,7 @@ def test_nothing_takes_away_what_the_measured_demand_needs(happened: list[tuple[
     for event in happened:
         days.happens(*event)
         for write in days.cycle().writes:
-            needed, was = days.offers[write.workload.id].reactive, write.workload.replicas
+            needed, was = days.offers[write.subject.id].reactive, write.subject.replicas
             if write.replicas < was:
                 assert needed is not None
                 assert write.replicas >= min(was, needed)
@@ -196,14 +196,14 @@ def test_the_limits_of_a_cycle_hold(fleet: list[tuple[int, int]]) -> None:
     assert len(plan.writes) <= max(LEAST_WORKLOADS, int(RULES.most_workloads * len(live)))
     assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(RULES.most_pods * sum(count for count, _ in fleet)))
     for write in plan.writes:
-        assert added(write) <= max(LEAST_GROWTH, int(RULES.most_growth * write.workload.replicas))
-    told = {write.workload.id for write in plan.writes} | {one.subject.id for one in plan.refusals}  # type: ignore[attr-defined]
+        assert added(write) <= max(LEAST_GROWTH, int(RULES.most_growth * write.subject.replicas))
+    told = {write.subject.id for write in plan.writes} | {one.subject.id for one in plan.refusals}  # type: ignore[attr-defined]
     assert told == {one.id for one in live if (asked[one.id].replicas or 0) > one.replicas}
     assert set(to_look_at(asked, memory, NOON, RULES)) == told
 
 
 def added(write: ScaleWrite) -> int:
-    return write.replicas - write.workload.replicas
+    return write.replicas - write.subject.replicas
 
 
 def test_a_lowering_takes_half_of_the_pods_at_most() -> None:

@@ -83,12 +83,12 @@ class FakeAutoscalers:
         if interruption:
             interruption()
         failure = self.fails.pop(0) if self.fails else None
-        if failure or (failure := self.refuses.get(write.autoscaler.namespace)):
+        if failure or (failure := self.refuses.get(write.subject.namespace)):
             raise failure
-        one = self.hpas.get(write.autoscaler.key)
+        one = self.hpas.get(write.subject.key)
         if one is None:
             raise ApiError("uid mismatch: no existing object was found", 409)
-        if (write.autoscaler.uid, write.autoscaler.version) != (one.uid, one.version):
+        if (write.subject.uid, write.subject.version) != (one.uid, one.version):
             raise ApiError("the object has been modified", 409)
         if write.min_replicas > one.max_replicas:
             raise ApiError("maxReplicas must be greater than or equal to minReplicas", 422)

@@ -59,8 +59,8 @@ class FakeScales:
             self.change(name, replicas=count, writers=frozenset({OWNER} if count else ()))
 
     def write(self, write: ScaleWrite) -> None:
-        one = self.workloads[write.workload.id]
-        if write.workload.version != one.version:
+        one = self.workloads[write.subject.id]
+        if write.subject.version != one.version:
             raise ApiError("the object has been modified", 409)
         self.written.append(write)
         name = one.id.name

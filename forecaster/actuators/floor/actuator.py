@@ -66,7 +66,7 @@ class FloorActuator:
         live = self._with_health(live, offers, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
-        writes = [replace(one, reason=explained(one, self.offered, one.autoscaler.target)) for one in plan.writes]
+        writes = [replace(one, reason=explained(one, self.offered, one.subject.target)) for one in plan.writes]
         raised, unjudged = sum(one.floor is not None for one in live), len(kept)
         limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
         return self.writer.effected(

@@ -95,9 +95,9 @@ class Autoscalers:
 
     def write(self, write: Write) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version."""
-        path = path_of(write.autoscaler)
+        path = path_of(write.subject)
         if write.change == Change.FORGET:
-            self._leave(write, self._client.get(path, RawObject), write.autoscaler.version)
+            self._leave(write, self._client.get(path, RawObject), write.subject.version)
             return
         target = f"{path}?fieldManager={MANAGER}&force=true{self._dry_run}"
         made = iter([self._client.apply(target, applied(write), RawObject)])
@@ -115,7 +115,7 @@ class Autoscalers:
         """Leave the value to its owner; our marks stay after a roll back alone."""
         body = marks.unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version)
         body = marks.disclaimed(raw) if write.change == Change.ROLL_BACK else body
-        self._client.patch(f"{path_of(write.autoscaler)}?fieldManager={MANAGER}{self._dry_run}", body, RawObject)
+        self._client.patch(f"{path_of(write.subject)}?fieldManager={MANAGER}{self._dry_run}", body, RawObject)
 
 
 def applied(write: Write) -> Applied:
@@ -123,7 +123,7 @@ def applied(write: Write) -> Applied:
 
     uid and resourceVersion are those that the decision was made on; another object or version is a conflict.
     """
-    one, annotations = write.autoscaler, {}
+    one, annotations = write.subject, {}
     if write.floor:
         annotations = {BEFORE: str(write.floor.before), EXPIRES: marks.instant_text(write.floor.expires)}
     elif write.backed_off_until:
@@ -145,7 +145,7 @@ def applied(write: Write) -> Applied:
 
 def floor_event(write: Write, at: datetime) -> EventObject:
     """What `kubectl describe hpa` shows of a change."""
-    one = write.autoscaler
+    one = write.subject
     involved = InvolvedObject(one.namespace, one.name, one.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
     moved = "" if write.change == Change.YIELD else f"minReplicas {one.min_replicas} → {write.min_replicas}: "
     return marks.event_of(write, involved, EVENTS[write.change], moved, at)

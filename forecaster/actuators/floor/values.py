@@ -97,7 +97,7 @@ class FloorOffer(NamedTuple):
 class Write:
     """One change of one HPA."""
 
-    autoscaler: LiveAutoscaler
+    subject: LiveAutoscaler
     change: Change
     min_replicas: int
     """After the change."""
@@ -109,40 +109,35 @@ class Write:
     """What is written down to be watched, or held, afterwards."""
 
     @property
-    def subject(self) -> LiveAutoscaler:
-        """The object that is written."""
-        return self.autoscaler
-
-    @property
     def move(self) -> Move | None:
         """Change of `minReplicas`; None for marks and expiries alone."""
         if self.change in {Change.RENEW, Change.YIELD, Change.FORGET}:
             return None
-        return Move(self.min_replicas, self.autoscaler.min_replicas, self.autoscaler.replicas)
+        return Move(self.min_replicas, self.subject.min_replicas, self.subject.replicas)
 
     def __str__(self) -> str:
-        return f"{self.autoscaler}: minReplicas {self.min_replicas}"
+        return f"{self.subject}: minReplicas {self.min_replicas}"
 
     def facts(self) -> dict[str, object]:
         """Return the fields of the audit line."""
         return {
             "count": self.min_replicas,
-            "was": self.autoscaler.min_replicas,
+            "was": self.subject.min_replicas,
             "before": self.floor.before if self.floor else None,
             "expires": self.floor.expires if self.floor else None,
         }
 
     def on(self, fresh: LiveAutoscaler) -> Write | None:
         """Return this change for the object as it is now; None if what it was decided by has changed."""
-        decided = self.autoscaler
+        decided = self.subject
         here = replace(fresh, beside=decided.beside, health=decided.health)
         alike = replace(here, version=decided.version, replicas=decided.replicas)
-        return replace(self, autoscaler=here) if alike == decided else None
+        return replace(self, subject=here) if alike == decided else None
 
     def bounded(self, count: int, reason: str) -> Write:
         """Return this change with another count. Part of an undo is no undo: marks of ours stay."""
         if self.change not in {Change.RESTORE, Change.ROLL_BACK}:
             return replace(self, min_replicas=count, reason=reason)
-        one = self.autoscaler
+        one = self.subject
         change = Change.RAISE if count > one.min_replicas else Change.LOWER
         return replace(self, change=change, min_replicas=count, reason=reason, floor=one.floor, watch=one.watch)

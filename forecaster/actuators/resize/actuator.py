@@ -82,7 +82,7 @@ class ResizeActuator:
         done = self.writer.effected(
             self.pods, plan.writes, [*plan.refusals, *unread], now, unseen, limits=limits, watched=kept
         )
-        evicted = {one.pod.key for one in plan.writes if one.change is Change.EVICT}
+        evicted = {one.subject.key for one in plan.writes if one.change is Change.EVICT}
         self.tried |= dict.fromkeys(evicted & done.tried, now)
         blind = ["resize: pods are not watched, so none is resized"] if found is None else []
         return done._replace(failures=(*done.failures, *blind))

@@ -91,10 +91,10 @@ def one_each(writes: Iterable[ResizeWrite]) -> tuple[list[ResizeWrite], list[Wri
     for write in writes:
         if write.change is not Change.EVICT:
             kept.append(write)
-        elif write.pod.workload in gone or len(gone) == MOST:
-            why = f"{write.pod} waits with its eviction for the next cycle"
-            waiting.append(WriteRefusal(write.pod, RefusalReason.RATE_LIMIT, why))
+        elif write.subject.workload in gone or len(gone) == MOST:
+            why = f"{write.subject} waits with its eviction for the next cycle"
+            waiting.append(WriteRefusal(write.subject, RefusalReason.RATE_LIMIT, why))
         else:
-            gone.add(write.pod.workload)
+            gone.add(write.subject.workload)
             kept.append(write)
     return kept, waiting

@@ -63,7 +63,7 @@ def resize_plan(
         found = list(_followed(one, moving, now, rules, evictions, allowed=allowed(one.workload)))
         plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
         plan.refusals += [each for each in found if isinstance(each, WriteRefusal)]
-    busy |= {one.pod.workload for one in plan.writes if one.change is Change.ROLL_BACK}
+    busy |= {one.subject.workload for one in plan.writes if one.change is Change.ROLL_BACK}
     plan.writes, waiting = one_each(plan.writes)
     plan.refusals += waiting
     for one in candidates:

@@ -88,12 +88,6 @@ class KeptSize(msgspec.Struct, frozen=True, omit_defaults=True):
     boosted_until: datetime | None = None
 
 
-class Version(Wire, frozen=True):
-    """/version."""
-
-    git_version: str = ""
-
-
 class NamespaceRules(NamedTuple):
     """What admits pods, by namespace, as the API server has it."""
 
@@ -163,7 +157,7 @@ class Resizes:
 
         What the pod had is written down before its size is changed, and removed after it is back.
         """
-        one, version = write.pod, write.pod.version
+        one, version = write.subject, write.subject.version
         if write.change == Change.RESIZE and write.resized is not None:
             version = self._mark(one, WATCHED, {BEFORE: kept_text(write.resized), BACK_OFF: None}, version)
         if write.sizes:
@@ -191,7 +185,7 @@ class Resizes:
     def record(self, write: ResizeWrite, at: datetime) -> None:
         """The Event of a change, beside its pod. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            one = write.pod
+            one = write.subject
             was = sizes_text({name: one.sizes[name] for name in write.sizes})
             moved = f"{was} → {sizes_text(write.sizes)}: " if write.sizes else ""
             involved = InvolvedObject(one.namespace, one.name, one.uid, "v1", "Pod")
@@ -218,7 +212,7 @@ class Resizes:
     def _version(self) -> Server:
         if self._server is None:
             try:
-                self._server = Server.parse(self._reader.get("/version", Version).git_version)
+                self._server = Server.parse(str(self._reader.get("/version", dict).get("gitVersion")))
             except ValueError:
                 self._server = LATEST_SERVER
         return self._server

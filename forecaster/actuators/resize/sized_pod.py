@@ -118,7 +118,7 @@ class ResizablePod:
 class ResizeWrite:
     """One change of one pod."""
 
-    pod: ResizablePod
+    subject: ResizablePod
     change: Change
     sizes: Sizes
     """After the change, of the containers that change."""
@@ -129,11 +129,6 @@ class ResizeWrite:
     backed_off_until: datetime | None = None
 
     @property
-    def subject(self) -> ResizablePod:
-        """The object that is written."""
-        return self.pod
-
-    @property
     def move(self) -> Move | None:
         """A change of a size counts as one workload, an undo that takes size away as one that falls; None for marks."""
         limited = {Change.RESIZE, Change.RESTORE, Change.ROLL_BACK}
@@ -141,24 +136,25 @@ class ResizeWrite:
 
     def _takes_away(self) -> bool:
         """Whether an undo takes a share of a request that matters; a resize may, asking for less is what it is for."""
-        both = ((self.pod.sizes[name].requests, size.requests) for name, size in self.sizes.items())
+        both = ((self.subject.sizes[name].requests, size.requests) for name, size in self.sizes.items())
         taken = any(new.get(name, milli) <= (1 - FALL) * milli for old, new in both for name, milli in old.items())
         return taken and self.change is Change.RESTORE
 
     def __str__(self) -> str:
-        return f"{self.pod}: size {sizes_text(self.sizes)}"
+        return f"{self.subject}: size {sizes_text(self.sizes)}"
 
     def facts(self) -> dict[str, object]:
         """Return the fields of the audit line."""
-        was = {name: self.pod.sizes[name] for name in self.sizes}
-        return {"size": sizes_text(self.sizes), "was": sizes_text(was), "workload": str(self.pod.workload)}
+        was = {name: self.subject.sizes[name] for name in self.sizes}
+        return {"size": sizes_text(self.sizes), "was": sizes_text(was), "workload": str(self.subject.workload)}
 
     def on(self, fresh: ResizablePod) -> ResizeWrite | None:
         """Return this change for the pod as it is now; None if what it was decided by has changed."""
         same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
-        decided = (self.pod.uid, self.pod.sizes, self.pod.status, self.pod.ready, self.pod.restarts, False)
-        noted = any(fresh.resized == one for one in (None, self.pod.resized, self.resized))
-        return replace(self, pod=fresh) if same == decided and noted else None
+        one = self.subject
+        decided = (one.uid, one.sizes, one.status, one.ready, one.restarts, False)
+        noted = any(fresh.resized == kept for kept in (None, one.resized, self.resized))
+        return replace(self, subject=fresh) if same == decided and noted else None
 
     def bounded(self, _count: int, reason: str) -> ResizeWrite:
         """Return this change with the reason: a size has no count."""

@@ -66,7 +66,7 @@ class ScaleActuator:
         live, unread = self._live(offers, now)
         leaving = measured_counts(self.offered, now, (one.id for one in live if not self._scaled(one.id)))
         plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, leaving)
-        writes = [replace(one, reason=explained(one, self.offered, one.workload.id)) for one in plan.writes]
+        writes = [replace(one, reason=explained(one, self.offered, one.subject.id)) for one in plan.writes]
         scaled = sum(one.before is not None for one in live)
         others = offers.keys() - {one.id for one in live} - {one.subject.workload for one in unread}
         limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take

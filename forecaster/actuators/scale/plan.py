@@ -105,7 +105,7 @@ class CountOffer(NamedTuple):
 class ScaleWrite:
     """One change of one workload."""
 
-    workload: LiveScale
+    subject: LiveScale
     change: Change
     replicas: int
     """After the change."""
@@ -119,31 +119,26 @@ class ScaleWrite:
     """What the measured demand alone asks for; 0 where it is not known."""
 
     @property
-    def subject(self) -> LiveScale:
-        """The object that is written."""
-        return self.workload
-
-    @property
     def move(self) -> Move | None:
         """Change of the count; None for marks alone."""
-        one = self.workload
+        one = self.subject
         if self.change in {Change.YIELD, Change.FORGET}:
             return None
         return Move(self.replicas, one.replicas, one.pods, self.measured)
 
     def __str__(self) -> str:
-        return f"{self.workload}: replicas {self.replicas}"
+        return f"{self.subject}: replicas {self.replicas}"
 
     def facts(self) -> dict[str, object]:
         """Return the fields of the audit line."""
-        return {"count": self.replicas, "was": self.workload.replicas, "before": self.before}
+        return {"count": self.replicas, "was": self.subject.replicas, "before": self.before}
 
     def on(self, fresh: LiveScale) -> ScaleWrite | None:
         """Return this change for the object as it is now; None if what it was decided by has changed.
 
         The owner's count may lie there by now: it is written down first, and a controller may write in between.
         """
-        decided, alike = self.workload, replace(fresh, version=self.workload.version)
+        decided, alike = self.subject, replace(fresh, version=self.subject.version)
         if decided.before is None and fresh.before == self.before is not None and fresh.writers <= decided.writers:
             alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
         if fresh.watch == self.watch:
@@ -155,13 +150,13 @@ class ScaleWrite:
             "pods": decided.pods,
         }
         here = replace(fresh, **beside)
-        return replace(self, workload=here) if replace(alike, **beside) == decided else None
+        return replace(self, subject=here) if replace(alike, **beside) == decided else None
 
     def bounded(self, count: int, reason: str) -> ScaleWrite:
         """Return this change with another count. Part of an undo is no undo: marks of ours stay."""
         if self.change not in {Change.RESTORE, Change.ROLL_BACK}:
             return replace(self, replicas=count, reason=reason)
-        one = self.workload
+        one = self.subject
         change = Change.RAISE if count > one.replicas else Change.LOWER
         return replace(self, change=change, replicas=count, reason=reason, before=one.before, watch=one.watch)
 

@@ -134,7 +134,7 @@ class Scales:
         The owner's count is written down before ours is, and removed after its own is back: whatever dies in between
         leaves an owner's count that is right.
         """
-        one = write.workload
+        one = write.subject
         version = one.version
         watch = watch_labels(write.watch)
         until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}" if write.backed_off_until else None  # a label has no colons
@@ -157,7 +157,7 @@ class Scales:
     def record(self, write: ScaleWrite, at: datetime) -> None:
         """The Event of a change, beside its workload. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            one, kind = write.workload, self._kinds[write.workload.id.kind]
+            one, kind = write.subject, self._kinds[write.subject.id.kind]
             version = f"{kind.group}/{kind.version}"
             involved = InvolvedObject(one.id.namespace, one.id.name, one.uid, version, kind.kind)
             moved = "" if write.change == Change.YIELD else f"replicas {one.replicas} → {write.replicas}: "

@@ -327,7 +327,7 @@ class TestFailures:
         tries = []
 
         def fails_for_bad(write: Write, send: Callable[[Write], None] = replica.cluster.write) -> None:
-            if write.autoscaler.namespace == "bad":
+            if write.subject.namespace == "bad":
                 tries.append(replica.now)
                 raise error
             send(write)
@@ -348,7 +348,7 @@ class TestFailures:
         assert len({name for one in tried[1:] for name in one}) == 50
         replica.cluster.refuses = {}
         replica.cycle(7)
-        assert {one.autoscaler.namespace for one in replica.cluster.written} == {"full", "team"}
+        assert {one.subject.namespace for one in replica.cluster.written} == {"full", "team"}
 
     def test_release_goes_on_past_an_object_whose_write_is_not_answered(self) -> None:
         replica = self.of_namespaces("bad", "shop", "team")

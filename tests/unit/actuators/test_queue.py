@@ -116,7 +116,7 @@ def test_a_write_that_fails_takes_nothing_from_the_limits() -> None:
     queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster))
     limits = CycleLimits.of([2] * 25, FloorSettings(enabled=True))
     found = queue.effected(cluster, writes, [], NOON, limits=limits)
-    assert [one.autoscaler.namespace for one in cluster.written] == ["free"] * 5
+    assert [one.subject.namespace for one in cluster.written] == ["free"] * 5
     assert found.reasons[("failed", "403")] > 0
 
 
@@ -150,7 +150,7 @@ def test_a_namespace_that_waits_while_another_takes_every_cycle_is_measured_and_
     """Each cycle has time for one write, and the first namespace wants one each time."""
     clock = count(0.0, 15.0)
     greedy, waiting = [in_namespace("a", number) for number in range(40)], in_namespace("z", 0)
-    cluster = FakeAutoscalers.of(*(write.autoscaler for write in (*greedy, waiting)))
+    cluster = FakeAutoscalers.of(*(write.subject for write in (*greedy, waiting)))
     queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster), seconds=lambda: next(clock))
 
     def cycle(minute: int, *writes: Write) -> Effected:
@@ -160,9 +160,9 @@ def test_a_namespace_that_waits_while_another_takes_every_cycle_is_measured_and_
     assert [found.longest_wait // MINUTE for found in waits.values()] == [0, 5, 10, 31]
     said = "floor: changes in z wait since 12:00 UTC while others are tried"
     assert [said in found.failures for found in waits.values()] == [False, False, True, True]
-    assert {write.autoscaler.namespace for write in cluster.written} == {"a"}
+    assert {write.subject.namespace for write in cluster.written} == {"a"}
     served = cycle(32, waiting)
-    assert (served.longest_wait, cluster.written[-1].autoscaler.namespace) == (timedelta(), "z")
+    assert (served.longest_wait, cluster.written[-1].subject.namespace) == (timedelta(), "z")
 
 
 def test_nobody_is_starved_where_nobody_is_written() -> None:

@@ -156,7 +156,7 @@ class TestOneAfterTheOther:
     def test_the_next_waits_until_the_last_has_settled(self) -> None:
         assert planned(pod("web-2"), watched=[resized()], minutes=1).writes == []
         (write,) = planned(pod("web-2"), watched=[resized()], minutes=3).writes
-        assert (write.pod.name, write.change) == ("web-2", Change.RESIZE)
+        assert (write.subject.name, write.change) == ("web-2", Change.RESIZE)
 
     @pytest.mark.parametrize("status", [ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS])
     def test_while_a_node_has_not_granted_it_the_others_wait(self, status: ResizeStatus) -> None:
@@ -170,8 +170,8 @@ class TestOneAfterTheOther:
     def test_what_is_decided_of_a_pod_is_done_to_the_pod_as_it_is_now(self) -> None:
         """Its kubelet has written a status meanwhile: another version, and the same in all that was looked at."""
         (write,) = planned(watched=[resized()], minutes=10).writes
-        fresh = replace(write.pod, version="9")
-        assert write.on(fresh) == replace(write, pod=fresh)
+        fresh = replace(write.subject, version="9")
+        assert write.on(fresh) == replace(write, subject=fresh)
         assert write.on(replace(fresh, resized=write.resized)) is not None
         other = Resized({"app": size(200, 64)}, NOON, 0)
         assert write.on(replace(fresh, resized=other)) is None

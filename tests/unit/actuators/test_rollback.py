@@ -330,7 +330,7 @@ class TestAHostileAnnotation:
         hpas = [replace(live_hpa("bad"), watch=forged, marked=True), live_hpa("web")]
         offers = {one.target: FloorOffer(6) for one in hpas}
         plan = floor_plan(hpas, offers, lambda _: True, {}, NOON, FloorSettings(enabled=True))
-        assert {write.autoscaler.name: write.change for write in plan.writes} == {
+        assert {write.subject.name: write.change for write in plan.writes} == {
             "bad": Change.RAISE,
             "web": Change.RAISE,
         }

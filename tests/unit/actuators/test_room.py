@@ -166,7 +166,7 @@ def test_refused_raises_cost_the_others_nothing() -> None:
     offers = {one.target: FloorOffer(6) for one in hpas}
     rules = FloorSettings(enabled=True)
     plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.take)
-    assert {write.autoscaler.namespace for write in plan.writes} == {"free"}
+    assert {write.subject.namespace for write in plan.writes} == {"free"}
     assert len(plan.writes) == 5
 
 
@@ -180,7 +180,7 @@ def test_a_template_that_is_none_keeps_no_other_workload_waiting() -> None:
     rules = FloorSettings(enabled=True)
     plan = floor_plan(hpas, {one.target: FloorOffer(6) for one in hpas}, lambda _: True, {}, NOON, rules)
     written = carried(plan, rules, found.take)
-    assert [write.autoscaler.namespace for write in written.writes] == ["free"]
+    assert [write.subject.namespace for write in written.writes] == ["free"]
     assert [one.code for one in written.refusals] == [RefusalReason.UNREADABLE]
 
 

@@ -234,7 +234,7 @@ def test_a_custom_resource_that_states_null_replicas_keeps_no_other_from_its_cou
 def test_what_a_controller_writes_after_our_mark_is_no_conflict(replica: Replica) -> None:
     decided = ScaleWrite(live_scale_of(), Change.RAISE, 6, "a test", before=3)
     marked = replace(live_scale_of(), version="2", before=3, marked=True, writers=frozenset())
-    assert decided.on(marked) == replace(decided, workload=marked)
+    assert decided.on(marked) == replace(decided, subject=marked)
     assert decided.on(replace(marked, replicas=4)) is None
     assert decided.on(replace(marked, writers=frozenset({"kubectl"}))) is None
 
