@@ -73,7 +73,7 @@ def _stated_target(target: PodTarget | Unusable) -> DecidedTarget:
     if isinstance(target, Unusable):
         return DecidedTarget(target.metric, note=target.note)
     signal = target.signal
-    return DecidedTarget(str(signal), target=target.words, unit=signal.unit, pod=stated_pod(target))
+    return DecidedTarget(str(signal), target=str(target), unit=signal.unit, pod=stated_pod(target))
 
 
 def failure_words(decisions: Decisions, row: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -32,14 +32,10 @@ class UtilizationTarget:
     percent: int
     request: float
     full: PodCapacity | None = None
-    words: str = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        words = f"{self.percent} % of {amount(self.request, self.signal.unit)} a pod"
-        object.__setattr__(self, "words", words + _capacity_words(self.full, self.signal))
 
     def __str__(self) -> str:
-        return self.words
+        said = f"{self.percent} % of {amount(self.request, self.signal.unit)} a pod"
+        return said + _capacity_words(self.full, self.signal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +45,9 @@ class AmountTarget:
     signal: Signal
     amount: float
     full: PodCapacity | None = None
-    words: str = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        words = f"{amount(self.amount, self.signal.unit)} a pod"
-        object.__setattr__(self, "words", words + _capacity_words(self.full, self.signal))
 
     def __str__(self) -> str:
-        return self.words
+        return f"{amount(self.amount, self.signal.unit)} a pod" + _capacity_words(self.full, self.signal)
 
 
 @dataclass(frozen=True, slots=True)
