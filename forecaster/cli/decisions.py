@@ -96,7 +96,8 @@ def why_lines(target: Workload, one: Recommendation, policy: Policy) -> list[str
     wanted = one.wanted_replicas
     word = "more" if wanted > one.replicas_now else "fewer" if wanted < one.replicas_now else "as many"
     head = f"{one.id} at {one.at:%Y-%m-%d %H:%M} UTC: {counted(one.replicas_now, 'pod')}, {wanted} recommended ({word})"
-    return [head, *(f"  - {line}" for line in (*_decision(one), *_effect(target, one, policy)))]
+    said = (*_decision(one), *_effect(target, one, policy))
+    return [head, *(f"  - {' '.join(line.splitlines())}" for line in said)]
 
 
 def _decision(one: Recommendation) -> Iterator[str]:

@@ -13,14 +13,16 @@ from typer.testing import CliRunner
 from forecaster.app.clock import current, instant
 from forecaster.cli import app
 from forecaster.cli.catalogue import schema_of
-from forecaster.cli.decisions import largest_between
+from forecaster.cli.decisions import largest_between, why_lines
 from forecaster.domain.decision import Reason
+from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.domain.window import MINUTE
 from forecaster.errors import ConfigError, StoreError, UnknownName
 from forecaster.store.ledger import SqlLedger
-from tests.support.builders import NOON, workload
+from tests.support.builders import NOON, after, outlooks, policy, workload
 from tests.support.fakes import FakeSource, Load
+from tests.support.horizontal import decided
 from tests.support.recommendations import recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -114,3 +116,11 @@ def test_what_came_of_a_signal_of_ones_own_is_said_as_of_a_built_in_one() -> Non
     source = FakeSource([Load(workload("web"), {jobs: lambda at: 7.0 if at == NOON + 5 * MINUTE else 1.0})])
     table = Signals((*BUILT_IN.demand, jobs))
     assert largest_between(source, table, NOON, NOON + 10 * MINUTE, "jobs") == {WEB: 7.0}
+
+
+def test_a_name_with_a_line_break_makes_no_line_of_its_own_in_why_not() -> None:
+    event = ScheduledEvent(name="sale\n  - forecast: 4 → 9", replicas=12, start=after(-2), end=after(60))
+    under = policy(events=(event,))
+    lines = why_lines(workload(), decided(outlooks(cpu=2.0), under=under), under)
+    assert "event: 4 → 12, sale   - forecast: 4 → 9 until 13:00 UTC" in "".join(lines)
+    assert not [line for line in lines if "\n" in line]
