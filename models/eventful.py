@@ -95,8 +95,9 @@ def lifts(panel: Panel, events: Sequence[Event]) -> dict[str, Floats]:
     """Factor [series] of each name: demand during its events over demand at the same time on the days before."""
     busy = within(panel, events)
     usual = _usual(panel, busy)
-    names = {event.name: within(panel, [one for one in events if one.name == event.name]) for event in events}
-    return {name: _ratio(panel.values[:, bins], usual[:, bins]) for name, bins in names.items()}
+    names = dict.fromkeys(event.name for event in events)
+    bins = {name: within(panel, [event for event in events if event.name == name]) for name in names}
+    return {name: _ratio(panel.values[:, one], usual[:, one]) for name, one in bins.items()}
 
 
 def without(panel: Panel, events: Sequence[Event], effects: Mapping[str, Floats]) -> Panel:

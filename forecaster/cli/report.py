@@ -162,11 +162,7 @@ def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]
 
 
 def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -> None:
-    """After Ctrl-C a strategy may be missing: then there is no look back, only what is known of the others.
-
-    Raises:
-        typer.Exit: so it is.
-    """
+    """After Ctrl-C a strategy may be missing: then there is no look back, only what is known of the others."""
     from forecaster.report.comparison import sentences
     from forecaster.report.printed import print_text
     from forecaster.report.week import NAMES

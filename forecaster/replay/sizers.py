@@ -34,13 +34,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.replay.size_replay import HeldSizes, Resource
+    from forecaster.replay.size_replay import HeldSizes, Load, Resource
 
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]
     Sized = tuple[Doubles, Doubles, Flags]
-
-    from forecaster.replay.size_replay import Load
 
 LIMIT_RATIO = 2.0
 """CPU limit over request where a recommender keeps the ratio that the owner stated; memory has them equal."""

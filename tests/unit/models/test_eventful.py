@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from models import Model, Panel, Ridge, SeasonalNaive, StepWindow
+from models import Model, Panel, Ridge, SeasonalNaive, StepWindow, eventful
 from models.calendar import Event
 from models.checks import CHECKS
-from models.eventful import Eventful
+from models.eventful import Eventful, lifts
 from tests.support.panels import HOUR, MONDAY, daily_waves
 
 DAY = timedelta(days=1)
@@ -68,3 +69,10 @@ def test_kept_without_samples_it_says_the_same_once_it_is_given_a_window() -> No
     fitted = Eventful(SeasonalNaive(), (sale(9), sale(12))).fit(history)
     kept = fitted.without_history().update(history)
     np.testing.assert_array_equal(kept.forecast(24, (0.5,)).values, fitted.forecast(24, (0.5,)).values)
+
+
+def test_each_name_is_looked_up_once_however_often_it_was_on() -> None:
+    history = history_with(sale(9), 3.0)
+    with patch.object(eventful, "within", wraps=eventful.within) as looked:
+        assert lifts(history, [sale(day) for day in range(2, 10)]).keys() == {"sale"}
+    assert looked.call_count == 2
