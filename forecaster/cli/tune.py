@@ -164,10 +164,10 @@ TERMINAL_WIDTH = 80
 
 
 def _comment(text: str, begin: str = "# ") -> list[str]:
-    """One remark as lines that fit a terminal."""
+    """One remark as lines that fit a terminal; no name in it breaks a line as YAML does, and ends the remark."""
     whole = textwrap.TextWrapper(TERMINAL_WIDTH, break_long_words=False, break_on_hyphens=False)
     whole.initial_indent, whole.subsequent_indent = begin, f"{begin}  "
-    return whole.wrap(text)
+    return whole.wrap(" ".join(text.split()))
 
 
 def _override(one: PolicyProposal) -> dict[str, object]:

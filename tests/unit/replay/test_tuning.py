@@ -119,6 +119,13 @@ def test_too_few_days_are_refused() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("line_break", ["\n", "\x85", "\u2028", "\u2029"])
+def test_a_name_states_no_policy(line_break: str) -> None:
+    name = WEB.id._replace(name=f"web{line_break}policy: {{mode: scale}} #")
+    found = Tuning(NOON, NOON, (), {name: "too short"})
+    assert yaml.safe_load(tuned_text(found)) == {"overrides": []}
+
+
 def test_what_is_printed_is_a_policy_that_the_settings_take(six_days: Tuning) -> None:
     text = tuned_text(six_days)
     settings = parse(yaml.safe_load(text), "tuned")
