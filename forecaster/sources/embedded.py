@@ -33,7 +33,6 @@ from forecaster.sources.recorded import RecordedFleet, Recording, RunningSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -272,46 +271,28 @@ def _success(kind: str, rows: Iterable[str]) -> bytes:
     return f'{{"status":"success","data":{{"resultType":"{kind}","result":[{",".join(rows)}]}}}}'.encode()
 
 
-class EmbeddedPrometheus:
-    """Serves `recording` and `fleet` at `url` between `start` and `stop`, or inside a `with` block."""
+class EmbeddedPrometheus(ThreadingHTTPServer):
+    """Serves `recording` and `fleet` at `url` within a `with` block."""
+
+    daemon_threads = True
+    block_on_close = False  # connections are kept alive by clients that may outlive us
 
     def __init__(self, recording: Recording, queries: Queries, fleet: RecordedFleet, *, port: int = 0) -> None:
-        self._server = _Server(("127.0.0.1", port), Answers(recording, queries, fleet))
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.answers = Answers(recording, queries, fleet)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     @property
     def url(self) -> str:
         """Address of the endpoint; the port is chosen by the system unless one was asked for."""
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def start(self) -> None:
-        """Begin to answer."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop answering and free the port."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
+        return f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self) -> Self:
-        self.start()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False  # connections are kept alive by clients that may outlive us
-
-    def __init__(self, address: tuple[str, int], answers: Answers) -> None:
-        self.answers = answers
-        super().__init__(address, _Handler)
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that leaves in the middle of an answer is no fault; everything else is told."""
@@ -322,7 +303,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """The protocol: paths, forms, status codes."""
 
-    server: _Server
+    server: EmbeddedPrometheus
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body leave together

@@ -249,7 +249,7 @@ def _keys(fields: Mapping[str, Any], token: str, asked: str) -> Lease[Keys]:
     """The credentials in an answer, whose session token has this name."""
     try:
         keys = Keys(fields["AccessKeyId"], fields["SecretAccessKey"], fields[token])
-        return Lease(keys, _instant(fields["Expiration"]))
+        return Lease(keys, datetime.fromisoformat(fields["Expiration"]).astimezone(UTC))
     except (KeyError, TypeError, ValueError) as error:
         raise SourceRefused(f"{asked}: an answer without credentials") from error
 
@@ -349,7 +349,3 @@ def _file(environment: Mapping[str, str], variable: str, what: str) -> str:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
         raise SourceRefused(f"{what}: cannot read {path}: {error.strerror}") from error
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)

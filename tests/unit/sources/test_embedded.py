@@ -176,10 +176,6 @@ def test_it_says_that_it_is_ready_and_what_it_is(endpoint: EmbeddedPrometheus) -
     assert ask(endpoint, "/graph").status_code == 404
 
 
-def test_it_can_be_stopped_before_it_started(fleet: RecordedFleet) -> None:
-    EmbeddedPrometheus(RECORDING, Queries(), fleet).stop()
-
-
 def test_a_week_of_history_takes_no_time_worth_mentioning(source: PrometheusSource) -> None:
     """Twenty recorded minutes within a week that was asked for."""
     blocks = list(source.history(CPU_SIGNAL, at(0) - timedelta(days=7), at(19), 5 * MINUTE))
