@@ -12,6 +12,7 @@ from forecaster.domain.window import Inventory
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import SourceError
 from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts, HpaName, Identity, InstantRow
+from forecaster.sources.live_targets import MAX_TARGETS, read_in_part
 from forecaster.sources.pacing import BackOff
 
 if TYPE_CHECKING:
@@ -153,7 +154,9 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
             partly[workload] = f"no series tells the {missing} of its HPA {hpa.name}"
         else:
             lowest = _count(facts.hpa_min_replicas.get(hpa, _DEFAULT_MIN_REPLICAS))
-            targets = tuple(facts.hpa_metric_targets.get(hpa, ()))
+            stated = facts.hpa_metric_targets.get(hpa, ())
+            faults += read_in_part(str(hpa), len(stated))
+            targets = tuple(stated[:MAX_TARGETS])
             found[workload] = Autoscaler(hpa.name, lowest, _count(facts.hpa_max_replicas[hpa]), targets)
     return found
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 
+MAX_TARGETS = 32
+"""Metrics of an HPA that are read: each takes 50 bytes in every row of the fleet, and an owner can write thousands."""
 LONGEST_NAME = 253
 """Signs of the longest name of an object. Names in an HPA and in references to owners may have a million."""
 
@@ -24,14 +26,20 @@ def bounded_name(text: str) -> str:
     return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"
 
 
+def read_in_part(hpa: str, metrics: int) -> list[str]:
+    """The sentence about an HPA with more metrics than are read; none about another."""
+    told = f"HPA {hpa}: of its {metrics} metrics the first {MAX_TARGETS} by name are read"
+    return [told] if metrics > MAX_TARGETS else []
+
+
 def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
-    """The targets of an HPA, in the order of the inventory: by metric and type.
+    """The targets of an HPA, at most `MAX_TARGETS`, in the order of the inventory: by metric and type.
 
     A target on one of our metrics has the signal that its selector names. One that reads our number of another
     workload is a metric like any other; its selector is a part of its name.
     """
     found = [target for metric in spec.metrics if (target := _target(metric, id_))]
-    return tuple(sorted(found, key=lambda one: (one.metric, one.type, one.container, one.signal)))
+    return tuple(sorted(found, key=lambda one: (one.metric, one.type, one.container, one.signal))[:MAX_TARGETS])
 
 
 def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:

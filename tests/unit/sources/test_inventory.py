@@ -122,6 +122,14 @@ def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:
     )
 
 
+def test_of_thousands_of_metrics_the_first_are_read_since_each_costs_the_whole_fleet() -> None:
+    rows = [InstantRow(CPU_60.labels | {"metric_name": f"queue-{number:04}"}, 60.0) for number in range(5000)]
+    found = inventory(hpa_scale_targets=[SCALES_WEB], hpa_max_replicas=[MOST], hpa_metric_targets=rows)
+    assert found.workloads[0].autoscaler is not None
+    assert [one.metric for one in found.workloads[0].autoscaler.targets][-2:] == ["queue-0030", "queue-0031"]
+    assert found.faults == ("HPA shop/web-hpa: of its 5000 metrics the first 32 by name are read",)
+
+
 def test_an_hpa_of_nobody_is_named() -> None:
     orphan = InstantRow(HPA | {"scaletargetref_kind": "Deployment", "scaletargetref_name": "gone"}, 1.0)
     found = inventory(hpa_scale_targets=[orphan], hpa_max_replicas=[MOST], hpa_metric_targets=[CPU_60])

@@ -136,6 +136,14 @@ class TestWorkload:
         assert told.workloads[0].autoscaler is None
         assert told.faults == ("Deployment shop/web: scaled by more than one HPA (copy, web); none is used",)
 
+    def test_of_thousands_of_metrics_the_first_are_read_since_each_costs_the_whole_fleet(self) -> None:
+        metrics = [external(f"queue-{number:04}", "30") for number in range(5000)]
+        found = cluster(deployments=[deployment()], horizontalpodautoscalers=[hpa(*metrics)])
+        told = found.inventory(NOW, ["Deployment"], EVERYWHERE)
+        assert told.workloads[0].autoscaler is not None
+        assert [one.metric for one in told.workloads[0].autoscaler.targets][-2:] == ["queue-0030", "queue-0031"]
+        assert told.faults == ("HPA shop/web: of its 5000 metrics the first 32 by name are read",)
+
     def test_with_thousands_of_hpas_is_named_in_one_line(self) -> None:
         copies = [hpa(name=f"copy-{number:04}") for number in range(2000)]
         found = cluster(deployments=[deployment()], horizontalpodautoscalers=copies)
