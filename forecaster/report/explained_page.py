@@ -53,11 +53,9 @@ def _workload(one: Explained, windows: Mapping[str, Window]) -> Iterable[str]:
     yield f"<h2>{escape(head)}</h2>"
     for view in one.decided.signals:
         yield _picture(one.decided.id, one.decided.at, view, windows, one.paths.get(view.signal))
-    yield "".join(f'<p style="margin-left:{_depth(line) / 2}em">{_step(line.strip())}</p>' for line in steps)
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())
+    yield "".join(
+        f'<p style="margin-left:{(len(line) - len(line.lstrip())) / 2}em">{_step(line.strip())}</p>' for line in steps
+    )
 
 
 def _step(text: str) -> str:

@@ -47,18 +47,9 @@ class Audit:
     def denied(self, denial: Denial) -> None:
         """A request was refused."""
         self.denials[str(int(denial.status))] += 1
-        self._once(
-            self._refusals,
-            (denial.status, denial.why, denial.user, denial.client),
-            {
-                "event": "request_denied",
-                "status": int(denial.status),
-                "why": denial.why,
-                "user": denial.user,
-                "client": denial.client,
-                "request": denial.what,
-            },
-        )
+        facts = {"status": int(denial.status), "why": denial.why, "user": denial.user, "client": denial.client}
+        line = {"event": "request_denied", **facts, "request": denial.what}
+        self._once(self._refusals, tuple(facts.values()), line)
 
     def refused(self, why: str, client: str) -> None:
         """A connection was closed before it became a request."""

@@ -248,7 +248,7 @@ class Dashboard:
     async def sentences(self, request: Request) -> Response:
         """Why each of some rows of the table of one instant is decided as it is; nothing of another table."""
         table, asked = self.table(), request.query_params
-        if asked.get("of") != _instant(table.meta.published_at):
+        if asked.get("of") != msgspec.to_builtins(table.meta.published_at):
             return _json(Sentences([]))
         rows = _rows(asked.get("rows", ""), table.rows)
         async with self._making:
@@ -366,10 +366,6 @@ def _rows(text: str, most: int) -> list[int]:
 
 def _sentence(fault: str) -> str:
     return f"Nothing is decided yet: {fault}. The page fills itself after the first cycle."
-
-
-def _instant(at: datetime) -> str:
-    return msgspec.to_builtins(at)  # type: ignore[no-any-return]
 
 
 def _answer(request: Request, body: _Body, media_type: str) -> Response:

@@ -54,22 +54,13 @@ class ObjectValue(NamedTuple):
 def value_call(path: str) -> ExternalValue | ObjectValue | None:
     """The value that a path asks for."""
     for start, version in EXTERNAL_PATHS.items():
-        if path.startswith(start):
-            return _external_call(path[len(start) :].split("/"), version)
-    if path.startswith(CUSTOM_PATH):
-        return _object_call(path[len(CUSTOM_PATH) :].split("/"))
+        match path.removeprefix(start).split("/") if path.startswith(start) else ():
+            case [namespace, metric] if namespace and metric and metric not in SUBRESOURCES:
+                return ExternalValue(namespace, metric, version)
+    match path.removeprefix(CUSTOM_PATH).split("/") if path.startswith(CUSTOM_PATH) else ():
+        case [namespace, resource, name, metric] if namespace and resource and name and metric:
+            return ObjectValue(namespace, resource, name, metric)
     return None
-
-
-def _external_call(parts: list[str], version: str) -> ExternalValue | None:
-    called = ExternalValue._make((*parts, version)) if len(parts) + 1 == len(ExternalValue._fields) else None
-    return called if called and all(parts) and called.metric not in SUBRESOURCES else None
-
-
-def _object_call(parts: list[str]) -> ObjectValue | None:
-    if len(parts) != len(ObjectValue._fields) or not all(parts):
-        return None
-    return ObjectValue(*parts)
 
 
 REPLIES_MAX = 20_000

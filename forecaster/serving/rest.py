@@ -206,7 +206,8 @@ class RecommendationPages:
     async def readyz(self, _request: Request) -> Response:
         """200 from the first table on, however old it grows: a process that is not ready cannot abstain either."""
         if why := self._fault():
-            raise _unavailable(why, "Callers cannot be told apart before that is mended.")
+            remedy = "Callers cannot be told apart before that is mended."
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, why, remedy)
         table = self.table()
         version, workloads = table.meta.version, table.rows
         age = self.age(table)
@@ -233,9 +234,8 @@ class RecommendationPages:
     def table(self) -> PublishedTable:
         """The table that is served; before the first one, the problem that there is none."""
         if self._reader.table is None:
-            raise _unavailable(
-                self._reader.fault, "Wait for the first cycle, or look at the log of the computing process."
-            )
+            remedy = "Wait for the first cycle, or look at the log of the computing process."
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, self._reader.fault, remedy)
         return self._reader.table
 
     def moment(self, table: PublishedTable) -> AskedAt:
@@ -260,10 +260,6 @@ def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) 
         kinds = ", ".join(entry.kind for entry in found)
         raise ProblemError(HTTPStatus.CONFLICT, f"{wanted} is one of {kinds}", f"Add ?kind= with one of {kinds}.")
     return found[0]
-
-
-def _unavailable(detail: str, remedy: str) -> ProblemError:
-    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, remedy)
 
 
 def json_response(value: msgspec.Struct) -> Response:

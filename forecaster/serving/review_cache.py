@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from cachetools import TLRUCache
@@ -148,14 +149,9 @@ class ReviewCache(Generic[K, V]):
             return await asyncio.wait_for(asyncio.shield(self._reviewed(key, caller)), WAIT_SECONDS)
         answer, since = known
         if answer and self._clock() - since > RENEW_AFTER * self._hold.positive:
-            self._renew(key, caller)
+            with suppress(TooManyReviewsError):  # then a later use renews it
+                self._reviewed(key, caller)
         return answer
-
-    def _renew(self, key: K, caller: str) -> None:
-        try:
-            self._reviewed(key, caller)
-        except TooManyReviewsError:
-            return  # a later use renews it
 
     def _reviewed(self, key: K, caller: str) -> asyncio.Task[V]:
         """One review for all requests that wait. It goes on when the first of them has been given up."""
