@@ -6,7 +6,7 @@ import asyncio
 import math
 from datetime import datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     """The object of a trigger; None where the message is garbage, which gRPC itself would log with a traceback."""
 
 SERVICE = "externalscaler.ExternalScaler"
+REFUSED_BY = {
+    NotKnown: grpc.StatusCode.UNAVAILABLE,
+    NotNamed: grpc.StatusCode.INVALID_ARGUMENT,
+    NotThere: grpc.StatusCode.NOT_FOUND,
+}
 INT64_END = 2.0**63
 NAMES_SHOWN = 200
 """Characters of the names of a client that is denied."""
@@ -106,7 +111,7 @@ class ScalerService:
     async def _known(self, trigger: Trigger, context: Context) -> OfferedValue:
         found = self._scaler.value(trigger)
         if not isinstance(found, OfferedValue):
-            await context.abort(_code(found), found.message)
+            await context.abort(REFUSED_BY[type(found)], found.message)
         return found
 
     async def _admit(self, context: Context) -> None:
@@ -135,18 +140,6 @@ def _reference_within(message: bytes) -> Reference:
 
 def _bytes(answer: Message) -> bytes:
     return answer.SerializeToString()
-
-
-def _code(why: NotKnown | NotNamed | NotThere) -> grpc.StatusCode:
-    match why:
-        case NotKnown():
-            return grpc.StatusCode.UNAVAILABLE
-        case NotNamed():
-            return grpc.StatusCode.INVALID_ARGUMENT
-        case NotThere():
-            return grpc.StatusCode.NOT_FOUND
-        case _:
-            assert_never(why)
 
 
 def _whole(number: float) -> int:
