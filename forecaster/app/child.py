@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.errors import StoreError
-from forecaster.serving.options import FOLLOWS, LEADS, NOT_WRITTEN, WRITTEN, Address, ServingOptions, listen
+from forecaster.serving.options import Address, ServingOptions, listen
 
 if TYPE_CHECKING:
     import socket
@@ -192,15 +192,13 @@ class ServingProcess:
         self._kept = SupervisedChild("serving", command, descriptors=[*descriptors.values()], on_death=self._on_death)
         self._kept.start()
 
-    def tell_written(self, *, written: bool) -> None:
-        """Say whether the table of a cycle could be written: the table itself cannot tell that it is not there."""
-        if self._kept is not None:
-            self._kept.tell(WRITTEN if written else NOT_WRITTEN)
+    def tell(self, message: bytes) -> None:
+        """Say whether the table of a cycle could be written, which no table can tell, or whether tables are made here.
 
-    def tell_role(self, *, leads: bool) -> None:
-        """Say whether the tables are computed here; said again now and then, since a child may be a new one."""
+        The latter is said again now and then, since a child may be a new one.
+        """
         if self._kept is not None:
-            self._kept.tell(LEADS if leads else FOLLOWS)
+            self._kept.tell(message)
 
     def stop(self, timeout: float = 10.0) -> None:
         """Let the child finish its requests; after `timeout` seconds kill it."""

@@ -168,7 +168,8 @@ def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
     """Minute after minute from the stage's beginning."""
     plain, floored = simulation(stage, setups, length), simulation(stage, setups, length)
     floors: dict[WorkloadId, int] = {}
-    for minute, now in enumerate(minutes(stage.begin, length)):
+    for minute in range(length // MINUTE):
+        now = stage.begin + minute * MINUTE
         outcome = stage.cycle.run(now)
         stage.reports.append(outcome.report)
         floors |= floors_of(outcome.recommendations)
@@ -178,21 +179,12 @@ def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
         yield Moment(now + MINUTE, outcome, alone, raised)
 
 
-def minutes(begin: datetime, length: timedelta) -> Iterator[datetime]:
-    """The first instant of every minute."""
-    return (begin + i * MINUTE for i in range(length // MINUTE))
-
-
 def simulation(stage: Stage, setups: Setups, length: timedelta) -> Simulation:
     """HPAs and pods of the recorded load, each workload with the pods that the recording gives it, all ready."""
     measurements = measurements_of(of_recording(stage.recording), stage.begin, length // MINUTE)
-    return Simulation(runs_of(stage, setups), measurements)
-
-
-def runs_of(stage: Stage, setups: Setups) -> list[Run]:
-    """A run of each workload with its HPA alone."""
     fleet, rows = stage.recording.fleet(stage.begin), {one.id: row for row, one in enumerate(stage.recording.workloads)}
-    return [Run(rows[id_], fleet[id_], setup, fleet[id_].replicas) for id_, setup in setups.items()]
+    runs = [Run(rows[id_], fleet[id_], setup, fleet[id_].replicas) for id_, setup in setups.items()]
+    return Simulation(runs, measurements)
 
 
 def floors_of(recommendations: Iterable[Recommendation]) -> dict[WorkloadId, int]:

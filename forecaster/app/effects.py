@@ -278,7 +278,7 @@ class SharedParts:
 
     def resize(self) -> ResizeActuator:
         """Sizes of running pods."""
-        settings, running = self.settings, self.here.running if self.here else _not_watched
+        settings, running = self.settings, self.here.running if self.here else lambda _: None
         writer = self.writers["resize"]
         return ResizeActuator(self.pods, running, writer, settings.policies, settings.resize, self.beside, self.health)
 
@@ -346,10 +346,6 @@ def neighbour_paths(settings: Settings) -> tuple[str, ...]:
 
 def _itself(owner: WorkloadId) -> WorkloadId:
     return owner
-
-
-def _not_watched(_: object) -> None:
-    return None
 
 
 def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:

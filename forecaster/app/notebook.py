@@ -20,15 +20,15 @@ from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
 from forecaster.sources.exported import table_of
-from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
-from forecaster.sources.settings import PrometheusSettings
 from models import Panel, PanelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from forecaster.replay.traces import Traces
+    from forecaster.sources.queries import Queries
+    from forecaster.sources.settings import PrometheusSettings
 
 
 def load(
@@ -47,7 +47,7 @@ def load(
     """
     settings = prometheus_of(origin)
     if settings:
-        return _of_prometheus(settings.prometheus, settings.queries, signal, days, step)
+        return of_prometheus(settings.prometheus, settings.queries, signal, days, step)
     return exported(origin, signal, step=step) if origin else recorded(signal, days=min(days, 13), step=step)
 
 
@@ -82,25 +82,7 @@ def recorded(signal: str = "cpu", *, days: int = 13, step: timedelta = FIVE_MINU
     return _measured(whole.last(timedelta(days=days)).resample(step), signal)
 
 
-def measured(
-    url: str,
-    signal: str = "cpu",
-    *,
-    days: int = 14,
-    step: timedelta = FIVE_MINUTES,
-    until: datetime | None = None,
-    queries: Queries | None = None,
-) -> Panel:
-    """The newest days of every workload that a Prometheus knows, `until` now.
-
-    Raises:
-        SourceError: it did not answer, or refused.
-        PanelError: it knows no workload with this signal.
-    """
-    return _of_prometheus(PrometheusSettings(url=url), queries or Queries(), signal, days, step, until)
-
-
-def _of_prometheus(
+def of_prometheus(
     settings: PrometheusSettings,
     queries: Queries,
     signal: str,
@@ -108,6 +90,12 @@ def _of_prometheus(
     step: timedelta,
     until: datetime | None = None,
 ) -> Panel:
+    """The newest days of every workload that a Prometheus knows, `until` now.
+
+    Raises:
+        SourceError: it did not answer, or refused.
+        PanelError: it knows no workload with this signal.
+    """
     end = last_multiple(until or current(), step)
     source = factory.prometheus(settings, queries)
     try:

@@ -1,20 +1,24 @@
-"""What hears every cycle: the published table, the pictures of the dashboard, its node pools, a remote write."""
+"""What leaves the computing process: table, pictures, node pools, a remote write, and the processes that answer."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from forecaster import __version__
-from forecaster.app.answering import table_path
+from forecaster.app.child import ServingProcess, scaler_process
+from forecaster.app.facts import SOCKET
 from forecaster.errors import StoreError
 from forecaster.publish.health import HealthBook, settings_in_force
+from forecaster.publish.new_pods import new_pods_path
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
+from forecaster.serving.options import NOT_WRITTEN, WRITTEN, Address, SecureOptions, ServingOptions, UpstreamOptions
 from forecaster.sources import factory
 
 if TYPE_CHECKING:
@@ -31,19 +35,96 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import Paths
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferedCycle, OfferReceiver
+    from forecaster.serving.settings import ServingSettings, UpstreamSettings
     from forecaster.store.history import HistoryStore
     from forecaster.vertical.admission.cluster import Cluster
 
 
-class TableNews(Protocol):
-    """Hears of each table whether it could be written."""
-
-    def __call__(self, *, written: bool) -> None:
-        """One more table was written, or could not be."""
+REPORT = "report.html"
+"""Name of the weekly report in the state directory, unless the settings name another file."""
 
 
-def unheard(*, written: bool) -> None:
-    """Ignore the table, where no process serves it."""
+def serving_process(settings: Settings, directory: Path, log: telemetry.Log) -> ServingProcess | None:
+    """The process that answers, unless the settings say that none should."""
+    if not settings.serving.enabled:
+        return None
+    given = settings.serving
+    return ServingProcess(
+        table_path(directory),
+        Address(given.host, given.port),
+        secure_address=Address(given.secure.host, given.secure.port) if given.secure.enabled else None,
+        options=serving_options(
+            given,
+            replicas=settings.replicas.enabled,
+            facts=str(directory / SOCKET),
+            lease=settings.acting.lease if settings.floor.enabled or settings.scale.enabled else "",
+            report=str(given.report or directory / REPORT),
+            new_pods=str(new_pods_path(table_path(directory))) if settings.resize.initial else "",
+        ),
+        on_death=lambda death: log.error("serving_died", **asdict(death)),
+    )
+
+
+def serving_options(
+    given: ServingSettings,
+    *,
+    replicas: bool = False,
+    facts: str = "",
+    lease: str = "",
+    report: str = "",
+    new_pods: str = "",
+) -> ServingOptions:
+    """The settings of the serving process as it is told them.
+
+    `facts` is where what is known of a workload is told, `lease` that by which one replica writes,
+    `report` the page of the newest week, `new_pods` the file with sizes of new pods.
+    """
+    stale_after, secure = given.stale_after, given.secure
+    secured = SecureOptions(
+        certificate=str(secure.certificate_file),
+        key=str(secure.key_file),
+        kubeconfig=str(secure.kubeconfig or ""),
+        service=secure.service,
+        upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
+        lease=lease,
+        certified_reviews=secure.certified_reviews,
+    )
+    return ServingOptions(
+        stale_after_seconds=None if stale_after is None else stale_after.total_seconds(),
+        secure=secured if secure.enabled else None,
+        dashboard=given.dashboard,
+        replicas=replicas,
+        new_pods=new_pods,
+        facts=facts if given.dashboard else "",
+        report=report if given.dashboard else "",
+        zone=given.holidays.zone,
+        countries=given.holidays.countries,
+    )
+
+
+def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
+    """The adapter behind us as the serving process is told it."""
+    address = urlsplit(given.server)
+    return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
+
+
+def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:
+    """The process that answers KEDA, where the settings ask for it; `parts` stops it."""
+    if not settings.keda.enabled:
+        return
+    scaler = scaler_process(
+        table_path(directory),
+        settings.keda,
+        settings.serving.stale_after,
+        on_death=lambda death: log.error("scaler_died", **asdict(death)),
+    )
+    scaler.start()
+    parts.callback(scaler.stop)
+
+
+def table_path(directory: Path) -> Path:
+    """The file that computing writes and serving reads."""
+    return directory / "recommendations.table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +133,8 @@ class AnnouncedTable:
 
     table: TableFile
     log: telemetry.Log
-    written: TableNews
+    tell: Callable[[bytes], None]
+    """Tells the serving process."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         """Write the table.
@@ -64,9 +146,9 @@ class AnnouncedTable:
             self.table.receive(cycle)
         except StoreError as error:
             self.log.error("table_not_written", at=cycle.at, error=str(error))  # noqa: TRY400  a sentence says it
-            self.written(written=False)
+            self.tell(NOT_WRITTEN)
             raise
-        self.written(written=True)
+        self.tell(WRITTEN)
 
 
 def offer_table(

@@ -116,17 +116,13 @@ def checked(running: Settings, fresh: Settings) -> Settings:
         raise ConfigError("settings, without those that need a restart", faults_of(error)) from error
 
 
-def changed_paths(before: Settings, after: Settings) -> list[str]:
-    """The paths of the settings in which they differ, as `serving.port`."""
-    return [*_changed(before, after, "")]
-
-
-def _changed(before: BaseModel, after: BaseModel, within: str) -> Iterator[str]:
+def changed_paths(before: BaseModel, after: BaseModel, within: str = "") -> Iterator[str]:
+    """Yield the paths of the settings in which they differ, as `serving.port`."""
     for name in type(before).model_fields:
         one, other = getattr(before, name), getattr(after, name)
         if one == other:
             continue
         if isinstance(one, BaseModel) and type(one) is type(other):
-            yield from _changed(one, other, f"{within}{name}.")
+            yield from changed_paths(one, other, f"{within}{name}.")
         else:
             yield within + name

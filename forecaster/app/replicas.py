@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -18,6 +18,7 @@ from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.connections import RawRequest
 from forecaster.publish.replicated import TABLE, ReplicatedFiles, replicated_files, size_of
 from forecaster.publish.table import TableBytes, TableMeta, read_header
+from forecaster.serving.options import FOLLOWS, LEADS
 from forecaster.serving.replicas import FILES
 
 if TYPE_CHECKING:
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
     from forecaster.publish.decided import DecidedRows
 
 
-class RoleNews(Protocol):
-    """Hears whether this replica computes."""
-
-    def __call__(self, *, leads: bool) -> None:
-        """Report that this replica leads, or copies."""
-
-
 @dataclass(slots=True)
 class Replica:
     """`build` makes the service, which goes on from the files of the state directory; what it is given closes it."""
@@ -49,7 +43,8 @@ class Replica:
     election: Election
     follower: Follower
     build: Callable[[ExitStack], Service]
-    role: RoleNews
+    tell: Callable[[bytes], None]
+    """Tells the serving process whether this replica computes."""
     log: Log
     _fault: str = ""
 
@@ -70,12 +65,12 @@ class Replica:
     def _lead(self, told: threading.Event) -> bool:
         self.follower.close()
         self.log.info("leads", identity=self.election.identity)
-        self.role(leads=True)
+        self.tell(LEADS)
         with ExitStack() as parts:
             service = self.build(parts)
             service.schedule.start()
             while self.election.holds() and not told.wait(FOLLOW_SECONDS):
-                self.role(leads=True)
+                self.tell(LEADS)
             finished = service.stop()
         if not told.is_set():
             self.log.warning("lead_lost", identity=self.election.identity, fault=self.election.fault)
@@ -83,7 +78,7 @@ class Replica:
 
     def _follow(self, told: threading.Event) -> None:
         self._say_fault()
-        self.role(leads=False)
+        self.tell(FOLLOWS)
         leader = self.election.leader
         of_before = leader is not None and leader.address == self.election.address  # this replica, before its restart
         self.follower.step(None if of_before else leader)

@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from forecaster.app.sharding.learned import LearnedShards
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
-    from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.store.ledger import SqlLedger
-    from forecaster.store.past import FadedScores, PastDecision
     from forecaster.store.state import ObservedFile
     from forecaster.store.state_secret import StateSecret
 
@@ -58,16 +56,9 @@ def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHist
     except StoreError as error:
         log.warning("past_not_recalled", error=str(error))
     else:
-        history.recall(now, map(_change, found.decisions), map(_past, found.scores))
+        changes = ((one.id, DecisionChange(*one[1:])) for one in found.decisions)
+        history.recall(now, changes, ((one.id, one.signal, ScoreSums(*one[2:])) for one in found.scores))
     return history
-
-
-def _change(one: PastDecision) -> tuple[WorkloadId, DecisionChange]:
-    return one.id, DecisionChange(one.at, one.replicas, one.verdict, one.reason, one.message)
-
-
-def _past(one: FadedScores) -> tuple[WorkloadId, str, ScoreSums]:
-    return one.id, one.signal, ScoreSums(*one[2:])
 
 
 class KeptState(NamedTuple):

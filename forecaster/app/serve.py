@@ -16,7 +16,6 @@ import msgspec
 
 from forecaster import __version__
 from forecaster.app import telemetry
-from forecaster.app.answering import serving_process, start_scaler, table_path
 from forecaster.app.clock import current
 from forecaster.app.cluster_metrics import BenefitMetrics, CertificateMetrics, LiveMetrics, StatusMetrics
 from forecaster.app.compose import (
@@ -31,12 +30,13 @@ from forecaster.app.facts import tell_facts
 from forecaster.app.outlets import (
     AnnouncedTable,
     NodesText,
-    TableNews,
     node_pools,
     offer_table,
     pictures,
     remote_writers,
-    unheard,
+    serving_process,
+    start_scaler,
+    table_path,
 )
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
@@ -55,7 +55,7 @@ from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.publisher import OfferPublisher, OfferReceiver, last_offers, published_at
 from forecaster.publish.vpas import SeenVpas
-from forecaster.serving.options import Address
+from forecaster.serving.options import WRITTEN, Address
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.state import BENEFIT_FILE, FOREIGN, ClusterIdentity, ObservedFile, claim_state
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
     from forecaster.app.live_facts import LiveFacts
     from forecaster.app.restored import KeptState
     from forecaster.app.sharding.cycle import ShardedCycle
-    from forecaster.app.sharding.learned import LearnedShards
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.domain.policies import Policies
@@ -141,7 +140,7 @@ class Program(NamedTuple):
             election.tell_pause = PauseMark(new_pods_path(table)).put
 
         def taken(meta: TableMeta) -> None:
-            serving.tell_written(written=True)
+            serving.tell(WRITTEN)
             if facts.live:
                 facts.live.copied(meta)
 
@@ -150,7 +149,7 @@ class Program(NamedTuple):
 
         config = leader_config(settings, client_config_source(settings.acting.kubeconfig))
         follower = Follower(table, config, taken, log, lambda: self.clock().timestamp())
-        return Replica(election, follower, build, serving.tell_role, log).run(self.told)
+        return Replica(election, follower, build, serving.tell, log).run(self.told)
 
     def _service(
         self,
@@ -159,7 +158,6 @@ class Program(NamedTuple):
         facts: ServiceFacts | None = None,
         election: Election | None = None,
     ) -> Service:
-        written = serving.tell_written if serving else unheard
         health = HealthBook()
         service = build_service(
             self.settings,
@@ -167,7 +165,7 @@ class Program(NamedTuple):
             self.log,
             parts,
             clock=self.clock,
-            written=written,
+            tell=serving.tell if serving else lambda _: None,
             facts=facts,
             election=election,
             health=health,
@@ -204,14 +202,14 @@ def build_service(
     parts: ExitStack,
     *,
     clock: Callable[[], datetime] = current,
-    written: TableNews = unheard,
+    tell: Callable[[bytes], None] = lambda _: None,
     facts: ServiceFacts | None = None,
     election: Election | None = None,
     health: HealthBook | None = None,
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them.
 
-    `written` hears of each table whether it could be written. Where there are other replicas, their election and the
+    `tell` says of each table whether it could be written. Where there are other replicas, their election and the
     source with live facts are there before the service and after it.
     """
     now = last_multiple(clock(), settings.cycle.interval)
@@ -233,7 +231,7 @@ def build_service(
     judged_here = () if kept.shards else (partial(gate_unjudged, settings.policies, kept.observed),)
     writers = writers_of(settings, log, parts, live, election, table.path, source, *judged_here)
     receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
-    receivers["table"] = AnnouncedTable(table, log, written)
+    receivers["table"] = AnnouncedTable(table, log, tell)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
     receivers |= {} if kept.shards else pictures(settings, table.path, kept.history, paths)
     benefit = None if kept.shards else LiveBenefit(settings.prices.stated)
@@ -250,9 +248,13 @@ def build_service(
     nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
     table.vpas = vpas_beside(settings, clock, parts)
     effects = Effects(fenced(publisher, election), CountedLedger(ledger, metrics), writers.actuators)
-    given = settings, source, effects
-    cycle = divided_cycle(*given, kept.shards, parts) if kept.shards else whole_cycle(*given, kept, nodes, paths)
-    if isinstance(cycle, Cycle):
+    cycle: Cycle | ShardedCycle
+    if kept.shards:
+        from forecaster.app.sharding.cycle import sharded_cycle  # noqa: PLC0415  only where there are shards
+
+        cycle = sharded_cycle(settings, source, effects, kept.shards, parts)
+    else:
+        cycle = whole_cycle(settings, source, effects, kept, nodes, paths)
         cycle.benefit = benefit
     service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
@@ -283,15 +285,6 @@ def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:
     from forecaster.app.replicas import FencedPublisher  # noqa: PLC0415  only beside others
 
     return FencedPublisher(publisher, election.holds)
-
-
-def divided_cycle(
-    settings: Settings, source: Source, effects: Effects, shards: LearnedShards, parts: ExitStack
-) -> ShardedCycle:
-    """The cycle of a fleet in shards."""
-    from forecaster.app.sharding.cycle import sharded_cycle  # noqa: PLC0415  only where there are shards
-
-    return sharded_cycle(settings, source, effects, shards, parts)
 
 
 def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitStack) -> Callable[[], SeenVpas]:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 NICE = 5
 LONGEST_LEAD = 3600.0
-"""Longest part of the history that is replayed, in seconds."""
+"""Longest lead at which the last half day may be looked back at, in seconds."""
 IDLE_BEFORE_PREPARING = 0.06
 """Seconds without a question after which the next ones are prepared: a page asks every 0.05 s while a slider moves."""
 PREPARED_KEPT = 4

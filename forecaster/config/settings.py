@@ -11,7 +11,7 @@ forecast:     which model, how often it is fitted
 serving:      where the API listens                  (serving/settings.py)
 keda:         where KEDA's external scaler listens   (serving/settings.py)
 remote_write: where forecasts are written            (publish/settings.py)
-state:        where snapshot, ledger and table lie     (store/settings.py)
+state:        where snapshot, ledger and table lie     (store/state.py)
 acting:       how the cluster is written to           (actuators/settings.py)
 floor:        how minReplicas is written              (actuators/settings.py)
 scale:        how counts are written                  (actuators/settings.py)

@@ -19,7 +19,7 @@ from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES
-from forecaster.forecasting.forecaster import Forecaster, PeakSpan, column_of, further_peaks
+from forecaster.forecasting.forecaster import Forecaster, PeakSpan, further_peaks
 from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, PeakForecasts
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow, past_ranks, ranks_together, samples
@@ -105,7 +105,7 @@ class PodLoads:
     ) -> LoadForecast:
         ids = [one.id for one, _ in known]
         quantiles = np.array([said[id_] for id_ in ids])
-        forecast = PeakQuantiles(*(quantiles[:, column_of(level)] for level in (LOW, MEDIAN, HIGH)))
+        forecast = PeakQuantiles(*(quantiles[:, LEVELS.index(level)] for level in (LOW, MEDIAN, HIGH)))
         total, pods = (values_of(self.history.window(of, FIVE_MINUTES), ids) for of in (signal, PODS))
         common = min(total.shape[1], pods.shape[1])
         total, pods = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]

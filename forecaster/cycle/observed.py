@@ -112,6 +112,16 @@ class PersistedColumn(msgspec.Struct, frozen=True):
         return np.frombuffer(self.values, np.dtype(self.type)).reshape(self.shape).copy()
 
 
+def packed(table: Table) -> dict[str, PersistedColumn]:
+    """Return a table as it is written."""
+    return {name: PersistedColumn.of(column) for name, column in table.arrays().items()}
+
+
+def unpacked(table: type[RestoredTable], columns: Mapping[str, PersistedColumn]) -> RestoredTable:
+    """Return a table of columns as they are written. Raises KeyError, TypeError, ValueError where these do not fit."""
+    return table.of_arrays({name: one.array() for name, one in columns.items()})
+
+
 BEFORE = {name: PersistedColumn.of(np.zeros(0)) for name in ("changes_at", "changes")}
 """Columns of the state that a forecaster of one version before needs to read it; to this one they mean nothing."""
 
@@ -200,11 +210,11 @@ class Observed:
             pods=self.lead_times.persisted_pods(),  # type: ignore[arg-type]  # encoded already
             images=self.lead_times.persisted_images(),  # type: ignore[arg-type]  # encoded already
             pools=self.lead_times.persisted_pools(),  # type: ignore[arg-type]  # encoded already
-            gates={name: PersistedColumn.of(column) for name, column in self.gates.gates.arrays().items()},
+            gates=packed(self.gates.gates),
             gated=tuple(self.gates.fleet.persisted()),
             capacities=self.capacities.kept(),
             fleet=tuple(self.fleet.persisted()),
-            state={name: PersistedColumn.of(column) for name, column in self.state.arrays().items()} | BEFORE,
+            state=packed(self.state) | BEFORE,
         )
         return msgspec.json.encode(told)
 
@@ -256,7 +266,7 @@ def _restored_rows(
         fleet = Fleet.restored(workloads)
         if not columns:
             return Fleet(), table.new(0)
-        found = table.of_arrays({name: one.array() for name, one in columns.items()})
+        found = unpacked(table, columns)
     except (KeyError, TypeError, ValueError) as error:
         raise msgspec.ValidationError(f"its columns of {table.__name__} do not fit together: {error}") from error
     if found.rows != len(fleet.row):

@@ -115,8 +115,8 @@ class Cycle:
         decided = steps.run("decisions", lambda: self._decide(targets, rows, known, now), None)
         if decided is None:
             decided = held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self._hand_over(targets, decided, now), ())
-        effected = self._act(steps, now)
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
+        effected = self.effects.act(steps, now)
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
@@ -195,15 +195,6 @@ class Cycle:
         if targets.down:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         return self.decider.decide(rows, known, self.sizes.of, self._lead_times(self.policies), now)
-
-    def _hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> Sequence[str]:
-        """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
-        return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
-
-    def _act(self, steps: Steps, now: datetime) -> Mapping[str, Effected]:
-        """What was done to the cluster, by kind; nothing where nothing acts on it, or that failed as a whole."""
-        actuator = self.effects.actuator
-        return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
 
     def _lead_times(self, policies: Policies) -> Callable[[WorkloadId], LeadTime]:
         """The lead time of a workload as these policies state it, else as it was measured."""
@@ -302,12 +293,17 @@ class Effects:
     actuator: Actuator | None = None
     recorded: DecidedRows | None = None
 
-    def publish_and_record(self, recommendations: DecidedRows, now: datetime) -> list[str]:
+    def hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> tuple[str, ...]:
         """Publish first, then record: a full disk must not keep a number from its readers. What failed is said."""
-        return [
-            *_failure_of(lambda: self.publisher.publish(now, recommendations)),
-            *_failure_of(lambda: self._record(recommendations, now)),
-        ]
+        if targets.down and not decided:  # no workload is known: the table of an earlier process stays
+            return ()
+        unpublished = _failure_of(lambda: self.publisher.publish(now, decided))
+        return (*unpublished, *_failure_of(lambda: self._record(decided, now)))
+
+    def act(self, steps: Steps, now: datetime) -> Mapping[str, Effected]:
+        """What was done to the cluster, by kind; nothing where nothing acts on it, or that failed as a whole."""
+        actuator = self.actuator
+        return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
 
     def _record(self, recommendations: DecidedRows, now: datetime) -> None:
         """What could not be recorded is compared again by the next cycle."""

@@ -173,10 +173,10 @@ def catch_up(
         history.write(pods_block(targets, now))
     except StoreError as error:
         return [str(error)]
-    asked = [gap for gap in gaps if gap.signal != PODS or gap.start != now]
-    asked = [gap for gap in asked if named.get(gap.signal, True)]
-    asked = completeness.looked_back(asked, now)
-    failures = _ask(_pods_first(asked), history, source, targets, now, completeness, reached)
+    asked = [gap for gap in gaps if (gap.signal != PODS or gap.start != now) and named.get(gap.signal, True)]
+    failures = _ask(
+        _pods_first(completeness.looked_back(asked, now)), history, source, targets, now, completeness, reached
+    )
     if not failures:
         again = completeness.asked_again(history.signals, now)
         failures = _ask(again, history, source, targets, now, completeness)

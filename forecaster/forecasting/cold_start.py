@@ -22,8 +22,6 @@ from models import Lent, Prior, StepWindow, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from forecaster.demand.fresh import FreshHistory
@@ -56,12 +54,16 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
     if not (len(young) and len(grown)):
         return None
     keys = history.weeks.keys
-    families: Mapping[tuple[str, str], list[int]] = _families(grown.tolist(), keys)
+    families: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in grown.tolist():
+        families[family(keys[row])].append(row)
     some = [row for row in young.tolist() if family(keys[row]) in families]
     lenders = {row for one in {family(keys[row]) for row in some} for row in families[one][:DONORS]}
     rows = [*some, *sorted(lenders)]
     values = history.rows(np.array(rows, np.intp))
-    found = lent(panel_of(history, values, tuple(key_of(keys[row]) for row in rows)), _groups(rows, keys))
+    found = lent(
+        panel_of(history, values, tuple(key_of(keys[row]) for row in rows)), [family(keys[row]) for row in rows]
+    )
     ids = [keys[row] for row in some if key_of(keys[row]) in found.lenders]
     return BorrowedHistory(tuple(ids), found) if ids else None
 
@@ -98,14 +100,3 @@ def _ages(history: FreshHistory) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         return late, grown
     unknown = np.isnan(newest[late])
     return late[unknown[:, : -YOUNG_DAYS * day].all(axis=1) & ~unknown.all(axis=1)], grown
-
-
-def _families(rows: list[int], keys: tuple[WorkloadId, ...]) -> dict[tuple[str, str], list[int]]:
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for row in rows:
-        found[family(keys[row])].append(row)
-    return dict(found)
-
-
-def _groups(rows: list[int], keys: tuple[WorkloadId, ...]) -> list[tuple[str, str]]:
-    return [family(keys[row]) for row in rows]

@@ -10,7 +10,7 @@ import models
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
-from forecaster.forecasting.peaks import LEVELS, PATH_LEVELS, STEPS, Paths, PeakForecasts
+from forecaster.forecasting.peaks import PATH_LEVELS, STEPS, Paths, PeakForecasts
 from forecaster.forecasting.shards import Shard, Shards
 
 if TYPE_CHECKING:
@@ -194,8 +194,3 @@ def further_peaks(
         return {}
     said, values = forecaster.signals[signal].further(history, steps_of(span, history, now), ids)
     return dict(zip(said, values, strict=True))
-
-
-def column_of(level: float) -> int:
-    """Return the position of a level among `LEVELS`."""
-    return LEVELS.index(level)

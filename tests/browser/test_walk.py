@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from forecaster.app.answering import table_path
 from forecaster.app.facts import FactsServer
+from forecaster.app.outlets import table_path
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.window import MINUTE
 from forecaster.report.page import document

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE
-from forecaster.app.answering import table_path
 from forecaster.app.effects import released_objects
+from forecaster.app.outlets import table_path
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import PAUSE_ANNOTATION

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.app import telemetry
-from forecaster.app.outlets import unheard
 from forecaster.app.serve import build_service, state_directory, table_path
 from forecaster.config.settings import Settings, parse
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
@@ -20,11 +19,10 @@ from forecaster.sources.recorded import Recording
 from tests.support.builders import GIB, NOON, workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
-    from forecaster.app.outlets import TableNews
     from forecaster.app.service import Service
     from forecaster.domain.workload import Workload
     from forecaster.publish.reader import PublishedTable
@@ -63,7 +61,7 @@ def recorded_cluster(workloads: Sequence[Workload] | None = None, *, cores: floa
 
 @contextmanager
 def composed(
-    cluster: Cluster, directory: Path, *, written: TableNews = unheard, **given: Mapping[str, object]
+    cluster: Cluster, directory: Path, *, tell: Callable[[bytes], None] = lambda _: None, **given: Mapping[str, object]
 ) -> Iterator[Service]:
     """The service with its state in `directory`; nothing is saved at the end, as after a kill."""
     settings = parse(
@@ -78,7 +76,7 @@ def composed(
     )
     with ExitStack() as parts:
         kept = state_directory(settings.state)
-        yield build_service(settings, kept, telemetry.logger(), parts, clock=lambda: NOON, written=written)
+        yield build_service(settings, kept, telemetry.logger(), parts, clock=lambda: NOON, tell=tell)
 
 
 def tick(service: Service, at: datetime) -> None:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forecaster.app import answering, service
+from forecaster.app import outlets, service
 from forecaster.app.child import ServingProcess
 from forecaster.app.serve import serve
 from forecaster.config.settings import load
@@ -97,7 +97,7 @@ def begin(began: str, speed: str, *rest: str) -> int:
     socket.getaddrinfo = resolving(socket.getaddrinfo)  # type: ignore[assignment]
     service.Schedule = FastSchedule  # type: ignore[misc, assignment]
     program = (sys.executable, "-m", "tests.support.replica_process", began, speed, "serving")
-    answering.ServingProcess = partial(ServingProcess, program=program)  # type: ignore[misc, assignment]
+    outlets.ServingProcess = partial(ServingProcess, program=program)  # type: ignore[misc, assignment]
     return serve(load(Path(rest[0])), clock)
 
 

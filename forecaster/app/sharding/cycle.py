@@ -22,7 +22,7 @@ from forecaster.cycle.run import Effects, Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Roster, Targets
 from forecaster.domain.decision import Reason
-from forecaster.domain.report import CycleReport, Effected
+from forecaster.domain.report import CycleReport
 from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import held_numbers
@@ -101,8 +101,8 @@ class ShardedCycle:
         if not targets.down:
             steps.run("shards", lambda: self._collect(came, targets), None)
         decided = self._merged(targets, came, now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self._hand_over(targets, decided, now), ())
-        effected = self._act(steps, now)
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
+        effected = self.effects.act(steps, now)
         found = merged(now, [one.report for one in came.results])
         unscored = record_scores(self.effects.ledger, found.scores)
         failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(came.failures.items())]
@@ -191,14 +191,6 @@ class ShardedCycle:
         shard = self._shard(workload.id)
         why = came.failures.get(shard, "nothing was said of this workload")
         return f"shard {shard} of {self.learned.shards}: {why}"
-
-    def _hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> Sequence[str]:
-        """Offers and records. While not even the workloads are known, the table of an earlier process stays."""
-        return () if targets.down and not decided else self.effects.publish_and_record(decided, now)
-
-    def _act(self, steps: Steps, now: datetime) -> Mapping[str, Effected]:
-        actuator = self.effects.actuator
-        return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
 
 
 placed = lru_cache(maxsize=1 << 16)(shard_of)

@@ -20,7 +20,7 @@ import numpy as np
 
 from forecaster.app.compose import nothing_observed, observed_file, origins_path
 from forecaster.app.restored import StateNews, restore
-from forecaster.cycle.observed import VERSION, Observed, PersistedColumn, PersistedObservations
+from forecaster.cycle.observed import VERSION, Observed, PersistedColumn, PersistedObservations, packed, unpacked
 from forecaster.domain.window import EPOCH
 from forecaster.errors import StoreError
 from forecaster.horizontal.standing import Gates
@@ -265,28 +265,20 @@ def _spread(records: Iterable[Any], place: Place) -> defaultdict[int, list[Any]]
 
 def _joined_columns(table: type[Table], parts: Iterable[Mapping[str, PersistedColumn]]) -> dict[str, PersistedColumn]:
     """Persisted rows of several tables, one after the other."""
-    tables = [table.of_arrays(_arrays(part)) for part in parts if part]
+    tables = [unpacked(table, part) for part in parts if part]
     if not tables:
         return {}
     ends = np.cumsum([one.rows for one in tables])
     placed = [(np.arange(end - one.rows, end), one) for end, one in zip(ends.tolist(), tables, strict=True)]
-    return _packed(table.side_by_side(int(ends[-1]), placed).arrays())
+    return packed(table.side_by_side(int(ends[-1]), placed))
 
 
 def _columns_at(
     table: type[Table], columns: Mapping[str, PersistedColumn], rows: NDArray[np.int64]
 ) -> dict[str, PersistedColumn]:
     """Some rows of a persisted table."""
-    return _packed(table.of_arrays(_arrays(columns)).take(rows).arrays()) if columns else {}
+    return packed(unpacked(table, columns).take(rows)) if columns else {}
 
 
 def _chained(parts: Sequence[PersistedObservations], name: str) -> Any:
     return tuple(chain.from_iterable(getattr(one, name) for one in parts))
-
-
-def _arrays(columns: Mapping[str, PersistedColumn]) -> dict[str, NDArray[Any]]:
-    return {name: one.array() for name, one in columns.items()}
-
-
-def _packed(arrays: Mapping[str, NDArray[Any]]) -> dict[str, PersistedColumn]:
-    return {name: PersistedColumn.of(one) for name, one in arrays.items()}

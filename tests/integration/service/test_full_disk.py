@@ -29,7 +29,7 @@ def test_the_serving_process_counts_tables_that_could_not_be_written(
         metrics = httpx.get(f"http://{serving.address}/metrics", timeout=PATIENCE).text
         return f'forecaster_serving_table_writes_total{{outcome="{outcome}"}} {count}.0' in metrics
 
-    with recorded_cluster() as cluster, composed(cluster, tmp_path, written=serving.tell_written) as service:
+    with recorded_cluster() as cluster, composed(cluster, tmp_path, tell=serving.tell) as service:
         serving.start()
         try:
             tick(service, NOON)

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from forecaster.app import notebook
+from forecaster.domain.window import FIVE_MINUTES
 from forecaster.errors import SourceRefused, UnknownName
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
+from forecaster.sources.settings import PrometheusSettings
 from models import PanelError
 
 
@@ -23,7 +25,8 @@ def test_the_recording_has_the_workloads_that_have_the_signal() -> None:
 def test_a_prometheus_that_serves_the_recording_gives_the_same_panel() -> None:
     recording, queries = load_recording(), Queries()
     with EmbeddedPrometheus(recording, queries, recording.fleet(recording.end)) as prometheus:
-        ours = notebook.measured(prometheus.url, "cpu", days=1, until=recording.end, queries=queries)
+        settings = PrometheusSettings(url=prometheus.url)
+        ours = notebook.of_prometheus(settings, queries, "cpu", 1, FIVE_MINUTES, recording.end)
     expected = notebook.recorded("cpu").until(ours.end).last(timedelta(days=1)).select(ours.keys)
     assert (ours.start, ours.step, len(ours)) == (expected.start, expected.step, 11)
     np.testing.assert_allclose(ours.values, expected.values, rtol=1e-5)
@@ -31,11 +34,10 @@ def test_a_prometheus_that_serves_the_recording_gives_the_same_panel() -> None:
 
 def test_a_signal_that_nobody_has_is_refused() -> None:
     recording, queries = load_recording(), Queries()
-    with (
-        EmbeddedPrometheus(recording, queries, recording.fleet(recording.end)) as prometheus,
-        pytest.raises(PanelError, match="no workload has a sample of cpu"),
-    ):
-        notebook.measured(prometheus.url, "cpu", days=1, until=recording.end + timedelta(days=400), queries=queries)
+    with EmbeddedPrometheus(recording, queries, recording.fleet(recording.end)) as prometheus:
+        settings, much_later = PrometheusSettings(url=prometheus.url), recording.end + timedelta(days=400)
+        with pytest.raises(PanelError, match="no workload has a sample of cpu"):
+            notebook.of_prometheus(settings, queries, "cpu", 1, FIVE_MINUTES, much_later)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.app.replicas import Replica
 from forecaster.kube.lease import Leader
+from forecaster.serving.options import FOLLOWS, LEADS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +86,8 @@ def run(election: Election, service: Service | None = None) -> tuple[bool, list[
     told, roles, log = threading.Event(), [], Log()
     follower = Follower(told.set)
 
-    def role(*, leads: bool) -> None:
-        roles.append(leads)
+    def role(message: bytes) -> None:
+        roles.append(message)
 
     def build(_parts: ExitStack) -> Any:
         assert service is not None
@@ -97,7 +98,7 @@ def run(election: Election, service: Service | None = None) -> tuple[bool, list[
 
 
 def test_while_another_one_leads_it_is_followed() -> None:
-    assert run(Election([False], OTHER)) == (True, [OTHER], [False], [])
+    assert run(Election([False], OTHER)) == (True, [OTHER], [FOLLOWS], [])
 
 
 def test_its_own_name_of_before_a_restart_is_nothing_to_copy_from() -> None:
@@ -112,7 +113,7 @@ def test_a_leader_that_loses_the_lease_stops_and_follows() -> None:
     service, election = Service(), Election([True, True, False], OTHER)
     finished, followed, roles, said = run(election, service)
     assert (finished, followed, service.did) == (True, [OTHER], ["started", "stopped"])
-    assert (roles[0], roles[-1], said) == (True, False, ["leads", "lead_lost"])
+    assert (roles[0], roles[-1], said) == (LEADS, FOLLOWS, ["leads", "lead_lost"])
 
 
 def test_a_cycle_that_goes_on_after_the_lease_was_lost_ends_the_process() -> None:

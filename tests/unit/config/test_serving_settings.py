@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import yaml
 
-from forecaster.app.answering import serving_options
+from forecaster.app.outlets import serving_options
 from forecaster.config.settings import parse
 from forecaster.errors import ConfigError
 from forecaster.serving.options import SecureOptions, ServingOptions, UpstreamOptions
