@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, in_turn, most_workloads
-from forecaster.actuators.resize.eviction import AGAIN, STUCK, EvictionTerms
+from forecaster.actuators.resize.eviction import STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
 from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, HealthAt, errors_worse, unseen
 from forecaster.actuators.writes import Change, RefusalReason, Unseen, WriteRefusal
@@ -109,7 +109,8 @@ class ResizeActuator:
 
     def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
         """What evictions depend on; where pods are not watched none is ready."""
-        self.tried = {key: at for key, at in self.tried.items() if now - at < AGAIN}
+        waiting = {one.key for one in watched if one.status in STUCK}
+        self.tried = {key: at for key, at in self.tried.items() if key in waiting}
 
         def evicts(id_: WorkloadId) -> bool:
             return self.policies.stated(id_).vertical.evict and not self._closed(id_, now)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from forecaster.actuators.marks import LONG_AGO
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.resize import ResizeStatus
@@ -69,7 +70,7 @@ def waits(
     if terms.ready.get(one.workload, 0) <= 1:
         return "it is the only ready pod of its workload, so it is not evicted"
     tried = terms.tried.get(one.key)
-    if tried is not None and now - tried < AGAIN:
+    if tried is not None and abs(now - tried) < AGAIN:
         return f"not evicted, tried again at {tried + AGAIN:%H:%M} UTC"
     return ""
 
@@ -83,12 +84,14 @@ def no_restart(one: ResizablePod, rules: ResizeSettings) -> str:
     return f"it waits until all pods of its workload are ready, {one.unready} not yet" if one.unready else ""
 
 
-def one_each(writes: Iterable[ResizeWrite]) -> tuple[list[ResizeWrite], list[WriteRefusal]]:
-    """The writes with one eviction of a workload, and `MOST` in all; the others wait for the next cycle."""
+def one_each(
+    writes: Iterable[ResizeWrite], tried: Mapping[tuple[str, ...], datetime]
+) -> tuple[list[ResizeWrite], list[WriteRefusal]]:
+    """The writes with one eviction of a workload, and `MOST` in all, tried longest ago; the others wait for a cycle."""
     kept: list[ResizeWrite] = []
     waiting: list[WriteRefusal] = []
     gone: set[WorkloadId] = set()
-    for write in writes:
+    for write in sorted(writes, key=lambda each: tried.get(each.subject.key, LONG_AGO)):
         if write.change is not Change.EVICT:
             kept.append(write)
         elif write.subject.workload in gone or len(gone) == MOST:

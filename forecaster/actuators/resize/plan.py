@@ -64,7 +64,7 @@ def resize_plan(
         plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
         plan.refusals += [each for each in found if isinstance(each, WriteRefusal)]
     busy |= {one.subject.workload for one in plan.writes if one.change is Change.ROLL_BACK}
-    plan.writes, waiting = one_each(plan.writes)
+    plan.writes, waiting = one_each(plan.writes, evictions.tried)
     plan.refusals += waiting
     for one in candidates:
         if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+from forecaster.kube.client import ApiError
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.resize import ResizeStatus
@@ -180,6 +182,27 @@ class TestChangeWindows:
         one.ready = 2
         one.now += timedelta(minutes=40)
         assert ("evict" in {change for change, _ in one.cycle()[0]}) is evicted
+
+
+def test_pods_that_their_budget_keeps_each_time_leave_no_other_on_a_node_without_room() -> None:
+    """Ten minutes lie between two attempts, and five pods are tried in each of them."""
+    one = OnePod()
+    one.cycle()
+    ids = [WEB._replace(name=f"w{number:02}") for number in range(55)]
+    stuck = replace(one.pod, status=ResizeStatus.DEFERRED)
+    pods, tried = [replace(stuck, name=f"{id_.name}-1", workload=id_) for id_ in ids], set[str]()
+
+    def refused(write: ResizeWrite) -> None:
+        tried.add(write.subject.name)
+        raise ApiError("its disruption budget keeps it", 423)
+
+    cluster: Any = SimpleNamespace(marked=lambda **_: pods, surroundings=one.surroundings, write=refused)
+    one.actuator.pods, one.actuator.running = cluster, lambda _: ((id_, "shop", "", NOW) for id_ in (*ids, *ids))
+    one.now += timedelta(minutes=40)
+    for _ in range(15):
+        one.actuator.act(one.now)
+        one.now += timedelta(minutes=1)
+    assert len(tried) == len(pods)
 
 
 def test_an_eviction_that_was_not_sent_is_sent_in_the_next_cycle() -> None:
