@@ -101,13 +101,11 @@ class Cluster:
 
 def requirements_of(resources: Resources) -> Requirements:
     """Cores and bytes in milli-units, rounded up to what an object can hold."""
-    requests = {CPU_RESOURCE: resources.cpu_request, MEMORY_RESOURCE: resources.memory_request}
-    limits = {CPU_RESOURCE: resources.cpu_limit, MEMORY_RESOURCE: resources.memory_limit}
-    return Requirements(_milli(requests), _milli(limits))
-
-
-def _milli(amounts: Mapping[str, float | None]) -> dict[str, int]:
-    return {name: milli_of(name, value) for name, value in amounts.items() if value is not None}
+    requests, limits = (
+        {name: milli_of(name, value) for name, value in zip(COMPUTE, of, strict=True) if value is not None}
+        for of in (resources.amounts[0::2], resources.amounts[1::2])
+    )
+    return Requirements(requests, limits)
 
 
 def milli_of(name: str, value: float) -> int:

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, pod_limits, pod_requests
-from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, Amounts, filled, largest, text_of, whole
+from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, Amounts, filled, text_of, whole
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 
 CONTAINER, POD = "Container", "Pod"
@@ -57,8 +57,7 @@ def _stored(item: LimitRangeItem) -> LimitRangeItem:
 def with_defaults(pod: Pod, ranges: Sequence[LimitRange]) -> Pod:
     """Rules §6.7: missing limits and requests filled in, by one object after the other."""
     for limits in ranges:
-        defaults = _defaults(limits)
-        pod = pod.with_containers(partial(_merged, defaults))
+        pod = pod.with_containers(partial(_merged, _defaults(limits)))
     return pod
 
 
@@ -80,10 +79,7 @@ def _merged(defaults: Requirements, container: Container) -> Container:
 
 def refusals(pod: Pod, ranges: Sequence[LimitRange], server: Server = LATEST_SERVER) -> tuple[Refusal, ...]:
     """Rules §6.7: everything that a complete pod breaks; none means admitted."""
-    whole_pod = Requirements(
-        pod_requests(pod, server, overhead=False),
-        pod_limits(pod, server, overhead=False),
-    )
+    whole_pod = Requirements(pod_requests(pod, server, overhead=False), pod_limits(pod, server, overhead=False))
     return tuple(
         Refusal(_RULE, where, message)
         for limits in ranges
@@ -97,19 +93,12 @@ def contradictions(ranges: Sequence[LimitRange]) -> Iterator[str]:
     """Resources for which no value at all would pass, because a minimum is above a maximum."""
     for kind in (CONTAINER, POD):
         items = [item for limits in ranges for item in limits.items if item.type == kind]
-        least = largest(item.min for item in items)
-        for name, most in _smallest(item.max for item in items).items():
-            if least.get(name, 0) > most:
-                bounds = f"minimum {text_of(least[name], name)} is above maximum {text_of(most, name)}"
+        for name in dict.fromkeys(name for item in items for name in item.max):
+            most = min(item.max[name] for item in items if name in item.max)
+            least = max(item.min.get(name, 0) for item in items)
+            if least > most:
+                bounds = f"minimum {text_of(least, name)} is above maximum {text_of(most, name)}"
                 yield f"permits no {name} per {kind} at all: {bounds}"
-
-
-def _smallest(lists: Iterable[Amounts]) -> dict[str, int]:
-    lowest: dict[str, int] = {}
-    for amounts in lists:
-        for name, milli in amounts.items():
-            lowest[name] = min(milli, lowest.get(name, milli))
-    return lowest
 
 
 def _blocks(item: LimitRangeItem, pod: Pod, whole_pod: Requirements) -> Iterator[tuple[str, Requirements]]:

@@ -149,9 +149,9 @@ class Occupancy:
 
     def taken(self, node: str, without: str = "") -> Amounts:
         """What the pods on a node request."""
-        whole = self._taken.get(node, NO_AMOUNTS)
-        own = [one.requests for one in self.of(without).get(node, ())]
-        return _less(whole, added(*own)) if own else whole
+        taken = self._taken.get(node, NO_AMOUNTS)
+        own = added(*(one.requests for one in self.of(without).get(node, ())))
+        return {name: amount - own.get(name, 0) for name, amount in taken.items()} if own else taken
 
     def pods(self, node: str, without: str = "") -> int:
         """How many pods are on a node."""
@@ -175,7 +175,3 @@ class Occupancy:
         labels = frozenset((key, value) for key, value in node.labels.items() if key != HOSTNAME)
         daemons = added(*(one.requests for one in self.daemons(node.name)))
         return (frozenset(node.allocatable.items()), node.taints, labels, frozenset(daemons.items()))
-
-
-def _less(whole: Amounts, part: Amounts) -> Amounts:
-    return {name: amount - part.get(name, 0) for name, amount in whole.items()}

@@ -6,6 +6,7 @@ Init containers, sidecars, requests of the pod itself, overhead and resizes coun
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     OfContainer = Callable[["Container"], Amounts]
+    _Reported = tuple[Amounts | None, ...]
 
 RESTART = "RestartContainer"
 
@@ -139,7 +141,8 @@ def pod_requests(
 
     `status` also counts what the node has allocated and applied, which a resize under way may have to give back.
     """
-    requests = _aggregated_requests(pod, server) if status else total(pod, _requests)
+    stages = _allocated, _applied_requests
+    requests = _aggregated(pod, server, _requests, *stages) if status else total(pod, _requests)
     if server.has_pod_level_resources:
         requests |= pod.pod_level_requests
     return added(requests, pod.overhead) if overhead else requests
@@ -149,7 +152,7 @@ def pod_limits(
     pod: Pod, server: Server = LATEST_SERVER, *, status: bool = False, overhead: bool = True
 ) -> dict[str, int]:
     """Rules §6.6: the limit of the whole pod; overhead only where a limit is there and not zero."""
-    limits = _aggregated_limits(pod, server) if status else total(pod, _limits)
+    limits = _aggregated(pod, server, _limits, _applied_limits) if status else total(pod, _limits)
     if server.has_pod_level_resources:
         limits |= pod.pod_level_limits
     on_top = {name: milli for name, milli in pod.overhead.items() if limits.get(name)}
@@ -177,60 +180,46 @@ def _limits(container: Container) -> Amounts:
     return container.resources.limits
 
 
-def _aggregated_requests(pod: Pod, server: Server) -> dict[str, int]:
-    if not server.sums_before_comparing:
-        status = _before_1_37(pod)
-        return total(pod, lambda one: _largest_requests(pod, one, status.get(one.name)))
-    sums = [total(pod, lambda one: _allocated(pod, one)), total(pod, lambda one: _applied_requests(pod, one))]
-    return largest(sums if pod.status.resize_infeasible else [total(pod, _requests), *sums])
+def _allocated(status: ContainerStatus) -> _Reported:
+    return (status.allocated,)
 
 
-def _aggregated_limits(pod: Pod, server: Server) -> dict[str, int]:
-    if not server.sums_before_comparing:
-        status = _before_1_37(pod)
-        return total(pod, lambda one: _largest_limits(pod, one, status.get(one.name)))
-    applied = total(pod, lambda one: _applied_limits(pod, one))
-    return applied if pod.status.resize_infeasible else largest([total(pod, _limits), applied])
+def _applied_requests(status: ContainerStatus) -> _Reported:
+    return (status.requests, status.allocated)
 
 
-def _spec_if_feasible(pod: Pod, spec: Amounts) -> Amounts:
+def _applied_limits(status: ContainerStatus) -> _Reported:
+    return (status.limits,)
+
+
+def _aggregated(
+    pod: Pod, server: Server, stated: OfContainer, *stages: Callable[[ContainerStatus], _Reported]
+) -> dict[str, int]:
+    """The largest of what the pod states and of each stage of a resize that the node reports, the last one last."""
+    if server.sums_before_comparing:
+        sums = [total(pod, partial(_as_reported, pod, stated, stage)) for stage in stages]
+        return largest(sums if pod.status.resize_infeasible else [total(pod, stated), *sums])
+    return total(pod, partial(_largest_before_1_37, pod, stated, stages[-1]))
+
+
+def _as_reported(
+    pod: Pod, stated: OfContainer, stage: Callable[[ContainerStatus], _Reported], container: Container
+) -> Amounts:
+    status = pod.status.containers.get(container.name, _UNREPORTED)
+    return next((one for one in stage(status) if one is not None), _if_feasible(pod, stated(container)))
+
+
+def _largest_before_1_37(
+    pod: Pod, stated: OfContainer, stage: Callable[[ContainerStatus], _Reported], container: Container
+) -> Amounts:
+    """Until 1.36: container by container, where the status has resources, and not for ordinary init containers."""
+    status = pod.status.containers.get(container.name, _UNREPORTED)
+    ordinary = any(one.name == container.name and not one.sidecar for one in pod.init_containers)
+    if ordinary or not status.has_resources:
+        return stated(container)
+    return largest([_if_feasible(pod, stated(container)), *(one or NO_AMOUNTS for one in stage(status))])
+
+
+def _if_feasible(pod: Pod, spec: Amounts) -> Amounts:
     """The spec, unless the node has said that it can never grant it."""
     return NO_AMOUNTS if pod.status.resize_infeasible else spec
-
-
-def _allocated(pod: Pod, container: Container) -> Amounts:
-    allocated = _status(pod, container).allocated
-    return _spec_if_feasible(pod, container.resources.requests) if allocated is None else allocated
-
-
-def _applied_requests(pod: Pod, container: Container) -> Amounts:
-    applied = _status(pod, container).requests
-    return _allocated(pod, container) if applied is None else applied
-
-
-def _applied_limits(pod: Pod, container: Container) -> Amounts:
-    applied = _status(pod, container).limits
-    return _spec_if_feasible(pod, container.resources.limits) if applied is None else applied
-
-
-def _status(pod: Pod, container: Container) -> ContainerStatus:
-    return pod.status.containers.get(container.name, _UNREPORTED)
-
-
-def _before_1_37(pod: Pod) -> dict[str, ContainerStatus]:
-    """Until 1.36: container by container, where the status has resources, and not for ordinary init containers."""
-    ordinary = {one.name for one in pod.init_containers if not one.sidecar}
-    return {name: one for name, one in pod.status.containers.items() if one.has_resources and name not in ordinary}
-
-
-def _largest_requests(pod: Pod, container: Container, status: ContainerStatus | None) -> Amounts:
-    if status is None:
-        return container.resources.requests
-    spec = _spec_if_feasible(pod, container.resources.requests)
-    return largest([spec, status.requests or NO_AMOUNTS, status.allocated or NO_AMOUNTS])
-
-
-def _largest_limits(pod: Pod, container: Container, status: ContainerStatus | None) -> Amounts:
-    if status is None:
-        return container.resources.limits
-    return largest([_spec_if_feasible(pod, container.resources.limits), status.limits or NO_AMOUNTS])

@@ -88,16 +88,10 @@ def oom_score_adj(pod: Pod, node_memory_bytes: int, server: Server = LATEST_SERV
 
     The kernel kills the largest `score + 1000 * usage / node memory`.
     """
-    names = [container.name for container in pod.every_container()]
-    if pod.priority_class == NODE_CRITICAL:
+    names, qos = [container.name for container in pod.every_container()], qos_of(pod, server)
+    if pod.priority_class == NODE_CRITICAL or qos is QosClass.GUARANTEED:
         return dict.fromkeys(names, PROTECTED)
-    match qos_of(pod, server):
-        case QosClass.GUARANTEED:
-            return dict.fromkeys(names, PROTECTED)
-        case QosClass.BEST_EFFORT:
-            return dict.fromkeys(names, EXPOSED)
-        case QosClass.BURSTABLE:
-            return _burstable(pod, node_memory_bytes, server)
+    return dict.fromkeys(names, EXPOSED) if qos is QosClass.BEST_EFFORT else _burstable(pod, node_memory_bytes, server)
 
 
 def _burstable(pod: Pod, node_memory_bytes: int, server: Server) -> dict[str, int]:

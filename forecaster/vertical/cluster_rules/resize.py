@@ -51,7 +51,7 @@ def _with_kept_block(old: Pod, new: Pod, server: Server) -> Pod:
 def _refusals(old: Pod, new: Pod, server: Server) -> Iterator[Refusal]:
     """Yield refusals in the order of the API server, which stops after some of them."""
     if not server.resizes_pods:
-        yield Refusal("version", "pod", f"{server.major}.{server.minor} cannot resize pods in place")
+        yield Refusal("version", "pod", f"{server} cannot resize pods in place")
         return
     if old.static or old.os == "windows":
         kind = "static" if old.static else "os"
@@ -61,9 +61,7 @@ def _refusals(old: Pod, new: Pod, server: Server) -> Iterator[Refusal]:
     yield from _class_changed(old, new, server)
     if _has_block(old) or _has_block(new):
         if not server.resizes_pod_level:
-            yield Refusal(
-                "version", "pod", f"{server.major}.{server.minor} cannot resize pods with pod-level resources"
-            )
+            yield Refusal("version", "pod", f"{server} cannot resize pods with pod-level resources")
             return
         yield from _pod_level_refusals(old, new)
     if _names(old) != _names(new):
@@ -105,10 +103,8 @@ def _changed_policies(old: Pod, new: Pod) -> list[Refusal]:
 def _init_refusals(before: Container, after: Container, server: Server) -> Iterator[Refusal]:
     if not before.sidecar and not server.resizes_init_containers:
         if before != after:
-            version = f"{server.major}.{server.minor}"
-            yield Refusal(
-                "initContainer", before.name, f"{version} cannot resize init containers that are not sidecars"
-            )
+            why = f"{server} cannot resize init containers that are not sidecars"
+            yield Refusal("initContainer", before.name, why)
         return
     if not before.sidecar and before != after and any(after.restarts_on(name) for name in after.resize_policy):
         yield Refusal("initContainer", before.name, "init containers that would be restarted cannot be resized")
@@ -121,8 +117,7 @@ def _container_refusals(before: Container, after: Container, server: Server) -> 
         yield Refusal("resource", before.name, "only cpu and memory can be resized")
     lower = after.resources.limits.get(MEMORY_RESOURCE, 0) < before.resources.limits.get(MEMORY_RESOURCE, 0)
     if lower and not server.shrinks_memory_limits and not after.restarts_on(MEMORY_RESOURCE):
-        version = f"{server.major}.{server.minor}"
-        yield Refusal("memoryDecrease", before.name, f"{version} lowers a memory limit only with a restart")
+        yield Refusal("memoryDecrease", before.name, f"{server} lowers a memory limit only with a restart")
 
 
 def _removals(where: str, before: Requirements, after: Requirements) -> Iterator[Refusal]:

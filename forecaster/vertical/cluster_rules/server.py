@@ -18,6 +18,9 @@ class Server(NamedTuple):
     major: int = 1
     minor: int = 37
 
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
     @classmethod
     def parse(cls, text: str) -> Server:
         """Parse `1.36`, `v1.36.3` or `v1.36.3-gke.1`.

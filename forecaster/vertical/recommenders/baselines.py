@@ -42,13 +42,9 @@ def vpa(cpu: Floats, memory: Floats, instants: Ints) -> list[Resources | None]:
     for column, at in enumerate(instants.tolist()):
         panel.add_memory(memory[:, column], at)
     found = panel.recommend()
-    seen = [_any_known(cores) and _any_known(used) for cores, used in zip(cpu, memory, strict=True)]
+    seen = np.asarray(~(np.isnan(cpu).all(axis=1) | np.isnan(memory).all(axis=1)))
     pairs = zip(found["cpu"].target.tolist(), found["memory"].target.tolist(), seen, strict=True)
     return [Resources(milli / 1000, None, float(size), None) if known else None for milli, size, known in pairs]
-
-
-def _any_known(values: Floats) -> bool:
-    return not bool(np.isnan(values).all())
 
 
 def krr(cpu: Floats, memory: Floats, hpa_on: list[frozenset[str]]) -> list[Resources | None]:

@@ -33,10 +33,6 @@ class BesideHpa:
     """Factors by resource on requests and limits that were chosen."""
     targets: tuple[Target, ...] = ()
 
-    def factor(self, metric: str) -> float:
-        """Return the factor by which a request and a limit of this resource are multiplied."""
-        return self.factors.get(metric, 1.0)
-
 
 def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> BesideHpa:
     """Request and target change together only where the size of every container that requests something is known."""

@@ -110,7 +110,7 @@ def _resource(
         return None, "kept, the HPA acts on its utilization"
     if not one.knows(metric):
         return None, f"{one.days * 24:.1f} h of usage, kept; a day is the least"
-    factor = beside.factor(metric)
+    factor = beside.factors.get(metric, 1.0)
     if factor != 1:
         limit = None if sized.limit is None else sized.limit * factor
         chosen, nearest = resource_amount(sized.request, metric), resource_amount(sized.request * factor, metric)
@@ -135,7 +135,7 @@ def _not_known(sizing: PodSizing) -> Hold:
 def _risk(metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> Risk | None:
     """None also where the size is another than that of which the risk is known."""
     sized = one.of(metric)
-    if sized is None or beside.factor(metric) != 1 or one.days < OWN_DAYS:
+    if sized is None or beside.factors.get(metric, 1.0) != 1 or one.days < OWN_DAYS:
         return None
     slack_hours = sized.slack * horizon.total_seconds() / 3600
     bound = sized.over_request if sized.over_limit is None else sized.over_limit
