@@ -107,8 +107,10 @@ def slow(start_ups: Sequence[timedelta]) -> timedelta | None:
     The lower one between two: the slowest of five may have been an accident. Those that may have waited for a node
     count only where most of them did: then the pods are that slow, or the nodes always are.
     """
+    if len(start_ups) < MIN_SCALE_UPS:
+        return None
     counted = started(start_ups)
-    if len(start_ups) >= MIN_SCALE_UPS and 2 * len(counted) < len(start_ups):
+    if 2 * len(counted) < len(start_ups):
         return MAX_LEAD_TIME
     return sorted(counted)[int(RANK * (len(counted) - 1))] if len(counted) >= MIN_SCALE_UPS else None
 
