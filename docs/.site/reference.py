@@ -47,8 +47,8 @@ def _row(*cells: str) -> str:
 def metrics_page() -> str:
     """Every metric of both processes with its type and help."""
     kinds, helps = _declared(Metrics("0").text())
-    registry = ServingMetrics(TableReader(Path("none")), lambda: datetime.now(UTC)).registry
-    serving, serving_helps = _declared(generate_latest(registry).decode())
+    metrics = ServingMetrics(TableReader(Path("none")), lambda: datetime.now(UTC))
+    serving, serving_helps = _declared(generate_latest(metrics).decode())
     lines = ["# Metrics", "", "[Operations](operations.md#metrics) says which to watch and what to do about it.", ""]
     groups = {
         "Of every workload, as a reader of the table is told": [

@@ -212,7 +212,10 @@ class RowBook:
                 or row.containers != workload.containers
             ):
                 row = known[workload.id] = resolved(workload, policy)
-            rows.append(row._replace(lost=lost[workload.id]) if workload.id in lost else row)
+            why = lost.get(workload.id, "") if lost else ""
+            if row.lost != why:
+                row = known[workload.id] = row._replace(lost=why)
+            rows.append(row)
         ids = tuple(workload.id for workload in workloads)
         before = self.standing
         if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):

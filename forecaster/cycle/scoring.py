@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
 
 SCORING_ROUNDS = 10
-"""One of so many workloads is scored in a cycle, in turn: enough to judge, cheap to store."""
+"""One of so many forecasts of a cycle is scored, in turn: enough to judge, cheap to keep for hours and to store."""
 MIN_KNOWN_SHARE = 0.5
 """A peak counts as measured when at least this share of its minutes is known."""
 
@@ -51,19 +50,22 @@ class Scoring:
     def matured(self, history: Histories, sight: Forecasts, policies: Policies, now: datetime) -> list[ForecastScore]:
         """Score the forecasts with a window that is over, then add this cycle's.
 
-        Where the clock was set back, those that were made later than now are dropped: they would wait as long.
+        Of these only those that will be scored are kept: an owner may look half a day ahead. Where the clock was set
+        back, those that were made later than now are dropped: they would wait as long.
         """
         self.turn = (self.turn + 1) % SCORING_ROUNDS
         ripe = [one for one in self.pending if one.peaks.until <= now]
         self.pending = [one for one in self.pending if one.made_at <= now < one.peaks.until]
         self.pending += [
-            Pending(now, signal, peaks) for signal, spans in sight.peaks.items() for peaks in spans.values()
+            Pending(now, signal, peaks.some(self.turn, SCORING_ROUNDS))
+            for signal, spans in sight.peaks.items()
+            for peaks in spans.values()
         ]
         windows = {signal: history.window(signal, MINUTE) for signal in {one.signal for one in ripe}}
         return [score for one in ripe for score in self._scores(one, windows[one.signal], policies, now)]
 
     def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
-        chosen = [id_ for id_ in islice(one.peaks.row, self.turn, None, SCORING_ROUNDS) if id_ in window.row]
+        chosen = [id_ for id_ in one.peaks.ids if id_ in window.row]
         rows = rows_among(chosen, window.row)
         actual = measured_peaks(window, rows, one.peaks.begin, one.peaks.until).tolist()
         for id_, value in zip(chosen, actual, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -74,6 +75,13 @@ class PeakForecasts:
         for row in silent:
             del known[self.ids[row]]
         return known
+
+    def some(self, first: int, every: int) -> PeakForecasts:
+        """Return the forecasts of one in `every` workloads with a forecast, in memory of their own."""
+        ids = tuple(islice(self.row, first, None, every))
+        rows, place = rows_among(ids, self.place), {id_: row for row, id_ in enumerate(ids)}
+        values, model, note = self.values[rows], self.model[rows], self.note[rows]
+        return replace(self, ids=ids, place=place, values=values, model=model, note=note)
 
     def ahead(self, id_: WorkloadId, quantile: float) -> PeakForecast | Unknown:
         """The forecast of one workload, or why there is none."""

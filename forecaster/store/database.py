@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 NAME_MAX = 253
 """Kubernetes' own limit on the length of a name."""
+MODEL_NAME_MAX = 64
+"""Signs of the name of a model that are kept; only a model of one's own may have more."""
 
 metadata = MetaData()
 
@@ -102,7 +104,7 @@ scores = Table(
     metadata,
     Column("workload", Integer, primary_key=True, autoincrement=False),
     Column("signal", String(16), primary_key=True),
-    Column("model", String(64), primary_key=True),
+    Column("model", String(MODEL_NAME_MAX), primary_key=True),
     Column("at", BigInteger, primary_key=True, autoincrement=False),
     Column("count", Integer, nullable=False),
     Column("covered", Integer, nullable=False),

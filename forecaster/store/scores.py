@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from forecaster.domain.window import DAY, HOUR
 from forecaster.errors import StoreError
-from forecaster.store.database import SUMS, Database, scores
+from forecaster.store.database import MODEL_NAME_MAX, SUMS, Database, scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -124,7 +124,8 @@ def _adding(database: Database) -> Any:
 
 
 def _key(score: ForecastScore) -> Key:
-    return Key(score.id, str(score.signal), score.model, int(score.matured_at.timestamp()) // AN_HOUR * AN_HOUR)
+    hour = int(score.matured_at.timestamp()) // AN_HOUR * AN_HOUR
+    return Key(score.id, str(score.signal), score.model[:MODEL_NAME_MAX], hour)
 
 
 def _columns(sums: Accuracy) -> dict[str, float]:

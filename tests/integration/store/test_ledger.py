@@ -159,6 +159,14 @@ def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger, ad
     assert next_hour.accuracy.count == 2
 
 
+def test_a_model_of_ones_own_with_a_long_name_is_scored(ledger: SqlLedger, address: str) -> None:
+    name = f"own:{'x' * 200}"
+    ledger.record(NOON, [recommendation(WEB)])
+    ledger.score([score(model=name)])
+    (kept,) = accuracy_of(address, WEB, EVER)
+    assert (kept.model, kept.accuracy.count) == (name[:64], 1)
+
+
 def test_scores_that_wait_are_written_at_the_end(ledger: SqlLedger, address: str) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score()])

@@ -97,3 +97,11 @@ def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
     assert [getattr(one, "peak", None) for one in (peaks.ahead(id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
     assert [peaks.ahead(id_, 0.5).note for id_ in ids] == ["its model is being fitted", "short", "silent", ""]
     assert [peaks.models[peaks.model[row]] for row in (1, 3)] == ["last-value", "prior"]
+
+
+def test_some_forecasts_are_kept_in_memory_of_their_own() -> None:
+    kept = SEVERAL.some(1, 2)
+    assert (kept.ids, dict(kept.row)) == ((OTHER,), {OTHER: 0})
+    assert kept.ahead(OTHER, 0.9) == SEVERAL.ahead(OTHER, 0.9)
+    assert kept.values.base is None
+    assert SEVERAL.some(5, 10).ids == ()
