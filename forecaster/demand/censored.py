@@ -126,6 +126,10 @@ class ThrottledTime(NamedTuple):
     end: datetime
 
 
+def _over(hours: list[ThrottledTime], at: datetime) -> list[ThrottledTime]:
+    return [ThrottledTime(one.begin, min(one.end, at)) for one in hours if one.begin < at < one.end + THROTTLED_FOR]
+
+
 @dataclass(slots=True)
 class Throttling:
     """The throttled hours of the workloads that had any, in their order; forgotten at a restart."""
@@ -134,15 +138,18 @@ class Throttling:
     told: datetime | None = None
 
     def follow(self, facts: ContainerFacts, at: datetime | None) -> None:
-        """Take in what was told about the hour before `at`, once; None when nothing was told."""
+        """Take in what was told about the hour before `at`, once; None when nothing was told.
+
+        Where the clock was set back, hours that are still to come are forgotten.
+        """
         if at is None or at == self.told:
             return
         self.told = at
+        past = {id_: _over(hours, at) for id_, hours in self.hours.items()}
+        self.hours = {id_: hours for id_, hours in past.items() if hours}
         for workload in {id_.workload for id_, share in facts.held_back.items() if throttled(share)}:
             before = self.hours.setdefault(workload, [])
             if before and before[-1].end >= at - CENSORED_SPAN:
                 before[-1] = ThrottledTime(before[-1].begin, at)
             else:
                 before.append(ThrottledTime(at - CENSORED_SPAN, at))
-        kept = {id_: [one for one in hours if one.end > at - THROTTLED_FOR] for id_, hours in self.hours.items()}
-        self.hours = {id_: hours for id_, hours in kept.items() if hours}

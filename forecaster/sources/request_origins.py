@@ -66,7 +66,12 @@ class Origins:
         return tuple(name for name in PREFERRED if name in used)
 
     def look(self, found: Mapping[str, Collection[WorkloadId]], at: datetime) -> None:
-        """Choose for new workloads, and for those that are silent where they were, by what each origin has."""
+        """Choose for new workloads, and for those that are silent where they were, by what each origin has.
+
+        What was seen while the clock was ahead was seen now: nothing waits for that time to come.
+        """
+        for times in (self.seen, self.since, self.before) if self.looked_at and at < self.looked_at else ():
+            times.update((id_, min(time, at)) for id_, time in times.items())
         self.looked_at = at
         having: dict[WorkloadId, list[str]] = defaultdict(list)
         for name in PREFERRED:

@@ -125,6 +125,15 @@ def test_hours_in_which_a_container_was_throttled_are_kept_as_one() -> None:
     }
 
 
+def test_hours_that_are_still_to_come_since_the_clock_was_ahead_are_forgotten() -> None:
+    throttling = Throttling()
+    for hour in (0, 10, 3):
+        throttling.follow(told(0.5), NOON + hour * HOUR)
+    assert throttling.hours == {
+        WEB: [ThrottledTime(NOON - HOUR, NOON), ThrottledTime(NOON + 2 * HOUR, NOON + 3 * HOUR)]
+    }
+
+
 def test_what_was_told_is_taken_in_once() -> None:
     throttling = Throttling()
     throttling.follow(told(0.5), NOON)

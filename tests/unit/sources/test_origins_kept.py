@@ -43,6 +43,15 @@ def test_a_restart_takes_no_workload_from_its_origin_while_that_is_silent_for_le
     assert origins.of == {HERE: FIRST}
 
 
+def test_what_was_seen_while_the_clock_was_ahead_holds_no_workload_to_a_silent_origin() -> None:
+    origins = Origins()
+    for days in (0, 365):
+        origins.look({SECOND: [HERE]}, NOON + timedelta(days=days))
+    for minutes in (5, 70):
+        origins.look({FIRST: [HERE]}, NOON + timedelta(minutes=minutes))
+    assert origins.of == {HERE: FIRST}
+
+
 def test_a_file_without_days_is_understood_and_an_origin_of_another_version_left_out() -> None:
     origins = Origins()
     origins.restore(msgspec.json.encode({"origins": {FIRST: [HERE], "unheard-of": [GONE]}}))
