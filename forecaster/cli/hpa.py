@@ -67,7 +67,11 @@ Instant = Annotated[
 ]
 ServerVersion = Annotated[
     str,
-    typer.Option("--server-version", metavar="1.37", help="Version of Kubernetes, as its controller does and says."),
+    typer.Option(
+        "--server-version",
+        metavar="1.37",
+        help="Version of Kubernetes, for its gates and words; the arithmetic is that of 1.35 on.",
+    ),
 ]
 ScaleToZero = Annotated[
     bool | None,
