@@ -41,7 +41,7 @@ NAMES_COMPARED = 1
 VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
-FREE = {"sizing": "newsvendor", "scale_in_by_forecast": True, "min_replicas": 1, "max_replicas": MAX_REPLICAS}
+PERMITTING = {"sizing": "newsvendor", "scale_in_by_forecast": True, "min_replicas": 1, "max_replicas": MAX_REPLICAS}
 """Beside these each setting may have any value: what it needs of others is judged where layers are combined."""
 WRITTEN = ("-before", "-by", "-expires", "-until")
 """Endings of the annotations that our own writes leave."""
@@ -116,7 +116,7 @@ def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
 def _fault_of(stated: Mapping[str, object]) -> str:
     """What is wrong with a setting by itself; empty where nothing is."""
     try:
-        Policy.model_validate(merged({"horizontal": FREE}, stated))
+        Policy.model_validate(merged({"horizontal": PERMITTING}, stated))
     except ValidationError as error:
         return "; ".join(allowed(one) for one in error.errors(include_url=False))
     return ""

@@ -157,7 +157,7 @@ GROUP_PARTS = 3
 """`apis`, group and version: a path no longer than this is a document and no resource."""
 OWN_PATHS = "/forecaster"
 """Stands before /api in reviews: the ClusterRole system:discovery lets every account `get` what is below /api."""
-NOT_WATCHED = frozenset({"0", "false"})
+NO_WATCH = frozenset({"0", "false"})
 
 
 Right = ResourceAttributes | NonResourceAttributes
@@ -195,4 +195,4 @@ def watches(query: bytes) -> bool:
         return False
     parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     first = next((value for name, value in parameters if name == "watch"), "false")
-    return first.lower() not in NOT_WATCHED
+    return first.lower() not in NO_WATCH

@@ -199,7 +199,7 @@ class TableGauges:
     async def pieces(self, table: PublishedTable) -> AsyncIterator[bytes]:
         """The text of a table, family by family, a piece at a time.
 
-        It is made on when who asked has given up: of 100,000 workloads it takes as long as a scrape may.
+        It is made on when its reader has given up: of 100,000 workloads it takes as long as a scrape may.
         """
         text = await asyncio.shield(asyncio.ensure_future(self._text_of(table)))
         for family, pieces in text.items():

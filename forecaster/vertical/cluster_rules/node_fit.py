@@ -151,7 +151,7 @@ class Placing:
 
 
 class Preemption(NamedTuple):
-    """One node on which a pod fits once its victims have left, and who stays there."""
+    """One node on which a pod fits once its victims have left, and what stays there."""
 
     node: Node
     victims: tuple[Resident, ...]

@@ -18,7 +18,7 @@ from forecaster.domain.workload import GIB
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-ALIKE = 0.01
+NEAR_REFUSED = 0.01
 """Counts that differ by a smaller share need pods of one size, as far as a cluster can tell."""
 _SLIVER = 1e-9
 """A sliver above a whole pod is the rounding of a quotient, not a reason for one more."""
@@ -115,7 +115,7 @@ def joint_choice(
             plans.append(plan._replace(replicas=count))
     refused: dict[int, str] = {}
     for plan in sorted(plans, key=lambda one: (one.cost, one.replicas)):
-        if not any(abs(plan.replicas - count) < ALIKE * count for count in refused):
+        if not any(abs(plan.replicas - count) < NEAR_REFUSED * count for count in refused):
             why = refusal(plan)
             if not why:
                 return plan
