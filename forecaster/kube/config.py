@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -83,7 +84,7 @@ class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.certificate_file:
             context.load_cert_chain(self.certificate_file, self.key_file or None)
         elif self.certificate:
-            with _in_memory(self.certificate) as certificate, _in_memory(self.key) as key:
+            with _file_of(self.certificate) as certificate, _file_of(self.key) as key:
                 context.load_cert_chain(certificate, key)
         return context
 
@@ -176,8 +177,17 @@ def _run(command: list[str], timeout: float) -> tuple[int | None, bytes, str]:
 
 
 @contextmanager
-def _in_memory(text: str) -> Iterator[str]:
-    """A path with this content for the ssl module, which reads files only; it has no name on any disk."""
+def _file_of(text: str) -> Iterator[str]:
+    """A path with this content for the ssl module, which reads files only.
+
+    On Linux it has no name on any disk; elsewhere it is a file that its owner alone may read, for a moment.
+    """
+    if sys.platform != "linux":
+        with NamedTemporaryFile("w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            yield file.name
+        return
     descriptor = os.memfd_create("certificate")
     try:
         os.write(descriptor, text.encode("ascii"))

@@ -11,6 +11,7 @@ import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -82,7 +83,9 @@ def test_certificates_inside_the_file_are_text(written: Kubeconfig) -> None:
     )
     config = written.load()
     assert (config.certificate, config.key) == (certificate.decode(), key.decode())
-    config.tls_context()
+    for platform in ("linux", "darwin"):
+        with patch("sys.platform", platform):
+            config.tls_context()
 
 
 def test_files_are_named_from_the_folder_of_the_kubeconfig(written: Kubeconfig) -> None:
