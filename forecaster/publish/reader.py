@@ -206,6 +206,8 @@ class TableReader:
         except OSError as error:
             if self.table is not None:
                 self.fault = f"the table {self.path} is gone ({error.strerror}); serving the last one"
+            elif not isinstance(error, FileNotFoundError):
+                self.fault = f"the table {self.path} cannot be read: {error.strerror}"
             return
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
         if stamp != self._stamp:

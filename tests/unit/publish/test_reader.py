@@ -63,6 +63,11 @@ def test_before_the_first_table_there_is_none_and_a_reason(path: Path) -> None:
     assert "no table has been published" in reader.fault
 
 
+def test_a_table_that_may_not_be_read_is_not_one_that_was_never_published(path: Path) -> None:
+    path.write_bytes(b"")
+    assert "cannot be read: Not a directory" in read(path / "table").fault
+
+
 def test_a_replaced_table_is_seen_and_the_old_one_stays_readable(path: Path) -> None:
     reader = read(publish(path))
     old = reader.table
