@@ -249,8 +249,11 @@ def _block(values: Requirements) -> dict[str, Any]:
 
 
 def file_name(advice: Advice) -> str:
-    """One patch a file, within its folder: labels of series may hold what no name of an object does."""
-    return f"{advice.id.namespace}-{advice.id.kind.lower()}-{advice.id.name}.yaml".replace("/", "-")
+    """One patch a file, within its folder: labels of series may hold what no name of an object does.
+
+    Namespaces and kinds have dashes and no dots, so that no two workloads share a file.
+    """
+    return f"{advice.id.namespace}.{advice.id.kind.lower()}.{advice.id.name}.yaml".replace("/", "-")
 
 
 def kustomization(advices: Iterable[Advice], base: str = BASE) -> dict[str, Any]:

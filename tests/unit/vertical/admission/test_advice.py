@@ -137,6 +137,12 @@ class TestPatches:
         one = replace(advice(None), id=WorkloadId("shop", "Deployment", "../../../etc/cron.d/x"))
         assert "/" not in file_name(one)
 
+    def test_no_two_workloads_share_a_file(self) -> None:
+        """Namespaces and names have dashes, and a tenant chooses both."""
+        ids = [("a", "b-deployment-c"), ("a-deployment-b", "c")]
+        names = {file_name(replace(advice(None), id=WorkloadId(space, "Deployment", name))) for space, name in ids}
+        assert len(names) == 2
+
     def test_a_patch_changes_requests_and_limits_only(self) -> None:
         (container, proxy) = patch(advice(Resources(2.0, None, 2 * GIB, 2 * GIB), two_containers()))["spec"][
             "template"
@@ -169,7 +175,7 @@ class TestPatches:
 
     def test_the_overlay_names_every_patch(self) -> None:
         overlay = kustomization([advice(Resources(2.0, None, GIB, GIB), two_containers())])
-        assert overlay["patches"] == [{"path": "shop-deployment-web.yaml"}]
+        assert overlay["patches"] == [{"path": "shop.deployment.web.yaml"}]
 
 
 class TestBaselines:
