@@ -197,6 +197,11 @@ class FadingSums:
         self._sums = ScoreSums(*(before * kept + new for before, new in zip(self._sums, amounts, strict=True)))
 
     @property
+    def forecasts(self) -> float:
+        """How many count, as far as they have not faded."""
+        return self._sums.forecasts
+
+    @property
     def error_ratio(self) -> float:
         """Sum of absolute errors by sum of peaks; negative where too little is known to speak of it."""
         sums = self._sums

@@ -26,7 +26,7 @@ FAILURES_KEPT = 5
 """Failures kept of each cycle; all of them are in its log."""
 WORST_KEPT = 20
 GROUPS_KEPT = 200
-"""Signals, models and leads that are told apart; more are not followed."""
+"""Signals, models and leads that are told apart. Owners choose leads: of more, those with fewest forecasts go."""
 
 
 class CycleView(msgspec.Struct, frozen=True):
@@ -167,8 +167,9 @@ class HealthBook:
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
             group = _Group(str(score.signal), score.model, (score.matured_at - score.made_at) // MINUTE)
-            if group in self._sums or len(self._sums) < GROUPS_KEPT:
-                self._sums.setdefault(group, FadingSums()).add(score)
+            if group not in self._sums and len(self._sums) == GROUPS_KEPT:
+                del self._sums[min(self._sums, key=lambda one: self._sums[one].forecasts)]
+            self._sums.setdefault(group, FadingSums()).add(score)
 
 
 def _sources(report: CycleReport) -> Iterator[SourceView]:

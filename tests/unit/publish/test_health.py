@@ -11,7 +11,7 @@ import msgspec
 from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import DecisionHistory
-from forecaster.publish.health import CYCLES_KEPT, HealthBook, SettingView, settings_in_force
+from forecaster.publish.health import CYCLES_KEPT, GROUPS_KEPT, HealthBook, SettingView, settings_in_force
 from tests.support.recommendations import NOON, workload_id
 
 if TYPE_CHECKING:
@@ -72,6 +72,16 @@ def test_forecasts_are_told_apart_by_model_and_lead() -> None:
         (one.model, one.minutes): (one.forecasts, one.error_ratio) for one in book.view(DecisionHistory()).accuracy
     }
     assert found == {("ridge", 5): (2.0, 0.375), ("ridge", 9): (1.0, 0.25), ("theta", 5): (1.0, 0.25)}
+
+
+def test_leads_that_one_owner_makes_up_take_no_place_of_what_is_forecast_often() -> None:
+    book = HealthBook()
+    book.follow(report(0, [score(lead=lead) for lead in range(1, 2 * GROUPS_KEPT)]))
+    for minute in (1, 2):
+        book.follow(report(minute, [score(lead=lead, model="prior") for lead in (5, 8, 5, 8)]))
+    accuracy = book.view(DecisionHistory()).accuracy
+    assert len(accuracy) == GROUPS_KEPT
+    assert [(one.minutes, one.forecasts) for one in accuracy if one.model == "prior"] == [(5, 4.0), (8, 4.0)]
 
 
 def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_not_at_all() -> None:
