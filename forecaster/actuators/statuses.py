@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -207,9 +208,12 @@ class StatusWriter:
             self.sender.begin(lambda: writes)
 
     def due(self, cycle: OfferedCycle) -> list[AutoscalerWrite]:
-        """The writes of one cycle: statuses that have changed, then amounts that are old, the longest unknown first."""
+        """The writes of one cycle: statuses that have changed, then amounts that are old, the longest unknown first.
+
+        Namespaces take turns: one with thousands of statuses that always change keeps no other waiting.
+        """
         places = {uid: place for place, uid in enumerate(self._known)}
-        resources = sorted(self.resources(), key=lambda one: places.get(one.uid, -1))
+        resources = in_turns(sorted(self.resources(), key=lambda one: places.get(one.uid, -1)))
         for uid in places.keys() - {one.uid for one in resources}:
             del self._known[uid]
         begun, found, aged = self.seconds(), list[AutoscalerWrite](), list[tuple[float, str, AutoscalerResource]]()
@@ -256,6 +260,16 @@ class StatusWriter:
 
     def _forget(self, write: AutoscalerWrite) -> None:
         self._known.pop(write.resource.uid, None)
+
+
+def in_turns(resources: Iterable[AutoscalerResource]) -> list[AutoscalerResource]:
+    """Return one object of each namespace in turn, in the order in which they come."""
+    count: Counter[str] = Counter()
+    ranked: list[tuple[int, AutoscalerResource]] = []
+    for one in resources:
+        ranked.append((count[one.namespace], one))
+        count[one.namespace] += 1
+    return [one for _, one in sorted(ranked, key=itemgetter(0))]
 
 
 def status_there(status: msgspec.Raw, kind: type[S]) -> S:

@@ -178,6 +178,25 @@ def test_a_change_is_written_before_the_amounts_of_a_fleet() -> None:
     assert "web" in cycle(6)
 
 
+def test_statuses_of_one_namespace_that_always_change_keep_no_other_waiting() -> None:
+    fleet = [*(WorkloadId("odd", "Deployment", f"w{number}") for number in range(3 * MOST_WRITES)), WEB]
+    stage = Stage(Cluster({id_.name: resource(id_) for id_ in fleet}))
+
+    def cycle(web: int) -> list[str]:
+        stage.now += 60.0
+        at = NOON + timedelta(seconds=stage.now)
+        rows = [recommendation(id_, at=at, replicas=web if id_ == WEB else int(stage.now)) for id_ in fleet]
+        stage.writer.sender.send(stage.writer.due(offered_cycle(at, told(rows, at), [Policy()] * len(fleet))))
+        return stage.cluster.names()
+
+    assert "web" in cycle(5)
+    assert [("web" in found, len(found)) for found in map(cycle, (5, 6, 6))] == [
+        (False, MOST_WRITES),
+        (True, MOST_WRITES),
+        (False, MOST_WRITES),
+    ]
+
+
 def peak(at: datetime, amount: float) -> PeakForecast:
     return replace(ahead(at), peak=amount)
 
