@@ -25,7 +25,7 @@ from forecaster.serving.answers import MetricRequest, answer, moment_at
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
 from forecaster.sources.live import LiveCluster
-from forecaster.sources.live_source import LiveSource
+from forecaster.sources.live_source import LiveSource, RelistedSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording
 from forecaster.sources.settings import PrometheusSettings, ScalableKind
@@ -207,7 +207,8 @@ def ends(service: Service) -> None:
     live = service.cycle.source
     assert isinstance(live, LiveSource)
     live.source.close()
-    live.source = prometheus(PrometheusSettings(url=f"http://127.0.0.1:{free_ports(1)[0]}", retries=0), Queries())
+    gone = prometheus(PrometheusSettings(url=f"http://127.0.0.1:{free_ports(1)[0]}", retries=0), Queries())
+    vars(live).update(vars(RelistedSource(gone)))
 
 
 def stands(deployed: Deployed, namespace: str, change: Callable[[], object], value: str, count: int) -> float:
