@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from forecaster.actuators.settings import LimitSettings
@@ -112,12 +113,19 @@ def looked_at(needy: Iterable[WorkloadId], refused: Iterable[WorkloadId]) -> lis
 
     Those that were `refused` come last, and of them what was refused longest ago first.
     """
-    places, ranks = {id_: place for place, id_ in enumerate(refused)}, Counter[str]()
-    turns = []
-    for number, id_ in enumerate(needy):
-        ranks[id_.namespace] += 1
-        turns.append((places.get(id_, -1), ranks[id_.namespace], number, id_))
-    return [id_ for *_, id_ in sorted(turns)[:MOST_WORKLOADS]]
+    places = {id_: place for place, id_ in enumerate(refused)}
+    turns = namespaces_in_turn(needy, attrgetter("namespace"))
+    return sorted(turns, key=lambda id_: places.get(id_, -1))[:MOST_WORKLOADS]
+
+
+def namespaces_in_turn(objects: Iterable[T], namespace: Callable[[T], str]) -> list[T]:
+    """Return one object of each namespace in turn, those of one namespace in the order in which they come."""
+    count: Counter[str] = Counter()
+    ranked: list[tuple[int, T]] = []
+    for one in objects:
+        ranked.append((count[namespace(one)], one))
+        count[namespace(one)] += 1
+    return [one for _, one in sorted(ranked, key=itemgetter(0))]
 
 
 class Seen(NamedTuple):

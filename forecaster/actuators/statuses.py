@@ -10,11 +10,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+from forecaster.actuators.limits import namespaces_in_turn
 from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, create_event, event, instant_text
 from forecaster.actuators.queue import error_text
 from forecaster.actuators.writes import MANAGER, AuditLog, Fence
@@ -213,7 +214,8 @@ class StatusWriter:
         Namespaces take turns: one with thousands of statuses that always change keeps no other waiting.
         """
         places = {uid: place for place, uid in enumerate(self._known)}
-        resources = in_turns(sorted(self.resources(), key=lambda one: places.get(one.uid, -1)))
+        longest_ago = sorted(self.resources(), key=lambda one: places.get(one.uid, -1))
+        resources = namespaces_in_turn(longest_ago, attrgetter("namespace"))
         for uid in places.keys() - {one.uid for one in resources}:
             del self._known[uid]
         begun, found, aged = self.seconds(), list[AutoscalerWrite](), list[tuple[float, str, AutoscalerResource]]()
@@ -260,16 +262,6 @@ class StatusWriter:
 
     def _forget(self, write: AutoscalerWrite) -> None:
         self._known.pop(write.resource.uid, None)
-
-
-def in_turns(resources: Iterable[AutoscalerResource]) -> list[AutoscalerResource]:
-    """Return one object of each namespace in turn, in the order in which they come."""
-    count: Counter[str] = Counter()
-    ranked: list[tuple[int, AutoscalerResource]] = []
-    for one in resources:
-        ranked.append((count[one.namespace], one))
-        count[one.namespace] += 1
-    return [one for _, one in sorted(ranked, key=itemgetter(0))]
 
 
 def status_there(status: msgspec.Raw, kind: type[S]) -> S:

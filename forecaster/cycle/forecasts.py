@@ -268,7 +268,7 @@ def _lay(
 ) -> Positions:
     """Put the forecasts of all spans into columns, and name them; the position of each row's span, -1 for none.
 
-    A span has its rows, where they are in its forecasts, and those.
+    Each span comes as its rows, the rows that they have among its forecasts, and these forecasts.
     """
     within, note, model = (np.full(quantiles.shape[1], start, np.intp) for start in (-1, -1, 0))
     for place, (members, among, peaks) in enumerate(spans):
