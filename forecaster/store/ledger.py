@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 IDENTITY = ("namespace", "name", "kind")
 ASKED_AT_ONCE = 300
 """Workloads whose decisions one question is about: SQLite takes some thousand values in one."""
+WRITTEN_AT_ONCE = 2000
+"""Decisions that are handed to the database together: it takes kilobytes of memory for each of them."""
 DROPPED_AT_ONCE = 6 * 3600
 """Seconds of decisions that one cycle deletes at most; an hour's worth is what the steady state has."""
 
@@ -167,11 +169,18 @@ class SqlLedger:
         known: Mapping[WorkloadId, KnownWorkload],
         news: Sequence[tuple[Recommendation, DecisionRow]],
     ) -> dict[WorkloadId, KnownWorkload]:
-        """The state of these workloads and the change that led to it."""
-        found = self._write_states(connection, now, known, {one.id: after for one, after in news})
+        """The state of these workloads and the change that led to it, some thousands at a time."""
+        parts = [news[first : first + WRITTEN_AT_ONCE] for first in range(0, len(news), WRITTEN_AT_ONCE)]
+        for part in parts:
+            self._write_states(connection, now, known, {one.id: after for one, after in part})
+        if any(one.id not in known for one, _ in news):
+            found = _read_known(connection)
+        else:
+            found = {**known, **{one.id: KnownWorkload(known[one.id].row, after) for one, after in news}}
         # The evaluation time is the same for every replica: a decision that is there already is this one.
-        changes = [_change(found[one.id].row, now, one, after) for one, after in news]
-        connection.execute(self._database.insert(decisions).on_conflict_do_nothing(), changes)
+        insert = self._database.insert(decisions).on_conflict_do_nothing()
+        for part in parts:
+            connection.execute(insert, [_change(found[one.id].row, now, one, after) for one, after in part])
         return found
 
     def _write_states(
@@ -180,18 +189,16 @@ class SqlLedger:
         now: int,
         known: Mapping[WorkloadId, KnownWorkload],
         news: Mapping[WorkloadId, DecisionRow],
-    ) -> dict[WorkloadId, KnownWorkload]:
+    ) -> None:
         """Insert only new states: PostgreSQL spends an id on each row that it tries to insert."""
         there = [dict(after._asdict(), row=known[id_].row, seen_at=now) for id_, after in news.items() if id_ in known]
         new = [dict(id_._asdict(), seen_at=now, **after._asdict()) for id_, after in news.items() if id_ not in known]
         if there:
             connection.execute(update(workloads).where(workloads.c.id == bindparam("row")), there)
-        if not new:
-            return {**known, **{id_: KnownWorkload(known[id_].row, after) for id_, after in news.items()}}
-        insert = self._database.insert(workloads)
-        renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
-        connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), new)
-        return _read_known(connection)
+        if new:
+            insert = self._database.insert(workloads)
+            renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
+            connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), new)
 
     def _write_scores(self) -> None:
         if not self._waiting:
