@@ -107,7 +107,7 @@ def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Contex
             _withhold(numbers, index, Reason.SOURCE_DOWN, row.lost, names)
             continue
         try:
-            numbers.lead_time[index] = names.code(encoded_lead_time(context.lead_time(context.rows.ids[index])))
+            numbers.lead_time[index] = names[encoded_lead_time(context.lead_time(context.rows.ids[index]))]
         except Exception as error:  # noqa: BLE001  the boundary of a row: nothing in one workload stops the others
             _withhold(numbers, index, Reason.FAILED, unexpected(error), names)
     for positions, group in groups:
@@ -118,7 +118,7 @@ def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Contex
 def _withhold(numbers: DecidedColumns, row: int, reason: Reason, why: str, names: Names) -> None:
     """Hold a row whatever its numbers are."""
     numbers.nothing_decided[row] = REASONS.index(reason)
-    numbers.hold[row] = names.code(why.encode(errors="replace"))
+    numbers.hold[row] = names[why.encode(errors="replace")]
 
 
 class GroupTexts(NamedTuple):
@@ -151,7 +151,7 @@ class GroupTexts(NamedTuple):
         for row in np.flatnonzero(where).tolist():
             index = self.positions[row]
             try:
-                column[index] = names.code(words(row).encode())
+                column[index] = names[words(row).encode()]
             except Exception as error:  # noqa: BLE001  the boundary of a row: nothing in one workload stops the others
                 _withhold(self.numbers, index, Reason.FAILED, unexpected(error), names)
 

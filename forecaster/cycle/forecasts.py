@@ -216,7 +216,7 @@ class OutlookCodes:
         self.codes = np.full(rows, self._code(Outlook(NOT_MADE)), np.int32)
 
     def _code(self, outlook: Outlook) -> int:
-        return self._names.code(_outlooks.encode(outlook))
+        return self._names[_outlooks.encode(outlook)]
 
     def _window(self, peaks: PeakForecasts) -> tuple[float, float]:
         return peaks.begin.timestamp() - self._now, peaks.until.timestamp() - self._now
@@ -244,7 +244,7 @@ class OutlookCodes:
     def of_short(self, rows: Positions, known: Floats, least: Floats) -> None:
         """Name rows with too short a history; seconds that are known, and that are needed [row]."""
         for row, *seconds in zip(rows.tolist(), known[rows].tolist(), least[rows].tolist(), strict=True):
-            self.codes[row] = self._names.code(_too_short(*seconds))
+            self.codes[row] = self._names[_too_short(*seconds)]
 
 
 @lru_cache(maxsize=1 << 12)

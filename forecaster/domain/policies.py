@@ -205,15 +205,16 @@ class Policies:
         yield from self._overrides
 
     def _chosen(self, id_: WorkloadId) -> CombinedPolicy:
-        if id_ not in self.chosen:
+        found = self.chosen.get(id_)
+        if not found:
             below, owners, on_trial = self._parts(id_)
             layers, owned = [*below, *owners, *on_trial], range(len(below), len(below) + len(owners))
             ceiling = ceiling_of(self.ceilings, id_.namespace) if owned else None
             key = (*((ceiling.model_dump_json(), str(owned)) if ceiling else ()), *(layer.text for layer in layers))
             if key not in self.built:
                 self.built[key] = self._combined(layers, owned, ceiling)
-            self.chosen[id_] = self.built[key]
-        return self.chosen[id_]
+            found = self.chosen[id_] = self.built[key]
+        return found
 
     def _combined(self, layers: Sequence[Layer], owned: range, ceiling: OwnerCeiling | None) -> CombinedPolicy:
         """All layers together; where these make no policy, or `owned` ones may not be all there is, each that fits."""

@@ -89,11 +89,11 @@ class Resources:
 
     def request(self, resource: str) -> float | None:
         """The request of `cpu` or `memory`; None of anything else."""
-        return {"cpu": self.cpu_request, "memory": self.memory_request}.get(resource)
+        return self.cpu_request if resource == "cpu" else self.memory_request if resource == "memory" else None
 
     def limit(self, resource: str) -> float | None:
         """The limit of `cpu` or `memory`; None of anything else."""
-        return {"cpu": self.cpu_limit, "memory": self.memory_limit}.get(resource)
+        return self.cpu_limit if resource == "cpu" else self.memory_limit if resource == "memory" else None
 
     @property
     def amounts(self) -> tuple[float | None, float | None, float | None, float | None]:

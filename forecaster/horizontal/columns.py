@@ -76,31 +76,25 @@ def _schema(table: type[Table]) -> Mapping[str, Column]:
     return MappingProxyType(declared)
 
 
-class Names:
+class Names(dict[bytes, int]):
     """Texts beside a table, each once: a column has the position of its text. The first text is empty."""
 
     def __init__(self) -> None:
-        self._texts, self._codes = [b""], {b"": 0}
+        super().__init__({b"": 0})
 
-    def code(self, text: bytes) -> int:
-        """Return the position of a text."""
-        code = self._codes.setdefault(text, len(self._texts))
-        if code == len(self._texts):
-            self._texts.append(text)
+    def __missing__(self, text: bytes) -> int:
+        """Give a text the next position."""
+        code = self[text] = len(self)
         return code
 
     def codes(self, texts: Iterable[bytes]) -> NDArray[np.int32]:
         """Return the position of each text."""
-        return np.fromiter(map(self.code, texts), np.int32)
-
-    def text(self, code: int) -> bytes:
-        """Return the text at a position."""
-        return self._texts[code]
+        return np.fromiter(map(self.__getitem__, texts), np.int32)
 
     @property
     def texts(self) -> tuple[bytes, ...]:
         """Texts in the order of their positions."""
-        return tuple(self._texts)
+        return tuple(self)
 
 
 class CodedTexts(NamedTuple):

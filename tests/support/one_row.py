@@ -160,14 +160,14 @@ def with_texts(numbers: DecidedColumns, decisions: Decisions, subject: Subject) 
     """Put what is said of a single row into its columns, as a cycle does for its rows."""
     names, row = Names(), row_of_one(decisions, 0, subject)
     for name in ROW_TEXTS:
-        getattr(numbers, name)[0] = names.code(getattr(row, name).encode())
-    numbers.stated[0] = names.code(encoded_stated(row))
-    numbers.lead_time[0] = names.code(encoded_lead_time(lead_time(subject.policy)))
+        getattr(numbers, name)[0] = names[getattr(row, name).encode()]
+    numbers.stated[0] = names[encoded_stated(row)]
+    numbers.lead_time[0] = names[encoded_lead_time(lead_time(subject.policy))]
     for place, target in enumerate(row.usable):
-        numbers.outlook[place, 0] = names.code(msgspec.msgpack.encode(_outlook(target, row.at)))
-        numbers.unmeasured[place, 0] = names.code(target.unmeasured.encode())
+        numbers.outlook[place, 0] = names[msgspec.msgpack.encode(_outlook(target, row.at))]
+        numbers.unmeasured[place, 0] = names[target.unmeasured.encode()]
     targets = subject.workload.autoscaler.targets if subject.workload.autoscaler else ()
-    numbers.readers[0] = names.code(encoded_readers(targets))
+    numbers.readers[0] = names[encoded_readers(targets)]
     return replace(numbers, names=names.texts)
 
 

@@ -127,12 +127,12 @@ def _put_texts(numbers: DecidedColumns, names: Names, row: int, one: Recommendat
     )
     if not isinstance(one.replicas, Scale):
         numbers.nothing_decided[row] = REASONS.index(one.replicas.reason)
-        numbers.hold[row] = names.code(one.replicas.message.encode())
-    numbers.stated[row] = names.code(encoded_stated(DecidedRow(RULES, targets, one.autoscaler)))
-    numbers.shut[row] = names.code(one.shut.encode())
+        numbers.hold[row] = names[one.replicas.message.encode()]
+    numbers.stated[row] = names[encoded_stated(DecidedRow(RULES, targets, one.autoscaler))]
+    numbers.shut[row] = names[one.shut.encode()]
     lead = one.lead_time
-    numbers.lead_time[row] = names.code(encoded_lead_time(lead) if isinstance(lead, LeadTime) else NO_LEAD_TIME)
-    numbers.readers[row] = names.code(encoded_readers(one.targets))
+    numbers.lead_time[row] = names[encoded_lead_time(lead) if isinstance(lead, LeadTime) else NO_LEAD_TIME]
+    numbers.readers[row] = names[encoded_readers(one.targets)]
 
 
 def _put_target(numbers: DecidedColumns, names: Names, place: tuple[int, int], view: SignalView, at: datetime) -> None:
@@ -160,5 +160,5 @@ def _put_target(numbers: DecidedColumns, names: Names, place: tuple[int, int], v
     numbers.foreseen[place] = UNKNOWN if view.forecast_replicas is None else view.forecast_replicas
     numbers.unseen[place] = NO_SAMPLE if view.measured is None else KNOWN
     numbers.age[place] = np.nan if view.measured_at is None else (at - view.measured_at).total_seconds()
-    numbers.unmeasured[place] = names.code(view.note.encode() if view.measured is None else b"")
-    numbers.outlook[place] = names.code(msgspec.msgpack.encode(outlook))
+    numbers.unmeasured[place] = names[view.note.encode() if view.measured is None else b""]
+    numbers.outlook[place] = names[msgspec.msgpack.encode(outlook)]
