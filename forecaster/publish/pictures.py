@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 PICTURE_POINTS = 144
 """Twelve hours by five minutes: 0.6 kB a series and workload."""
+COPIED_AT_ONCE = 1000
+"""Rows of a series that are copied together: a copy of all would be beside the pictures at the peak of memory."""
 PAST, AHEAD = 36, 12
 """Columns of a sparkline: three hours of demand, and the hour that is forecast step by step."""
 LOW, HIGH = 0.1, 0.9
@@ -91,9 +93,9 @@ class PictureFile:
         ago = decided[:, DECIDED_LINES.index("recommended"), -1 - HOUR // FIVE_MINUTES]
         yield "hour_ago", array_column("i", 1, np.where(np.isnan(ago), NO_COUNT, ago).astype(np.int32))
         yield from fixed_columns("decided", decided)
-        series = np.empty((len(rows), len(self._measured), PICTURE_POINTS), np.float32)
+        series = np.full((len(rows), len(self._measured), PICTURE_POINTS), np.nan, np.float32)
         for place, signal in enumerate(self._measured):
-            series[:, place] = last_points(self.window(signal, FIVE_MINUTES), self._order.sorted, end)
+            put_last_points(series[:, place], self.window(signal, FIVE_MINUTES), self._order.sorted, end)
         yield from fixed_columns("series", series)
         past = series[np.arange(len(rows)), shown.signal[rows], -PAST:]
         yield from fixed_columns("spark", sparklines(past, self._bands(end, shown.signal[rows])))
@@ -162,19 +164,18 @@ def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floa
     return found
 
 
-def last_points(window: Window, ids: Sequence[WorkloadId], end: datetime) -> Floats32:
-    """Last points of a window until `end` [row, point], in the order of `ids`; NaN where nothing is known."""
-    found = np.full((len(ids), PICTURE_POINTS), np.nan, np.float32)
+def put_last_points(found: Floats32, window: Window, ids: Sequence[WorkloadId], end: datetime) -> None:
+    """Put the last points of a window until `end` into `found` [row, point], in the order of `ids`, where known."""
     if not len(window.keys):
-        return found
+        return
     rows = rows_among(ids, window.row)
+    there = np.flatnonzero(rows >= 0)
     stop = min((end - window.start) // window.step + 1, window.values.shape[1])
     late = (end - window.start) // window.step + 1 - stop
-    width = min(PICTURE_POINTS - late, stop)
-    if width > 0:
-        found[:, PICTURE_POINTS - late - width : PICTURE_POINTS - late] = window.values[rows, stop - width : stop]
-        found[rows < 0] = np.nan
-    return found
+    width = max(min(PICTURE_POINTS - late, stop), 0)
+    last = PICTURE_POINTS - late
+    for some in np.array_split(there, 1 + len(there) // COPIED_AT_ONCE):
+        found[some, last - width : last] = window.values[rows[some], stop - width : stop]
 
 
 def sparklines(past: Floats32, band: Floats32) -> NDArray[np.uint8]:
