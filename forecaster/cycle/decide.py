@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from forecaster.cycle.forecasts import Columns, ForecastRequest, Forecasts, columns_of
+from forecaster.cycle.forecasts import ColumnRequest, Columns, Forecasts, columns_of
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Hold, LeadTime, Reason, Resize
 from forecaster.errors import unexpected
@@ -226,7 +226,7 @@ class Decider:
         quantile = np.full(len(rows.ids), 0.5)
         for group in rows.standing.groups:
             quantile[group.positions] = group.policy["quantile"]
-        request = ForecastRequest(quantile, seasonal, now.timestamp(), names)
+        request = ColumnRequest(quantile, seasonal, now.timestamp(), names)
         return {signal: columns_of(signal, forecasts, rows, request) for signal in rows.standing.driven}
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:

@@ -137,7 +137,7 @@ class Columns(NamedTuple):
     """Position of the encoded `Outlook` in the names of the cycle: what is said of the forecast."""
 
 
-class ForecastRequest(NamedTuple):
+class ColumnRequest(NamedTuple):
     """Quantiles, rows and instant of the forecasts of a cycle, and the names to which their texts go."""
 
     quantile: Floats
@@ -149,7 +149,7 @@ class ForecastRequest(NamedTuple):
     names: Names
 
 
-def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: ForecastRequest) -> Columns:
+def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: ColumnRequest) -> Columns:
     """Return one signal as columns."""
     standing, seen = rows.standing, forecasts.latest[signal]
     at = standing.aligned[signal].of(rows.ids, seen.row)

@@ -45,7 +45,7 @@ LOOK_AGAIN = timedelta(hours=1)
 """After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
 
 
-class Renewed(NamedTuple):
+class RenewedGates(NamedTuple):
     """One sentence for each gate that moved, and one for each workload that could not be judged."""
 
     moved: list[str]
@@ -108,12 +108,12 @@ class ForecastGates:
         targets: Targets,
         now: datetime,
         has_time: Callable[[], bool] = lambda: False,
-    ) -> Renewed:
+    ) -> RenewedGates:
         """Judge workloads in turn, every few minutes, and those never judged in each cycle as long as it `has_time`.
 
         After a start without state no gate is judged: 10,000 of them take some minutes, and not a day.
         """
-        done = Renewed([], [])
+        done = RenewedGates([], [])
         if targets.down or (self.latest is not None and timedelta() < now - self.latest < JUDGING_INTERVAL):
             return done
         here = {one.id: one for one in targets.inventory.workloads if policies.of(one.id).horizontal.gate}
@@ -164,7 +164,7 @@ class ForecastGates:
         self,
         ids: deque[WorkloadId],
         look: Callable[[WorkloadId], list[Case] | Unjudged],
-        done: Renewed,
+        done: RenewedGates,
         now: datetime,
         *,
         most: int,
@@ -186,7 +186,7 @@ class ForecastGates:
         self._move(unjudged, done, now)
         return ready
 
-    def _judge(self, ready: Mapping[WorkloadId, list[Case]], done: Renewed, now: datetime) -> None:
+    def _judge(self, ready: Mapping[WorkloadId, list[Case]], done: RenewedGates, now: datetime) -> None:
         """All at once; when that fails one by one, so that it is known which is at fault."""
         try:
             self._move(ready, done, now)
@@ -197,7 +197,7 @@ class ForecastGates:
                 except Exception as error:  # noqa: BLE001  the boundary, as above
                     self._failed([id_], error, done, now)
 
-    def _move(self, found: Mapping[WorkloadId, list[Case] | Unjudged], done: Renewed, now: datetime) -> None:
+    def _move(self, found: Mapping[WorkloadId, list[Case] | Unjudged], done: RenewedGates, now: datetime) -> None:
         if not found:
             return
         rows = rows_among(found, self.fleet.row)
@@ -216,7 +216,7 @@ class ForecastGates:
                 to = f"to {gate.state}" if gate.state is not earlier.state else f"now by {gate.forecaster}"
                 done.moved.append(f"{id_}: {earlier.state} {to}, {gate.why}")
 
-    def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: Renewed, now: datetime) -> None:
+    def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: RenewedGates, now: datetime) -> None:
         for id_ in ids:
             done.failures.append(f"{id_}: its decisions could not be judged: {unexpected(error)}")
             self.gates.due[self.fleet.row[id_]] = (now + LOOK_AGAIN).timestamp()

@@ -19,7 +19,7 @@ from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider, FleetDecisions, held_all
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
-from forecaster.cycle.gates import Renewed
+from forecaster.cycle.gates import RenewedGates
 from forecaster.cycle.lead_times import UNWATCHED
 from forecaster.cycle.load_forecast import PodLoads
 from forecaster.cycle.rows import RowBook, Rows
@@ -211,7 +211,7 @@ class Cycle:
         gates = steps.optional(
             "gates",
             lambda: self.decider.observed.gates.renew(self.history, policies, targets, now, steps.part(FAIR)),
-            Renewed([], []),
+            RenewedGates([], []),
         )
         if self.nodes:
             renew = partial(self.nodes.renew, targets.inventory.workloads, self.history, self.forecaster)
@@ -274,7 +274,7 @@ class OptionalResults(NamedTuple):
     """What the optional steps leave for the report."""
 
     unread: Sequence[str] = ()
-    gates: Renewed = Renewed([], [])
+    gates: RenewedGates = RenewedGates([], [])
 
 
 class Scored(NamedTuple):

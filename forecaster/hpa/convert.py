@@ -111,7 +111,7 @@ def _present(fields: Wire) -> dict[str, Any]:
 
 
 def _lowered(fields: Wire) -> Wire:
-    """A mapping whose keys have a small first letter: `ScaleUp` is `scaleUp`."""
+    """Return a mapping with keys that have a small first letter: `ScaleUp` is `scaleUp`."""
     return {key[:1].lower() + key[1:]: value for key, value in fields.items()}
 
 

@@ -13,7 +13,7 @@ from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused
-from forecaster.sources.identity import BearerToken, beside_us, cloud_identity, permission_named
+from forecaster.sources.identity import BearerAuth, beside_us, cloud_identity, permission_named
 from forecaster.sources.wire import Query, QueryAnswer, body_of, facts_of, translated, understood
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def identity(settings: PrometheusSettings) -> Callable[[PreparedRequest], Prepar
     if settings.identity:
         return cloud_identity(settings.identity, settings.url)
     if settings.bearer_token_file:
-        return BearerToken(partial(secret_in, settings.bearer_token_file))
+        return BearerAuth(partial(secret_in, settings.bearer_token_file))
     if settings.password_file:
         return Password(settings.username, settings.password_file)
     return anonymous

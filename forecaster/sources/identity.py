@@ -61,7 +61,7 @@ class Keys(NamedTuple):
     """Session token of temporary credentials; empty for lasting ones."""
 
 
-class Lease(NamedTuple, Generic[Value]):
+class ExpiringValue(NamedTuple, Generic[Value]):
     """Credentials, and until when they hold."""
 
     value: Value
@@ -71,9 +71,9 @@ class Lease(NamedTuple, Generic[Value]):
 class Renewed(Generic[Value]):
     """Credentials that are fetched when they are first needed, and again before they expire."""
 
-    def __init__(self, fetch: Callable[[datetime], Lease[Value]], clock: Callable[[], datetime]) -> None:
+    def __init__(self, fetch: Callable[[datetime], ExpiringValue[Value]], clock: Callable[[], datetime]) -> None:
         self._fetch, self._clock, self._lock = fetch, clock, Lock()
-        self._lease: Lease[Value] | None = None
+        self._lease: ExpiringValue[Value] | None = None
         self._due = self._tried = datetime.min.replace(tzinfo=UTC)
 
     def get(self) -> Value:
@@ -110,7 +110,7 @@ def cloud_identity(
         keys = Renewed(lambda now: aws_keys(environment, _region(environment, url), now), clock)
         return SigV4(keys, lambda: _region(environment, url), clock)
     token_of = azure_token if provider == "azure" else google_token
-    return BearerToken(Renewed(lambda now: token_of(environment, now), clock).get)
+    return BearerAuth(Renewed(lambda now: token_of(environment, now), clock).get)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def permission_named(provider: Provider) -> Iterator[None]:
         raise Denied(f"{error}; {PERMISSIONS[provider]}") from error
 
 
-class BearerToken(AuthBase):
+class BearerAuth(AuthBase):
     """`Authorization: Bearer` with the token that there is at the time."""
 
     def __init__(self, token: Callable[[], str]) -> None:
@@ -212,7 +212,7 @@ def _region(environment: Mapping[str, str], url: str) -> str:
     return region
 
 
-def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> Lease[Keys]:
+def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> ExpiringValue[Keys]:
     """Credentials of the pod's role: by IRSA, by EKS Pod Identity, else those of the environment."""
     if role := environment.get("AWS_ROLE_ARN"):
         return _assumed(environment, role, region)
@@ -222,14 +222,14 @@ def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> Leas
         return _keys(answer, "Token", "EKS Pod Identity")
     if key_id := environment.get("AWS_ACCESS_KEY_ID"):
         secret = environment.get("AWS_SECRET_ACCESS_KEY", "")
-        return Lease(Keys(key_id, secret, environment.get("AWS_SESSION_TOKEN", "")), now + timedelta(hours=1))
+        return ExpiringValue(Keys(key_id, secret, environment.get("AWS_SESSION_TOKEN", "")), now + timedelta(hours=1))
     raise SourceRefused(
         "prometheus.identity aws-sigv4: this pod has no role; annotate its service account with "
         "eks.amazonaws.com/role-arn, or associate a role with it (EKS Pod Identity), then restart the pod"
     )
 
 
-def _assumed(environment: Mapping[str, str], role: str, region: str) -> Lease[Keys]:
+def _assumed(environment: Mapping[str, str], role: str, region: str) -> ExpiringValue[Keys]:
     """What AWS' token service gives for the token of the pod's service account."""
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     form = {
@@ -245,16 +245,16 @@ def _assumed(environment: Mapping[str, str], role: str, region: str) -> Lease[Ke
     return _keys(fields, "SessionToken", f"AWS STS for the role {role}")
 
 
-def _keys(fields: Mapping[str, Any], token: str, asked: str) -> Lease[Keys]:
-    """The credentials in an answer, whose session token has this name."""
+def _keys(fields: Mapping[str, Any], token: str, asked: str) -> ExpiringValue[Keys]:
+    """Return the credentials in an answer; `token` is the name of its session token."""
     try:
         keys = Keys(fields["AccessKeyId"], fields["SecretAccessKey"], fields[token])
-        return Lease(keys, datetime.fromisoformat(fields["Expiration"]).astimezone(UTC))
+        return ExpiringValue(keys, datetime.fromisoformat(fields["Expiration"]).astimezone(UTC))
     except (KeyError, TypeError, ValueError) as error:
         raise SourceRefused(f"{asked}: an answer without credentials") from error
 
 
-def azure_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
+def azure_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[str]:
     """What Microsoft Entra gives for the token of the pod's service account (Azure workload identity)."""
     missing = [name for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID") if not environment.get(name)]
     if missing:
@@ -274,7 +274,7 @@ def azure_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
     return _token(_asked("POST", address, "Microsoft Entra", data=form), "Microsoft Entra", now)
 
 
-def google_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
+def google_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[str]:
     """What the metadata server of Google Cloud gives to this pod (GKE workload identity)."""
     host = environment.get("GCE_METADATA_HOST") or "metadata.google.internal"
     address = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
@@ -288,10 +288,10 @@ def google_token(environment: Mapping[str, str], now: datetime) -> Lease[str]:
     return _token(asked, "Google's metadata server", now)
 
 
-def _token(response: requests.Response, asked: str, now: datetime) -> Lease[str]:
+def _token(response: requests.Response, asked: str, now: datetime) -> ExpiringValue[str]:
     answer = _json(response, asked)
     try:
-        return Lease(str(answer["access_token"]), now + timedelta(seconds=int(answer["expires_in"])))
+        return ExpiringValue(str(answer["access_token"]), now + timedelta(seconds=int(answer["expires_in"])))
     except (KeyError, TypeError, ValueError) as error:
         raise SourceRefused(f"{asked}: an answer without a token") from error
 

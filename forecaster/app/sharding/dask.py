@@ -128,7 +128,7 @@ class DaskExecutor:
 
     def _asked(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """Submit the remaining tasks; a task is removed once its result has come."""
-        round_ = Round(self._connected(seconds), self.last)
+        round_ = ShardRound(self._connected(seconds), self.last)
         self.there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
         workers = [worker for worker in self.there if worker not in self.avoided] or self.there
         if not workers:
@@ -145,7 +145,7 @@ class DaskExecutor:
         finally:
             round_.cancel()
 
-    def _overtake(self, round_: Round, left: dict[int, ShardTask], slow: set[str], workers: Sequence[str]) -> None:
+    def _overtake(self, round_: ShardRound, left: dict[int, ShardTask], slow: set[str], workers: Sequence[str]) -> None:
         idle = [worker for worker in workers if worker not in slow]
         if idle:
             self.avoided |= dict.fromkeys(slow, AVOIDED)
@@ -183,7 +183,7 @@ class DaskExecutor:
 
 
 @dataclass(slots=True)
-class Round:
+class ShardRound:
     """What is asked of workers until the shards of one evaluation time have come, or the scheduler is lost."""
 
     client: Any

@@ -223,7 +223,7 @@ def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartU
 
 
 def _pools(parts: Sequence[PersistedObservations]) -> dict[str, tuple[PersistedStartUps, ...]]:
-    """What all shards know of each node pool, whose nodes run workloads of several."""
+    """What all shards know of each node pool; one pool runs workloads of several shards."""
     found: defaultdict[str, list[PersistedStartUps]] = defaultdict(list)
     for pool, told in chain.from_iterable(one.pools.items() for one in parts):
         found[pool] += told

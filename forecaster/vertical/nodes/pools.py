@@ -79,7 +79,7 @@ class Pool:
 def pools_of(nodes: Iterable[Node]) -> list[Pool]:
     """Every pool, by name; nodes without any of these labels are one pool of their own.
 
-    Of pools whose labels have one value the name says the label, too: by their names they are told apart.
+    Where pools of two labels have the same value, their names say the label, too: by their names they are told apart.
     """
     found: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:

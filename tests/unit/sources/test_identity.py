@@ -14,7 +14,7 @@ import requests
 
 from forecaster.errors import SourceRefused, SourceUnavailable
 from forecaster.sources.client import PrometheusClient
-from forecaster.sources.identity import BearerToken, Keys, Lease, Renewed, SigV4, aws_keys, cloud_identity
+from forecaster.sources.identity import BearerAuth, ExpiringValue, Keys, Renewed, SigV4, aws_keys, cloud_identity
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.sources.wire import Denied, at_instant
 from tests.support.http_server import Reply, Server, page, vector
@@ -119,7 +119,7 @@ class TestAws:
         """The example `get-vanilla` of AWS' published suite."""
         at = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
         keys = Keys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
-        held = Renewed(lambda now: Lease(keys, now + timedelta(hours=1)), lambda: at)
+        held = Renewed(lambda now: ExpiringValue(keys, now + timedelta(hours=1)), lambda: at)
         signer = SigV4(held, lambda: "us-east-1", lambda: at, service="service")
         signed = requests.Request("GET", "https://example.amazonaws.com/", auth=signer).prepare()
         assert signed.headers["Authorization"].endswith(
@@ -157,10 +157,10 @@ class TestAws:
         assert "the pod's token" not in str(said.value)
 
     def test_keys_that_still_hold_serve_while_a_renewal_fails_after_a_pause(self) -> None:
-        given, tried = [Lease("first", NOW + timedelta(minutes=60))], []
+        given, tried = [ExpiringValue("first", NOW + timedelta(minutes=60))], []
         now = [NOW]
 
-        def fetch(at: datetime) -> Lease[str]:
+        def fetch(at: datetime) -> ExpiringValue[str]:
             tried.append(at)
             if not given:
                 raise SourceUnavailable("the token service is away")
@@ -177,7 +177,7 @@ class TestAws:
 
     def test_a_lease_that_was_counted_by_a_clock_ahead_is_renewed_when_the_clock_goes_back(self) -> None:
         now = [NOW + timedelta(days=1)]
-        held = Renewed(lambda at: Lease(f"{at:%d}", at + timedelta(hours=1)), lambda: now[0])
+        held = Renewed(lambda at: ExpiringValue(f"{at:%d}", at + timedelta(hours=1)), lambda: now[0])
         ahead = held.get()
         now[0] = NOW
         assert held.get() != ahead
@@ -285,6 +285,6 @@ def test_two_identities_at_once_are_refused() -> None:
 
 
 def test_a_token_is_a_bearer_token() -> None:
-    held = Renewed(lambda now: Lease("a token", now + timedelta(hours=1)), lambda: NOW)
-    prepared = requests.Request("GET", "http://metrics.example", auth=BearerToken(held.get)).prepare()
+    held = Renewed(lambda now: ExpiringValue("a token", now + timedelta(hours=1)), lambda: NOW)
+    prepared = requests.Request("GET", "http://metrics.example", auth=BearerAuth(held.get)).prepare()
     assert prepared.headers["Authorization"] == "Bearer a token"
