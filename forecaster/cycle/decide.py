@@ -112,7 +112,7 @@ def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Contex
             _withhold(numbers, index, Reason.FAILED, unexpected(error), names)
     for positions, group in groups:
         GroupTexts(numbers, positions, group, context).put()
-    return replace(numbers, names=names.texts)
+    return replace(numbers, names=tuple(names))
 
 
 def _withhold(numbers: DecidedColumns, row: int, reason: Reason, why: str, names: Names) -> None:

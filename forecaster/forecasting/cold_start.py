@@ -79,8 +79,8 @@ def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepW
         if row >= 0:
             at = peaks.row[id_]
             values[at] = (1 - DONOR_SHARE) * values[at] + DONOR_SHARE * other.values[row]
-            note[at] = table.code(_note(peaks.notes[note[at]], borrowed.lent.lenders[key_of(id_)]))
-    return replace(peaks, values=values, note=note, notes=table.words)
+            note[at] = table[_note(peaks.notes[note[at]], borrowed.lent.lenders[key_of(id_)])]
+    return replace(peaks, values=values, note=note, notes=tuple(table))
 
 
 def _note(own: str, lender: str) -> str:

@@ -114,8 +114,8 @@ class PeakForecasts:
         for id_ in here:
             row, remark = self.row[id_], remarks[id_]
             own = self.notes[note[row]]
-            note[row] = table.code(f"{own}; {remark}" if own else remark)
-        return replace(self, note=note, notes=table.words)
+            note[row] = table[f"{own}; {remark}" if own else remark]
+        return replace(self, note=note, notes=tuple(table))
 
 
 def _at(values: list[float], quantile: float) -> float:
@@ -131,26 +131,21 @@ def _at(values: list[float], quantile: float) -> float:
     return slope * (quantile - LEVELS[left]) + values[left]
 
 
-class TextCodes:
-    """Words and their codes."""
+class TextCodes(dict[str, int]):
+    """Texts, each once, and their codes; another text gets the next one."""
 
-    def __init__(self, words: Sequence[str] = ("",)) -> None:
-        self._codes = {word: code for code, word in enumerate(words)}
+    def __init__(self, texts: Sequence[str] = ("",)) -> None:
+        super().__init__({text: code for code, text in enumerate(texts)})
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Return the texts by code."""
-        return tuple(self._codes)
+    def __missing__(self, text: str) -> int:
+        code = self[text] = len(self)
+        return code
 
-    def code(self, word: str) -> int:
-        """The code of a word."""
-        return self._codes.setdefault(word, len(self._codes))
-
-    def codes(self, words: Sequence[str]) -> Codes | int:
-        """The code of each word, or of all where they are the same."""
-        if words and words.count(words[0]) == len(words):
-            return self.code(words[0])
-        return np.fromiter(map(self.code, words), np.int32, len(words))
+    def codes(self, texts: Sequence[str]) -> Codes | int:
+        """Return the code of each text, or of all where they are the same."""
+        if texts and texts.count(texts[0]) == len(texts):
+            return self[texts[0]]
+        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
 
 
 class SpanRows(NamedTuple):
@@ -200,14 +195,14 @@ class ModelAnswers:
 
     def silent(self, here: NDArray[np.bool_], reason: str) -> None:
         """Write down why nothing was said of these positions."""
-        self.values[here], self.note[here] = np.nan, self.notes.code(reason)
+        self.values[here], self.note[here] = np.nan, self.notes[reason]
 
     def forecasts(self, begin: datetime, until: datetime, members: SpanRows) -> PeakForecasts:
         """Return the forecasts of some workloads."""
         same = len(members.rows) == len(self.rows)
         at: slice | Positions = slice(None) if same else np.searchsorted(self.rows, members.rows)
         values, model, note = self.values[at], self.model[at], self.note[at]
-        tables = self.models.words, self.notes.words
+        tables = tuple(self.models), tuple(self.notes)
         return PeakForecasts(begin, until, members.ids, members.place, values, model, note, *tables)
 
 

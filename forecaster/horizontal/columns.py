@@ -83,18 +83,12 @@ class Names(dict[bytes, int]):
         super().__init__({b"": 0})
 
     def __missing__(self, text: bytes) -> int:
-        """Give a text the next position."""
         code = self[text] = len(self)
         return code
 
     def codes(self, texts: Iterable[bytes]) -> NDArray[np.int32]:
         """Return the position of each text."""
         return np.fromiter(map(self.__getitem__, texts), np.int32)
-
-    @property
-    def texts(self) -> tuple[bytes, ...]:
-        """Texts in the order of their positions."""
-        return tuple(self)
 
 
 class CodedTexts(NamedTuple):
@@ -108,7 +102,7 @@ class CodedTexts(NamedTuple):
         """Return the texts of these rows."""
         names = Names()
         rows = names.codes(texts)
-        return cls(names.texts, rows)
+        return cls(tuple(names), rows)
 
     def codes(self, names: Names) -> NDArray[np.int32]:
         """Return the position of the text of each row among the names of a cycle."""

@@ -62,7 +62,7 @@ def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[W
     found.readers[:] = names.codes(
         encoded_readers(workload.autoscaler.targets if workload.autoscaler else ()) for workload in workloads
     )
-    return replace(found, names=names.texts)
+    return replace(found, names=tuple(names))
 
 
 def _put_group(found: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:

@@ -160,12 +160,12 @@ class DecidedColumns(Table):
         """Return a table of so many rows, in which each part has its rows at the given positions."""
         names = Names()
         renamed = [(positions, part.renamed(names)) for positions, part in parts]
-        return replace(super().side_by_side(rows, renamed), names=names.texts)
+        return replace(super().side_by_side(rows, renamed), names=tuple(names))
 
     def renamed(self, names: Names) -> DecidedColumns:
         """Return the table with columns that refer to other names."""
         codes = names.codes(self.names)
-        return replace(self, names=names.texts, **{name: codes[getattr(self, name)] for name in NAMED})
+        return replace(self, names=tuple(names), **{name: codes[getattr(self, name)] for name in NAMED})
 
     def texts_of(self, row: int) -> tuple[bytes, ...]:
         """Return all texts of one row."""

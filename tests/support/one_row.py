@@ -168,7 +168,7 @@ def with_texts(numbers: DecidedColumns, decisions: Decisions, subject: Subject) 
         numbers.unmeasured[place, 0] = names[target.unmeasured.encode()]
     targets = subject.workload.autoscaler.targets if subject.workload.autoscaler else ()
     numbers.readers[0] = names[encoded_readers(targets)]
-    return replace(numbers, names=names.texts)
+    return replace(numbers, names=tuple(names))
 
 
 def _outlook(target: DecidedTarget, at: datetime) -> Outlook:

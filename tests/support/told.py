@@ -93,7 +93,7 @@ def columns_of(records: Sequence[Recommendation]) -> DecidedColumns:
         usable = [view for view in one.signals if view.target]
         for target, view in enumerate(usable):
             _put_target(numbers, names, (target, row), view, one.at)
-    return replace(numbers, names=names.texts)
+    return replace(numbers, names=tuple(names))
 
 
 def _workload(one: Recommendation) -> Workload:
