@@ -163,7 +163,9 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
     unique, values, doubled = each_once(ids, values)
     said = (remark[:_REMARK_LENGTH] for remark in answer.remarks[:_REMARKS_KEPT])
-    sentences = (*said, *_nameless(answer.series, named), *doubled, *remarks.sentences())
+    nameless = len(answer.series) - len(named)
+    dropped = (f"{nameless} series lack namespace, workload_kind or workload and were dropped",) if nameless else ()
+    sentences = (*said, *dropped, *doubled, *remarks.sentences())
     warnings = tuple(f"{signal}: {sentence}" for sentence in sentences)
     return Block(signal, unique, start, step, values, warnings, partial=answer.partial)
 
@@ -259,11 +261,6 @@ def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
     """
     namespace, kind, name = labels.get("namespace"), labels.get("workload_kind"), labels.get("workload")
     return WorkloadId(intern(namespace), intern(kind), intern(name)) if namespace and kind and name else None
-
-
-def _nameless(every: Sequence[Series], named: Sequence[Series]) -> tuple[str, ...]:
-    count = len(every) - len(named)
-    return (f"{count} series lack namespace, workload_kind or workload and were dropped",) if count else ()
 
 
 def each_once(

@@ -108,7 +108,8 @@ class _PlacedPod(NamedTuple):
 def _placed(items: Items, faults: list[str]) -> Iterator[_PlacedPod]:
     owners = {_key(one): _controller(one) for one in items.get("ReplicaSet", ())}
     for wire in items.get("Pod", ()):
-        node, phase = str((wire.get("spec") or {}).get("nodeName") or ""), _phase(wire)
+        node = str((wire.get("spec") or {}).get("nodeName") or "")
+        phase = str((wire.get("status") or {}).get("phase") or "")
         namespace, name = _key(wire)
         kind, owner = _controller(wire) or ("Pod", name)
         if kind == "ReplicaSet":
@@ -229,7 +230,3 @@ def _id(kind: str, wire: Wire) -> WorkloadId:
 def _controller(wire: Wire) -> tuple[str, str] | None:
     references = (wire.get("metadata") or {}).get("ownerReferences") or ()
     return next(((str(one["kind"]), str(one["name"])) for one in references if one.get("controller")), None)
-
-
-def _phase(wire: Wire) -> str:
-    return str((wire.get("status") or {}).get("phase") or "")

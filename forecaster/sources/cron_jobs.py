@@ -46,7 +46,8 @@ def _of_runs(query: str) -> str:
 
 _JOBS = f"""\
 topk by (namespace, job_name) (1, group by (namespace, job_name, workload_kind, workload) (
-      label_replace(label_replace(kube_job_owner{{owner_kind="CronJob",{SELECTED}}},
+      label_replace(label_replace(
+        group by (namespace, job_name, owner_name) (kube_job_owner{{owner_kind="CronJob",{SELECTED}}}),
         "workload_kind", "CronJob", "", ""), "workload", "$1", "owner_name", "(.+)")
       and on (namespace, workload)
       label_replace(bottomk by (namespace) ({MAX_CRON_JOBS},
@@ -54,7 +55,8 @@ topk by (namespace, job_name) (1, group by (namespace, job_name, workload_kind, 
     ))"""
 _PODS = f"""\
 topk by (namespace, pod) (1, group by (namespace, pod, job_name, workload_kind, workload) (
-    label_replace(kube_pod_owner{{owner_kind="Job",{SELECTED}}}, "job_name", "$1", "owner_name", "(.+)")
+    label_replace(group by (namespace, pod, owner_name) (kube_pod_owner{{owner_kind="Job",{SELECTED}}}),
+      "job_name", "$1", "owner_name", "(.+)")
     * on (namespace, job_name) group_left (workload_kind, workload)
     {_JOBS}
   ))"""

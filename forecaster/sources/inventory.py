@@ -174,8 +174,9 @@ def _missing(hpa: HpaName, facts: Facts) -> str:
         return "metrics"
     if facts.hpa_containers is None and any(one.container for one in targets):
         return "requests of the containers"
-    old = [version for version in facts.state_metrics if older(version, WITH_FRACTIONS)]
-    return f"fractional targets (kube-state-metrics {old[0]} leaves them out, 2.5 does not)" if old else ""
+    versions = facts.state_metrics  # any pod may tell one more: a newer one leaves nothing out
+    old = versions and all(older(one, WITH_FRACTIONS) for one in versions)
+    return f"fractional targets (kube-state-metrics {versions[0]} leaves them out, 2.5 does not)" if old else ""
 
 
 def older(version: str, than: tuple[int, int]) -> bool:

@@ -14,7 +14,7 @@ from forecaster.sources.inventory import of_series
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from forecaster.domain.window import Inventory
@@ -106,17 +106,20 @@ class LiveSource(RelistedSource):
         if found is None:
             every = duration_text(queries.specifications_every)
             return [f"Count, HPA and requests are those of kube-state-metrics in Prometheus, up to {every} old."]
-        named = (f"HPA {key[1]} (version {hpa.meta.resource_version})" for key, hpa in self.live.scalers(id_))
-        scalers = ", ".join(named) or "no HPA"
+        hpas = (f"HPA {key[1]} (version {hpa.meta.resource_version})" for key, hpa in self.live.scalers(id_))
+        scalers = ", ".join(hpas) or "no HPA"
         self._pods = self._pods or self.live.pods_counted()
         pods = self._pods[id_]
         requests = f"requests of its pods ({pods})" if pods else "requests of the template, since no pods are known"
         live = f"Count, {scalers} and {requests} are those of the API server ({id_.kind} version {found.version})"
+        named = ", ".join(f"{key}={text}" for key, text in sorted(found.labels.items()))
         labels = f"Its pods carry {found.selector or 'no labels'}"
         return [
             f"{live}; usage and other histories are those of Prometheus.",
             f"{labels}; series are its own by namespace={id_.namespace} and pod, through the owners of its pods.",
-            _labels_sentence(found.labels),
+            f"It has labels {named}, by which selectors of policies find it."
+            if named
+            else "It has no labels by which selectors of policies could find it.",
         ]
 
     def close(self) -> None:
@@ -126,13 +129,6 @@ class LiveSource(RelistedSource):
 
 FOREIGN_LEAST = 3
 """Workloads of a kind that Prometheus tells and the API server does not: fewer may have been deleted just now."""
-
-
-def _labels_sentence(labels: Mapping[str, str]) -> str:
-    if not labels:
-        return "It has no labels by which selectors of policies could find it."
-    named = ", ".join(f"{key}={text}" for key, text in sorted(labels.items()))
-    return f"It has labels {named}, by which selectors of policies find it."
 
 
 def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:

@@ -106,6 +106,7 @@ PRESETS: dict[str, Preset] = {
     "nginx-ingress": _by_name(
         "nginx_ingress_controller_requests",
         'ingress!=""',
+        ("scraped", "namespace", "(.+)"),  # without it, controllers of two namespaces would have equal labels
         ("workload", "service", "(.+)"),
         ("workload", "exported_service", "(.+)"),
         ("namespace", "exported_namespace", "(.+)"),

@@ -291,10 +291,10 @@ def _state_metrics(source: PrometheusSource, at: datetime) -> Check:
     versions = sorted({row.labels.get("version", "") for row in rows})
     if not versions:
         return Check("kube-state-metrics", ok=True, detail="its version is not known: its own port is not scraped")
-    lacks = [what for than, what in _UNTOLD.items() if any(older(version, than) for version in versions)]
+    lacks = [what for than, what in _UNTOLD.items() if all(older(version, than) for version in versions)]
     detail = "; ".join([", ".join(versions), *lacks])
     return Check(
-        "kube-state-metrics", not any(older(one, WITH_FRACTIONS) for one in versions), detail, "use 2.19 or later"
+        "kube-state-metrics", not all(older(one, WITH_FRACTIONS) for one in versions), detail, "use 2.19 or later"
     )
 
 

@@ -14,10 +14,10 @@ Placeholders, usable in any query:
 - `$owners`      one series per pod, value 1, with `workload_kind` and `workload`: to multiply pod series with
 - `$workloads`   one series per workload name, value 1, with `workload_kind`: to find the kind of a name
 
-Why the queries look as they do: every side of a join passes `group by` or `topk(1, ...)` first, because one duplicate
-(a second kube-state-metrics, a second scrape of the kubelet, a pod recreated within the look-back) would otherwise fail
-the query for the whole cluster; and `max by (..., id)` drops duplicates of a container while it keeps its restarts,
-of which the cgroup `id` differs.
+Why the queries look as they do: every side of a join, and what `label_replace` gets, passes `group by`, `max by` or
+`topk(1, ...)` first, because one duplicate (a second kube-state-metrics, series that a tenant exports under the same
+name, a pod recreated within the look-back) would otherwise fail the query for the whole cluster; and
+`max by (..., id)` drops duplicates of a container while it keeps its restarts, of which the cgroup `id` differs.
 
 `cpu_pods` says what a sum of CPU is made of, by the label `what`. `settled`: the usage of pods that are past their
 start, those that were ready at some time in the five minutes before the window of the rate (HPA rules §6: a pod that
@@ -122,25 +122,25 @@ SELECTED = 'namespace=~"$namespaces"$labels'
 
 _REPLICASET_OWNERS = f"""\
 topk by (namespace, replicaset) (1,
-    group by (namespace, replicaset, workload_kind, workload) (
-      label_replace(label_replace(label_replace(label_replace(
-        kube_replicaset_owner{{owner_is_controller!="false",owner_kind=~"$kinds|<none>|",{SELECTED}}},
-        "workload_kind", "ReplicaSet", "", ""), "workload", "$1", "replicaset", "(.+)"),
-        "workload_kind", "$1", "owner_kind", "([^<].*)"), "workload", "$1", "owner_name", "([^<].*)")
-    )
+    label_replace(label_replace(label_replace(label_replace(
+      group by (namespace, replicaset, owner_kind, owner_name) (
+        kube_replicaset_owner{{owner_is_controller!="false",owner_kind=~"$kinds|<none>|",{SELECTED}}}
+      ),
+      "workload_kind", "ReplicaSet", "", ""), "workload", "$1", "replicaset", "(.+)"),
+      "workload_kind", "$1", "owner_kind", "([^<].*)"), "workload", "$1", "owner_name", "([^<].*)")
   )"""
 """The owner of a ReplicaSet; itself when it has none (`<none>` in older kube-state-metrics, empty in newer)."""
 
 OWNER_JOIN = f"""\
 topk by (namespace, pod) (1,
   group by (namespace, pod, workload_kind, workload) (
-    label_replace(label_replace(
-      kube_pod_owner{{owner_is_controller="true",owner_kind=~"$kinds",owner_kind!="ReplicaSet",{SELECTED}}},
-      "workload_kind", "$1", "owner_kind", "(.+)"), "workload", "$1", "owner_name", "(.+)")
+    label_replace(label_replace(group by (namespace, pod, owner_kind, owner_name) (
+      kube_pod_owner{{owner_is_controller="true",owner_kind=~"$kinds",owner_kind!="ReplicaSet",{SELECTED}}}
+    ), "workload_kind", "$1", "owner_kind", "(.+)"), "workload", "$1", "owner_name", "(.+)")
     or
-    label_replace(
-      kube_pod_owner{{owner_is_controller="true",owner_kind="ReplicaSet",{SELECTED}}},
-      "replicaset", "$1", "owner_name", "(.+)")
+    label_replace(group by (namespace, pod, owner_name) (
+      kube_pod_owner{{owner_is_controller="true",owner_kind="ReplicaSet",{SELECTED}}}
+    ), "replicaset", "$1", "owner_name", "(.+)")
     * on (namespace, replicaset) group_left (workload_kind, workload)
     {_REPLICASET_OWNERS}
   )
@@ -150,8 +150,8 @@ topk by (namespace, pod) (1,
 def _counted(deployment: str, statefulset: str, daemonset: str, replicaset: str) -> str:
     """A count of pods per workload; behind other kinds than Deployment, the sum over their ReplicaSets."""
     named = "\n  or\n".join(
-        f'  label_replace(label_replace({metric}{{{SELECTED}}}, "workload_kind", "{kind}", "", ""),'
-        f' "workload", "$1", "{kind.lower()}", "(.+)")'
+        f"  label_replace(label_replace(max by (namespace, {kind.lower()}) ({metric}{{{SELECTED}}}),"
+        f' "workload_kind", "{kind}", "", ""), "workload", "$1", "{kind.lower()}", "(.+)")'
         for kind, metric in (("Deployment", deployment), ("StatefulSet", statefulset), ("DaemonSet", daemonset))
     )
     owners = _REPLICASET_OWNERS.replace(
@@ -270,7 +270,8 @@ def _identity() -> str:
     """Workloads that are told as several objects: one of each cluster in the store, by their times of creation.
 
     Copies of kube-state-metrics tell the same time. Beside them, how many pods are told under other names, because
-    `honor_labels` is not set, and how many clusters there are, by the time at which kube-system was created.
+    `honor_labels` is not set, if no more keep theirs: any pod may export a few. And how many clusters there are, by the
+    time at which kube-system was created.
     """
     twins = "\n  or\n".join(
         f"""\
@@ -285,7 +286,10 @@ label_replace(max by (namespace, workload_kind, workload) (
 {twins}
 ), "what", "several", "", "")
 or
-label_replace(count(kube_pod_owner{{exported_pod!="",namespace!=""$labels}}), "what", "exported", "", "")
+label_replace(
+  count(kube_pod_owner{{exported_pod!="",namespace!=""$labels}})
+  >= (count(kube_pod_owner{{exported_pod="",namespace!=""$labels}}) or vector(0)), "what", "exported", "", ""
+)
 or
 label_replace(
   count(count_values("created", kube_namespace_created{{namespace="kube-system"$labels}})), "what", "clusters", "", ""
@@ -339,11 +343,11 @@ RECORDED: dict[str, str] = {
     "cpu": f"forecaster:workload_cpu_cores:rate$window{{{SELECTED}}}",
     "cpu_pods": f"forecaster:workload_cpu_pods:rate$window{{{SELECTED}}}",
     "memory": f"forecaster:workload_memory_bytes:sum{{{SELECTED}}}",
-    "replicas": f"forecaster:workload_replicas:spec{{{SELECTED}}}",
-    "ready_replicas": f"forecaster:workload_replicas:ready{{{SELECTED}}}",
+    "replicas": f"max by (namespace, workload_kind, workload) (forecaster:workload_replicas:spec{{{SELECTED}}})",
+    "ready_replicas": f"max by (namespace, workload_kind, workload) (forecaster:workload_replicas:ready{{{SELECTED}}})",
     "pod_requests": f"forecaster:workload_pod_requests:avg{{{SELECTED}}}",
     "pod_limits": f"forecaster:workload_pod_limits:avg{{{SELECTED}}}",
 }
 """Queries of the series that deploy/rules records; what is missing here is cheap enough without."""
 
-OWNERS_RECORDED = f"forecaster:pod_workload:owner{{{SELECTED}}}"
+OWNERS_RECORDED = f"topk by (namespace, pod) (1, forecaster:pod_workload:owner{{{SELECTED}}})"

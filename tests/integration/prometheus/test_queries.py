@@ -5,16 +5,23 @@ All worlds lie in one server, told apart by the label `cluster`, whose odd value
 
 from __future__ import annotations
 
+import re
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS, Signal
+from forecaster.domain.signal import CPU, MEMORY, OF_CONTAINER, PODS, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, WorkloadId
+from forecaster.sources.container_queries import OOM_KILLS, SPAN, STARTS, THROTTLED
+from forecaster.sources.cron_jobs import RUN_CPU, RUN_MEMORY, run_queries
+from forecaster.sources.presets import MODEL_SERVERS, PRESETS
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
+from forecaster.sources.wire import at_instant
 from tests.support.exposition import World
 from tests.support.prometheus import RealPrometheus, fill
 
@@ -192,6 +199,61 @@ def contradicting_owners(cluster: World) -> None:
 def test_a_pod_with_two_owners_does_not_fail_the_query_and_counts_once(asked: Callable[..., Asked]) -> None:
     found = asked(contradicting_owners).latest(CPU)
     assert sum(found.values()) == pytest.approx(1.0)
+
+
+EXPORTED = re.compile(r"\b(?:kube|container|forecaster|nginx)[a-z_:0-9]+(?=\{)")
+OWN_LABELS = ("workload", "workload_kind", "job_name", "replicaset", "what")
+
+
+@world
+def exported_by_tenants(cluster: World) -> None:
+    """Series of all our names, which pods of a tenant export with labels that only our queries make."""
+    cluster.deployed("shop", "web", pods=2)
+    who = {"deployment": "a", "statefulset": "a", "daemonset": "a", "replicaset": "a", "pod": "a", "container": "a"}
+    for metric in {name for queries in both_presets() for text in texts_of(queries) for name in EXPORTED.findall(text)}:
+        for kind in ("ReplicaSet", "Deployment", "Job", "CronJob"):
+            owned = {"owner_kind": kind, "owner_name": "a", "owner_is_controller": "true", "ingress": "a"}
+            for label, value in product(OWN_LABELS, "ab"):
+                cluster.gauge(metric, 1, **(owned | who | {label: value, "namespace": "tenant"}))
+    cluster.gauge("kube_pod_owner", 1, namespace="tenant", exported_pod="a")
+    cluster.gauge("kube_state_metrics_build_info", 1, namespace="tenant", version="v2.4.0")
+    cluster.gauge("kube_state_metrics_build_info", 1, namespace="monitoring", version="v2.19.0")
+    for namespace in ("tenant", "ingress"):  # one controller of each, for the Service of the same name
+        names = {"exported_namespace": "shop", "exported_service": "web", "service": "controller", "ingress": "web"}
+        cluster.counter("nginx_ingress_controller_requests", 2.0, namespace=namespace, **names)
+
+
+def both_presets() -> tuple[Queries, ...]:
+    return tuple(Queries(preset=preset, labels={"cluster": "exported_by_tenants"}) for preset in ("raw", "recorded"))
+
+
+def texts_of(queries: Queries) -> list[str]:
+    """Every query that is asked anywhere."""
+    runs, rendered = run_queries(queries), queries.rendered
+    signals = [queries.signal(one, containers=["app"]) for one in OF_CONTAINER.values()]
+    owned = [rendered(one) for one in (RUN_CPU, RUN_MEMORY, *(one.query for one in MODEL_SERVERS.values()))]
+    spans = [rendered(one).replace(SPAN, span) for one, span in ((STARTS, "300"), (OOM_KILLS, "5m"), (THROTTLED, "5m"))]
+    facts = [*queries.container_facts().values(), *runs.container_facts().values(), queries.hpa_count()]
+    usage = [queries.container_usage(one, timedelta()) for one in (CPU, MEMORY)]
+    presets = [queries.requests_of(one) for one in PRESETS]
+    return [*queries.all_queries().values(), *signals, *owned, *spans, *facts, *usage, *presets, queries.detection()]
+
+
+def test_series_that_a_tenant_exports_under_our_names_fail_no_query(server: RealPrometheus) -> None:
+    for queries in both_presets():
+        with closing(PrometheusSource(PrometheusSettings(url=server.url, retries=0), queries)) as source:
+            for text in texts_of(queries):
+                source.rows(at_instant("hostile", text, AT))
+
+
+def test_what_a_tenant_exports_tells_nothing_of_others(asked: Callable[..., Asked]) -> None:
+    found = asked(exported_by_tenants, requests_from="nginx-ingress")
+    assert {id_: cores for id_, cores in found.latest(CPU).items() if id_.namespace == "shop"} == {
+        WEB: pytest.approx(2.0)
+    }
+    assert found.latest(REQUESTS)[WEB] == pytest.approx(4.0)
+    assert not [one for one in found.faults() if "honor_labels" in one]
+    assert not [one for one in found.faults() if "fractional" in one]
 
 
 @world
