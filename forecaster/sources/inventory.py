@@ -243,7 +243,7 @@ class Rotation:
             self._made = specifications_of(self._facts)
             self._in_part = {id_: self._in_part.get(id_, at) for id_ in self._made.partly}
         self._familiar = frozenset(ids)
-        return replace(self._made, faults=(*self._made.faults, *self._old()), untold=self._untold())
+        return replace(self._made, faults=(*self._made.faults, *self._old(at)), untold=self._untold())
 
     def _renewed(self, due: Sequence[str], at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> bool:
         """Ask what is due; whether anything was told."""
@@ -294,10 +294,10 @@ class Rotation:
         rows = None if self._late() or self._back_off.waits(HPA_COUNT, at) else self._answer(HPA_COUNT, at, ask)
         return None if rows is None else sum(row.value for row in rows)
 
-    def _old(self) -> Iterator[str]:
+    def _old(self, at: datetime) -> Iterator[str]:
         """One sentence for each query without an answer."""
         for name in (*SPECIFICATIONS, *WITH_TARGETS):
-            why, told = self._back_off.why(name), self._told_at.get(name)
+            why, told = self._back_off.waiting(name, at) or self._back_off.why(name), self._told_at.get(name)
             if why:
                 yield f"{why}; {f'that of {told:%H:%M} UTC is used' if told else 'nothing is known of it yet'}"
 

@@ -174,7 +174,8 @@ class TestSlowQuery:
         cluster.slow = {"pod_requests"}
         found = rotation.specifications(NOON + 5 * MINUTE, [WEB], cluster.ask)
         assert found.resources == {WEB: Resources(cpu_request=0.5)}
-        assert found.faults == ("query 'pod_requests': no answer in time; that of 12:00 UTC is used",)
+        says = "query 'pod_requests': no answer in time; asked again at 12:06 UTC; that of 12:00 UTC is used"
+        assert found.faults == (says,)
 
     def test_does_not_keep_the_others_from_being_read(self) -> None:
         cluster = Cluster()
@@ -182,7 +183,9 @@ class TestSlowQuery:
         found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
         assert found.resources == {WEB: Resources(cpu_request=0.5)}
         assert found.autoscalers.keys() == {WEB}
-        assert found.faults == ("query 'pod_limits': no answer in time; nothing is known of it yet",)
+        assert found.faults == (
+            "query 'pod_limits': no answer in time; asked again at 12:01 UTC; nothing is known of it yet",
+        )
 
     def test_is_asked_less_and_less_often(self) -> None:
         cluster, rotation = Cluster(), Rotation(timedelta(0))
