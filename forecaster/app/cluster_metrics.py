@@ -39,18 +39,17 @@ class LiveMetrics(Collector):
     """What is watched at the API server, by the path of the collection."""
 
     def __init__(self, watches: Iterable[Watch[Any, Any]], misread: Callable[[], Sequence[object]]) -> None:
-        self._watches, self._misread = watches, misread
+        self._watches, self._misread, self._began = watches, misread, time.time()
 
     def collect(self) -> Iterator[Metric]:
-        """A collection that was never known has no age: absent, not zero."""
+        """Yield the metrics; a collection that was never known, for want of a right, is as old as this process."""
         age = GaugeMetricFamily("forecaster_live_age_seconds", "Age of what is known of it.", labels=["collection"])
         objects = GaugeMetricFamily("forecaster_live_objects", "Objects that are known.", labels=["collection"])
         requests = CounterMetricFamily(
             "forecaster_live_requests", "Lists and watches that were asked for.", labels=["collection"]
         )
         for watch in self._watches:
-            if confirmed := watch.confirmed():
-                age.add_metric([watch.path], max(time.time() - confirmed, 0.0))
+            age.add_metric([watch.path], max(time.time() - (watch.confirmed() or self._began), 0.0))
             objects.add_metric([watch.path], len(watch.objects))
             requests.add_metric([watch.path], watch.health.requests)
         misread = GaugeMetricFamily(

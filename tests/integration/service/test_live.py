@@ -86,7 +86,12 @@ def test_without_rights_everything_is_as_without_it_and_a_line_for_each_says_so(
         assert (table.number("current", 0), table.meta.live) == (4, ())
         wait_until(said, what="the lines")
         tick(service, NOON + MINUTE)
+        ages = [one for one in service.metrics.text().splitlines() if one.startswith("forecaster_live_age_seconds{")]
     assert "".join(printed).count("live_facts_missing") == len(server.refuses)
+    old = [one for one in ages if float(one.rpartition(" ")[2]) > 1]
+    assert all(any(f"/{name}" in one for one in old) for name in server.refuses), (
+        "by which ForecasterLiveFactsMissing fires"
+    )
 
 
 def test_a_kind_that_may_not_be_listed_is_told_by_prometheus(server: LiveServer, tmp_path: Path) -> None:
