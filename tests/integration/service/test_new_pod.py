@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.observed import VERSION, Observed
-from forecaster.store.signing import StateKeys
+from forecaster.store.signing import MAX_BYTES, StateKeys
 from forecaster.store.state import FOREIGN
 from forecaster.store.state_secret import CHECKPOINT, KEY, MAX_CHECKPOINT, Checkpoint, StateSecret
 from tests.support.builders import after
@@ -148,7 +148,7 @@ def of_a_later_version(server: StateServer) -> bytes:
         (of_a_later_version, f"version {VERSION + 1}, and not {VERSION}"),
         (lambda server: packed(server, format=2), "format 2, and not 1"),
         (lambda _: b"no gzip", "it is damaged"),
-        (lambda _: zlib.compress(b"0" * (1 << 29), 9), "more than 268435456 bytes"),
+        (lambda _: zlib.compress(bytes(MAX_BYTES + 1), 1), f"more than {MAX_BYTES} bytes"),
     ],
     ids=["forged", "unsigned", "foreign", "newer observations", "newer format", "damaged", "enormous"],
 )

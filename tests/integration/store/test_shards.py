@@ -16,13 +16,14 @@ from forecaster.store.database import Database
 from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import move
 from forecaster.store.shards import ShardState, ShardStates
-from forecaster.store.signing import StateKeys, keys_of_directory
+from forecaster.store.signing import MAX_BYTES, StateKeys, keys_of_directory
 from tests.support import postgres
 from tests.support.builders import NOON, after, workload, workload_id
 from tests.support.composed import composed, published, recorded_cluster, tick
 from tests.support.recommendations import recommendation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from forecaster.app.service import Service
@@ -67,18 +68,18 @@ def written(address: str, statement: str, **values: object) -> None:
         ("UPDATE shards SET at = at + length(:told) WHERE shard = 1", b"later", "not signed by a key"),
         (
             "UPDATE shards SET observed = :told WHERE shard = 1",
-            zlib.compress(b"0" * (1 << 29), 9),
-            "more than 268435456",
+            lambda: zlib.compress(bytes(MAX_BYTES + 1), 1),
+            f"more than {MAX_BYTES}",
         ),
     ],
     ids=["damaged", "forged", "other origins", "later", "enormous"],
 )
 def test_a_row_that_we_did_not_write_is_refused_by_its_shard_and_the_others_are_read(
-    address: str, statement: str, told: bytes, why: str
+    address: str, statement: str, told: bytes | Callable[[], bytes], why: str
 ) -> None:
     with closing(ShardStates(address, KEYS)) as states:
         states.write(2, {0: learned(0), 1: learned(0)})
-        written(address, statement, told=told)
+        written(address, statement, told=told if isinstance(told, bytes) else told())
         found = states.read()
         assert found[:2] == (2, {0: learned(0)})
         (refused,) = found.refused
@@ -118,7 +119,10 @@ def shards_of(service: Service) -> dict[int, ShardState]:
 def test_a_postgres_that_is_killed_loses_nothing_that_shards_have_learned(
     postgres_programs: tuple[Path, str], tmp_path: Path
 ) -> None:
-    with postgres.server(*postgres_programs, "synchronous_commit=on") as server, recorded_cluster(FLEET) as cluster:
+    with (
+        postgres.server(*postgres_programs, "synchronous_commit=on") as server,
+        recorded_cluster(FLEET) as cluster,
+    ):
         given = {"sharding": {"enabled": True, "shards": 3}, "state": {"directory": str(tmp_path), "database": server}}
         with composed(cluster, tmp_path, **given) as service:
             saved = service.persisted[0].part
