@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,8 @@ from tests.support.builders import NOON, workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from forecaster.cycle.run import Outcome
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.layers import ClusterPolicies
@@ -34,9 +36,19 @@ if TYPE_CHECKING:
 EVER = timedelta(days=365)
 
 
+@dataclass(frozen=True)
+class Steady:
+    """The same demand at all times."""
+
+    value: float
+
+    def __call__(self, at: datetime) -> float:
+        return self.value
+
+
 def steady(value: float) -> Demand:
     """The same at all times."""
-    return lambda at: value
+    return Steady(value)
 
 
 @dataclass(frozen=True)
@@ -48,9 +60,17 @@ class Load:
     since: datetime = NOON - EVER
     until: datetime = NOON + EVER
 
-    def at(self, signal: Signal, at: datetime) -> float:
-        asked = signal in self.demand and self.since <= at <= self.until
-        return self.demand[signal](at) if asked else np.nan
+    def values(self, signal: Signal, first: datetime, count: int, muted: datetime) -> NDArray[np.float64]:
+        """So many minutes from `first` on; not known before `since`, after `until` and from `muted` on."""
+        found = np.full(count, np.nan)
+        if signal in self.demand:
+            begin = max(0, -((first - self.since) // MINUTE))
+            end = min(count, (self.until - first) // MINUTE + 1, -((first - muted) // MINUTE))
+            demand, here = self.demand[signal], range(begin, max(begin, end))
+            found[here.start : here.stop] = (
+                demand.value if isinstance(demand, Steady) else [demand(first + i * MINUTE) for i in here]
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -96,23 +116,26 @@ class FakeSource:
         self.asked.append(question)
         self._fail(question.signal)
         columns = (question.end - question.start) // question.step + 1
-        times = [question.start + i * question.step for i in range(columns)]
-        values = np.array([[self._mean(load, question, at) for at in times] for load in self.loads])
+        times = [question.start + i * question.step for i in range(columns)] if self.partial else []
+        values = self._means(question, columns)
+        if times:
+            values *= [self.partial.get(at, 1.0) for at in times]
         ids = tuple(load.workload.id for load in self.loads)
-        values = values.reshape(len(ids), columns) * [self.partial.get(at, 1.0) for at in times]
         said = "a store is down" if any(at in self.partial for at in times) else ""
         moved, self.moves = self.moves, {}
         return Block(question.signal, ids, question.start, question.step, values, partial=said, moved=moved)
 
-    def _mean(self, load: Load, question: Question, at: datetime) -> float:
-        """Over the step that ends at the instant; not known where most of its minutes are not."""
-        ends = [at - i * MINUTE for i in range(question.step // MINUTE)]
-        values = [value for end in ends if not np.isnan(value := self._value(load, question.signal, end))]
-        return float(np.mean(values)) if 2 * len(values) > len(ends) else np.nan
-
-    def _value(self, load: Load, signal: Signal, at: datetime) -> float:
-        muted = signal in self.mute and at >= self.mute[signal]
-        return np.nan if muted else load.at(signal, at)
+    def _means(self, question: Question, columns: int) -> NDArray[np.float64]:
+        """Over the step that ends at each instant; not known where most of its minutes are not."""
+        step = question.step // MINUTE
+        first, muted = (
+            question.start - (step - 1) * MINUTE,
+            self.mute.get(question.signal, datetime.max.replace(tzinfo=UTC)),
+        )
+        rows = [load.values(question.signal, first, columns * step, muted) for load in self.loads]
+        minutes = np.array(rows).reshape(len(rows), columns, step)
+        known = np.count_nonzero(~np.isnan(minutes), axis=2)
+        return np.where(2 * known > step, np.nansum(minutes, axis=2) / np.maximum(known, 1), np.nan)
 
     def _fail(self, signal: Signal | None) -> None:
         error = self.down or (self.refuses.get(signal) if signal else None)
