@@ -86,7 +86,9 @@ class Team(NamedTuple):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
-    """The options of a Prometheus with the recorded load, and of the objects around it."""
+    """The options of a Prometheus with the recorded load, and of the objects around it; sizes wait for no gate."""
+    settings = tmp_path_factory.mktemp("settings") / "settings.yaml"
+    settings.write_text("policy: {horizontal: {gate: false}}\n")
     app = given.container("app", {"cpu": "1", "memory": "1Gi"})
     objects = given.written(
         tmp_path_factory.mktemp("objects") / "cluster.json",
@@ -95,7 +97,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ..
     recording = load_recording()
     with EmbeddedPrometheus(recording, Queries(), recording.fleet(recording.end)) as server:
         at = ("--at", recording.end.isoformat(), "--objects", str(objects), "--no-compare", "--prometheus", server.url)
-        yield (*at, "--price-core-hour", "0.03", "--price-gib-hour", "0.004")
+        yield (*at, "--config", str(settings), "--price-core-hour", "0.03", "--price-gib-hour", "0.004")
 
 
 @pytest.fixture(scope="module")
