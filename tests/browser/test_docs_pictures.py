@@ -1,45 +1,75 @@
-"""The pictures in the documents are those that the demo shows now, page by page."""
+"""The demo is played once: its counts are those of the reference, its pages the pictures of the documents.
+
+A change that means to decide otherwise writes the reference anew and says so in its commit:
+`FORECASTER_WRITE_REFERENCE=1 ./dev test tests/browser/test_docs_pictures.py`.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from PIL import Image
 
+from forecaster.app.demo import on_dashboard, play, setups_of, staged
+from forecaster.domain.decision import Scale
+from forecaster.report.demo import PLAYED
 from tests.browser.pictures import PAGES, WIDTHS, nodes_of_the_demo, taken
 from tests.browser.test_page_states import LIKE, unlike
-from tests.support.ports import free_ports
-from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+    from forecaster.domain.decision import Recommendation
+
+pytestmark = pytest.mark.slow
 LOOKS = 4
+REFERENCE = Path(__file__).parents[1] / "data" / "demo-counts.txt"
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 REMEDY = (
     "look at it; `python -m tests.browser.pictures ADDRESS docs/pictures` takes all of `forecaster demo --serve` anew"
 )
 
 
+class Demo(NamedTuple):
+    """The demo when it has played: its dashboard, and for each workload its decisions in order."""
+
+    address: str
+    decisions: dict[str, list[str]]
+
+
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the demo when it has played."""
-    (port,) = free_ports(1)
-    said = tmp_path_factory.mktemp("demo") / "said"
-    command = [sys.executable, "-m", "forecaster", "demo", "--serve", "--port", str(port)]
-    with said.open("w") as out:
-        playing = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-    try:
-        wait_until(lambda: "Outcome of" in said.read_text(), what="the end of the demo", timeout=300.0)
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        playing.terminate()
-        playing.wait(30)
+def demo() -> Iterator[Demo]:
+    decisions: dict[str, list[str]] = {}
+    with staged() as stage, on_dashboard(stage, 0) as address:
+        setups, _ = setups_of(stage)
+        for moment in play(stage, setups, PLAYED):
+            for recommendation in moment.outcome.recommendations:
+                decisions.setdefault(str(recommendation.id), []).append(_decision(recommendation))
+        yield Demo(address, decisions)
+
+
+def _decision(recommendation: Recommendation) -> str:
+    """A count with its reason and what an HPA may read, or the reason for holding."""
+    replicas = recommendation.replicas
+    if isinstance(replicas, Scale):
+        return f"{replicas.replicas}:{replicas.reason}:{recommendation.offered}"
+    return f"hold:{replicas.reason}"
+
+
+def _run_lengths(row: list[str]) -> str:
+    """Equal neighbours as `decision*minutes`."""
+    return " ".join(f"{decision}*{len(list(minutes))}" for decision, minutes in groupby(row))
+
+
+def test_the_demo_gives_the_counts_of_the_reference_minute_by_minute(demo: Demo) -> None:
+    played = "".join(f"{workload} {_run_lengths(row)}\n" for workload, row in sorted(demo.decisions.items()))
+    if os.environ.get("FORECASTER_WRITE_REFERENCE"):
+        REFERENCE.write_text(played, encoding="utf-8")
+    assert played.splitlines() == REFERENCE.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +77,14 @@ def nodes() -> bytes:
     return nodes_of_the_demo()
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("look", [*((suffix, "light") for suffix in WIDTHS), ("", "dark")], ids="".join)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_picture_of_the_documents_is_what_the_demo_shows(
-    browser: Any, demo: str, nodes: bytes, name: str, look: tuple[str, str]
+    browser: Any, demo: Demo, nodes: bytes, name: str, look: tuple[str, str]
 ) -> None:
     """What a page asks of processes beside the serving one may come after a first look."""
     with Image.open(PICTURES / f"{name}{look[0]}-{look[1]}.png") as shown:
-        assert any(unlike(shown, taken(browser, demo, name, *look, nodes)) <= LIKE for _ in range(LOOKS)), REMEDY
+        assert any(unlike(shown, taken(browser, demo.address, name, *look, nodes)) <= LIKE for _ in range(LOOKS)), (
+            REMEDY
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -21,7 +22,8 @@ from forecaster.cli import app
 from forecaster.domain.decision import Scale
 from forecaster.report.demo import show_dashboard, show_one_cycle, show_play
 from forecaster.report.formats import Output
-from tests.support.waiting import wait_until
+from tests.support.ports import free_ports
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +120,17 @@ def test_the_play_in_a_browser_prints_the_outcome_too(capsys: pytest.CaptureFixt
     assert [part in text for part in ("UNSERVED DEMAND", "With the HPA alone", "It stays at http://127.0.0.1:")] == [
         True
     ] * 3
+
+
+def test_serve_opens_the_dashboard_at_its_port_until_it_is_interrupted() -> None:
+    (port,) = free_ports(1)
+    demo = subprocess.Popen([COMMAND, "demo", "--serve", "--port", str(port)], stdout=subprocess.DEVNULL)
+    try:
+        assert answered(f"http://127.0.0.1:{port}/", "dashboard/now")
+    finally:
+        demo.send_signal(signal.SIGINT)
+        status = demo.wait(PATIENCE)
+    assert status == 130
 
 
 def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:

@@ -70,12 +70,8 @@ class Terminal:
         os.close(self.slave)
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [b"of recorded load", HIDE, b"Ctrl-C ends it", b"0.6 of 12 h"],
-    ids=["before the first cycle", "as the cursor goes", "at the first picture", "at a later one"],
-)
-def test_ctrl_c_leaves_the_terminal_as_it_was(moment: bytes) -> None:
+def interrupted(moment: bytes) -> bytes:
+    """What was seen of a demo that Ctrl-C ended at a moment; the terminal is as it was."""
     terminal = Terminal(COMMAND, "demo")
     try:
         terminal.read_until(moment)
@@ -85,21 +81,25 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(moment: bytes) -> None:
         assert b"Exception" not in terminal.seen
         assert terminal.seen.rfind(SHOW) >= terminal.seen.rfind(HIDE)
         assert termios.tcgetattr(terminal.slave) == terminal.modes
+        return terminal.seen
     finally:
         terminal.close()
 
 
-def test_ctrl_c_leaves_what_was_shown() -> None:
+@pytest.mark.parametrize(
+    "moment",
+    [b"of recorded load", HIDE, b"Ctrl-C ends it"],
+    ids=["before the first cycle", "as the cursor goes", "at the first picture"],
+)
+def test_ctrl_c_leaves_the_terminal_as_it_was(moment: bytes) -> None:
+    interrupted(moment)
+
+
+def test_ctrl_c_at_a_later_picture_leaves_what_was_shown() -> None:
     """A terminal that erases a line erases none of the last picture."""
-    terminal = Terminal(COMMAND, "demo")
-    try:
-        terminal.read_until(b"0.6 of 12 h")
-        terminal.type(b"\x03")
-        assert terminal.read_to_the_end() == 130
-        kept = terminal.seen[terminal.seen.rfind(ERASE) :]
-        assert [word for word in (b"of 12 h", b"shop/checkout", b"plain HPA") if word not in kept] == []
-    finally:
-        terminal.close()
+    seen = interrupted(b"0.6 of 12 h")
+    kept = seen[seen.rfind(ERASE) :]
+    assert [word for word in (b"of 12 h", b"shop/checkout", b"plain HPA") if word not in kept] == []
 
 
 def test_impatience_changes_nothing() -> None:
