@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.support.cluster_week import Week, fill_week, played_week
+from tests.support.evidence import evidence_once
 from tests.support.prometheus import Binaries, find_binaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+__all__ = ["evidence_once"]
 
 
 class FilledWeek(NamedTuple):

@@ -40,11 +40,13 @@ class Cluster:
 
 
 @contextmanager
-def recorded_cluster(workloads: Sequence[Workload] | None = None, *, cores: float = 2.0) -> Iterator[Cluster]:
+def recorded_cluster(
+    workloads: Sequence[Workload] | None = None, *, cores: float = 2.0, days: int = DAYS
+) -> Iterator[Cluster]:
     """Days before noon and three hours after it, with a daily wave: from a half of `cores` to twice as much."""
     present = workloads or (workload("web"), workload("cart"))
-    minutes = DAYS * DAY // MINUTE + 180
-    start = NOON - DAYS * DAY
+    minutes = days * DAY // MINUTE + 180
+    start = NOON - days * DAY
     wave = cores * (1.25 + 0.75 * np.sin(np.arange(minutes) * (MINUTE / DAY * 2 * np.pi)))
     pods = np.array([[one.replicas] for one in present], np.float64)
     values = {

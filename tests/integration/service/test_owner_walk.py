@@ -74,7 +74,7 @@ class Walked:
 
 def walked(ids: Sequence[WorkloadId], stated: ClusterPolicies, directory: Path) -> Walked:
     fleet = [workload(id=id_) for id_ in ids]
-    with recorded_cluster(fleet) as cluster, composed(cluster, directory, policy=POLICY) as service:
+    with recorded_cluster(fleet, days=2) as cluster, composed(cluster, directory, policy=POLICY) as service:
         service.cycle.policies.take_over(stated)
         service.cycle.seconds = lambda: 0.0  # there is time for all, which a larger fleet would have later
         for number in range(2):
