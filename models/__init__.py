@@ -107,6 +107,9 @@ def create(name: str) -> Model:
         return imported(name)
     if bare not in CATALOGUE:
         raise QuestionError(f"there is no model {bare!r}; choose one of {', '.join(CATALOGUE)}")
+    for setting, value in settings.items():
+        if isinstance(value, (int, float)) and value <= 0 and value is not False:
+            raise QuestionError(f"{name!r}: {setting} is {value}; it must be above 0")
     return with_settings(name, CATALOGUE[bare], settings)
 
 

@@ -90,7 +90,7 @@ class Calendar:
         first, last = begin.astimezone(zone).date(), until.astimezone(zone).date()
         found: dict[date, str] = {}
         for country in self.countries:
-            found |= named_holidays(country, {first.year, last.year})
+            found |= public_holidays(country, {first.year, last.year})
         return [
             Event(name, _midnight(day, zone), _midnight(day + timedelta(days=1), zone))
             for day, name in sorted(found.items())
@@ -117,12 +117,7 @@ def _midnight(day: date, zone: ZoneInfo) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
 
 
-def public_holidays(country: str, years: Iterable[int]) -> frozenset[date]:
-    """Public holidays of a country or one of its regions. Raises `QuestionError` as `named_holidays` does."""
-    return frozenset(named_holidays(country, years))
-
-
-def named_holidays(country: str, years: Iterable[int]) -> dict[date, str]:
+def public_holidays(country: str, years: Iterable[int]) -> dict[date, str]:
     """Names of the public holidays of a country or one of its regions.
 
     Raises:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CHECKED_LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
 STEPS, WINDOW = 6, StepWindow(2, 5)
+ASKED = len(CHECKED_LEVELS), STEPS
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 STEP = timedelta(minutes=30)
 DAY_BINS = 48
@@ -72,7 +73,7 @@ def check_answers_are_quantiles(model: Model) -> None:
     for name, panel in {"ordinary": ordinary(), **bad_panels()}.items():
         with answering(model, f"the panel {name!r}"):
             fitted = model.fit(panel)
-            _check_forecast(model, name, panel, fitted.forecast(STEPS, CHECKED_LEVELS))
+            check_forecast(model, name, panel, fitted.forecast(STEPS, CHECKED_LEVELS))
             _check_peak(model, name, panel, fitted.forecast_peak(WINDOW, CHECKED_LEVELS))
 
 
@@ -167,7 +168,7 @@ def check_gap(model: Model) -> None:
     before = panel.start + first * panel.step
     same = np.array_equal(_numbers(model.fit(gapped.until(before))), _numbers(model.fit(panel.until(before))))
     _require(model, "a gap to come gives the same forecast", same)
-    _check_forecast(model, "a gap of a day", gapped, model.fit(gapped).forecast(STEPS, CHECKED_LEVELS))
+    check_forecast(model, "a gap of a day", gapped, model.fit(gapped).forecast(STEPS, CHECKED_LEVELS))
 
 
 def ordinary(series: int = 3, days: int = 16) -> Panel:
@@ -221,8 +222,9 @@ CHECKS: dict[Callable[[Model], None], str] = {
 """Each check, with the remedy where it fails."""
 
 
-def _check_forecast(model: Model, name: str, panel: Panel, forecast: Forecast) -> None:
-    shape = (len(forecast.keys), len(CHECKED_LEVELS), STEPS)
+def check_forecast(model: Model, name: str, panel: Panel, forecast: Forecast, asked: tuple[int, int] = ASKED) -> None:
+    """Check a forecast of so many levels and steps that was made from this panel."""
+    shape = (len(forecast.keys), *asked)
     _require(model, f"shape {shape}", forecast.values.shape == shape, name)
     _require(model, "the forecast begins where the panel ends", forecast.origin == panel.end, name)
     _check_values(model, name, panel, forecast)

@@ -44,10 +44,21 @@ def coverage(actual: Floats, quantiles: Floats) -> Floats:
     return np.asarray(below.sum(axis=-1) / np.maximum(1, known.sum(axis=-1)))
 
 
-def cost_of_reserve(actual: Floats, reserve: Floats, price: float = PRICE_OF_MISSING) -> Floats:
-    """Mean of price · missing + idle, what a reserve costs when a missing unit costs `price` idle ones."""
+def cost_of_reserve(actual: Floats, reserve: Floats) -> Floats:
+    """Mean of what a reserve costs when a missing unit costs PRICE_OF_MISSING idle ones."""
     missing = actual - reserve
-    return np.asarray(np.nanmean(np.where(missing > 0, price * missing, -missing), axis=-1))
+    return known_mean(np.where(missing > 0, PRICE_OF_MISSING * missing, -missing), axis=-1)
+
+
+def known_mean(values: Floats, axis: int | None = None) -> Floats:
+    """Mean of the finite values along an axis; NaN where there is none."""
+    known = np.isfinite(values)
+    return np.asarray(np.where(known, values, 0.0).sum(axis=axis) / above_zero(known.sum(axis=axis)))
+
+
+def above_zero(values: npt.ArrayLike) -> Floats:
+    """Values to divide by; NaN where one is 0."""
+    return np.where(np.asarray(values) > 0, values, np.nan)
 
 
 def seasonal_scale(history: Floats, season: int) -> Floats:
@@ -62,31 +73,25 @@ EVALUATION_WINDOW = 14 * DAY
 
 @dataclass(frozen=True)
 class Score:
-    """How well one model did on a panel, per series; NaN where a series was never scored.
+    """How well one model did on a panel, per series; NaN where it was never scored, losses also where it never changes.
 
     Attributes:
-        name: the model.
-        keys: the series.
         loss: sQL, 2 · mean pinball over the levels / mean change over a day, summed over origins before dividing.
-        mase: mean |y - p50| / mean change over a day.
+        mase: mean |y - p50| / mean change over a day; NaN where p50 was not asked for.
         coverage: [series, level] share of values at or below the quantile.
-        unanswered: share of series and origins without a forecast.
     """
 
-    name: str
-    keys: tuple[str, ...]
-    levels: tuple[float, ...]
     loss: Floats
     mase: Floats
     coverage: Floats
-    unanswered: float
 
 
 def origins(panel: Panel, count: int, *, steps: int, share: float = 0.4) -> tuple[datetime, ...]:
     """Evenly spaced origins over the latest `share` of a panel, each with `steps` bins after it."""
     first, last = round(panel.length * (1 - share)), panel.length - steps
-    if first >= last:
-        raise QuestionError(f"a panel of {panel.length} bins leaves no origin with {steps} steps after it")
+    if first >= last or min(count, steps) < 1:
+        asked = f"with {steps} steps after it, and {count} are asked for"
+        raise QuestionError(f"a panel of {panel.length} bins leaves no origin {asked}; ask for one of both at least")
     bins = np.unique(np.linspace(first, last, count).astype(int))
     return tuple(panel.start + int(b) * panel.step for b in bins)
 
@@ -99,7 +104,6 @@ class Tally(NamedTuple):
     scale: Floats
     scored: Floats
     hits: Floats
-    unanswered: Floats
 
 
 def tally(past: Panel, actual: Floats, forecast: Forecast) -> Tally:
@@ -108,31 +112,15 @@ def tally(past: Panel, actual: Floats, forecast: Forecast) -> Tally:
     actual = np.where(rows[:, None] < 0, np.nan, actual)
     quantiles = forecast.values[rows] if len(forecast.keys) else np.zeros((len(past), len(levels), steps))
     known = np.isfinite(actual)
-    median = quantiles[:, np.argmin(np.abs(np.asarray(levels) - 0.5))]
-    scored = known.sum(axis=1)
+    middle, scored = np.isclose(levels, 0.5), known.sum(axis=1)
+    median = quantiles[:, middle.argmax()] if middle.any() else np.nan
     return Tally(
-        loss=np.nan_to_num(pinball(actual, quantiles, levels)).mean(axis=1).sum(axis=1),
-        error=np.nan_to_num(np.abs(actual - median)).sum(axis=1),
+        loss=np.where(known[:, None], pinball(actual, quantiles, levels), 0.0).mean(axis=1).sum(axis=1),
+        error=np.where(known, np.abs(actual - median), 0.0).sum(axis=1),
         scale=_scale(past) * scored,
         scored=scored.astype(np.float64),
         hits=coverage(actual, quantiles) * scored[:, None],
-        unanswered=(rows < 0).astype(np.float64),
     )
-
-
-def score_of(name: str, keys: tuple[str, ...], levels: tuple[float, ...], tallies: Sequence[Tally]) -> Score:
-    """The score of all origins together."""
-    total = Tally(*(np.sum(column, axis=0) for column in zip(*tallies, strict=True)))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Score(
-            name=name,
-            keys=keys,
-            levels=levels,
-            loss=2 * total.loss / total.scale,
-            mase=total.error / total.scale,
-            coverage=total.hits / total.scored[:, None],
-            unanswered=float(np.mean(total.unanswered)) / len(tallies),
-        )
 
 
 def actual_after(panel: Panel, origin: datetime, steps: int) -> Floats:
@@ -146,14 +134,14 @@ def actual_after(panel: Panel, origin: datetime, steps: int) -> Floats:
 def _scale(past: Panel) -> Floats:
     day = past.bins(DAY)
     known = filled(past.values).astype(np.float64)
-    return seasonal_scale(known, day if past.length > day else 1)
+    return seasonal_scale(known, day if past.length > day > 0 else 1)
 
 
 DRAWS = 1000
 """Draws of origins for an error bar; its ends move by a twentieth of its width with another seed."""
 SEED = 7
 OUTER = (0.05, 0.95)
-"""Quantiles of the draws: nine times in ten the figure of other origins of the same days lies within."""
+"""Quantiles of the draws: with a dozen origins, the figure of all moments of these days mostly lies within."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,15 +181,14 @@ class Backtest:
     @cached_property
     def score(self) -> Score:
         """All origins together, per series."""
-        return score_of(self.name, self.panel.keys, self.levels, self.tallies)
+        total = Tally(*(np.sum(column, axis=0) for column in zip(*self.tallies, strict=True)))
+        scale, scored = above_zero(total.scale), above_zero(total.scored)[:, None]
+        return Score(2 * total.loss / scale, total.error / scale, total.hits / scored)
 
     @cached_property
     def cost(self) -> Floats:
         """[series] mean cost of reserving the highest level, a missing unit costing nineteen idle ones; NaN unknown."""
-        costs = [_cost(self.panel, forecast) for forecast in self.forecasts]
-        known = np.isfinite(costs)
-        total = np.where(known, costs, 0.0).sum(axis=0)
-        return np.where(known.any(axis=0), total / np.maximum(1, known.sum(axis=0)), np.nan)
+        return known_mean(np.array([_cost(self.panel, forecast) for forecast in self.forecasts]), axis=0)
 
     @cached_property
     def unanswered(self) -> float:
@@ -221,10 +208,9 @@ class Backtest:
         import pandas as pd  # noqa: PLC0415  a table for people; the service does without pandas
 
         index = pd.MultiIndex.from_product([self.origins, self.panel.keys], names=["origin", "series"])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            columns = {"loss": 2 * self.summed("loss") / self.summed("scale")}
-            columns["error"] = self.summed("error") / self.summed("scale")
-            shares = np.stack([one.hits / one.scored[:, None] for one in self.tallies])
+        scale = above_zero(self.summed("scale"))
+        columns = {"loss": 2 * self.summed("loss") / scale, "error": self.summed("error") / scale}
+        shares = self.summed("hits") / above_zero(self.summed("scored"))[:, :, None]
         columns |= {f"cov{100 * level:g}": shares[:, :, i] for i, level in enumerate(self.levels)}
         return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
 
@@ -236,13 +222,10 @@ class Backtest:
         """Per level the share of values at or below it, with the ends of its error bar."""
         import pandas as pd  # noqa: PLC0415  as above
 
-        hits = np.stack([one.hits.sum(axis=0) for one in self.tallies])
-        scored = np.stack([one.scored.sum() for one in self.tallies])
-        drawn = draws(len(hits))
-        with np.errstate(invalid="ignore"):
-            shares = (drawn @ hits) / (drawn @ scored)[:, None]
-            share = hits.sum(axis=0) / scored.sum()
-        low, high = np.nanquantile(shares, OUTER, axis=0)
+        hits, scored = self.summed("hits").sum(axis=1), self.summed("scored").sum(axis=1)
+        drawn, share = draws(len(hits)), hits.sum(axis=0) / above_zero(scored.sum())
+        shares = (drawn @ hits) / above_zero(drawn @ scored)[:, None]
+        low, high = np.array([error_bar(each) for each in shares.T]).T
         return pd.DataFrame({"share": share, "low": low, "high": high}, index=pd.Index(self.levels, name="level"))
 
     def plot(self, key: str = "", count: int = 4) -> Figure:
@@ -276,6 +259,12 @@ class Backtest:
         return f"<p>{self!r}</p>{table(heads, rows, len(self.panel))}"
 
 
+def error_bar(values: Floats) -> tuple[float, float]:
+    """The ends of an error bar of draws; NaN where nothing is known."""
+    known = values[np.isfinite(values)]
+    return tuple(np.quantile(known, OUTER).tolist()) if len(known) else (float("nan"), float("nan"))
+
+
 def draws(count: int) -> npt.NDArray[np.float64]:
     """[draw, origin] how often each origin is drawn, of as many with replacement."""
     rng = np.random.default_rng(SEED)
@@ -287,6 +276,5 @@ def _cost(panel: Panel, forecast: Forecast) -> Floats:
     actual = actual_after(panel, forecast.origin, forecast.steps)
     rows = forecast.provenance.rows(panel.keys)
     out = np.full(len(panel), np.nan)
-    scored = np.flatnonzero((rows >= 0) & np.isfinite(actual).any(axis=1))
-    out[scored] = cost_of_reserve(actual[scored], forecast.values[rows[scored], -1])
+    out[rows >= 0] = cost_of_reserve(actual[rows >= 0], forecast.values[rows[rows >= 0], -1])
     return out

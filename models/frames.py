@@ -39,10 +39,11 @@ def panel_of(frame: pd.DataFrame) -> Panel:
     if len(index.difference(grid)):
         odd = index.difference(grid)[0]
         raise PanelError(f"{odd} is off the grid of {step} that begins at {index[0]}; resample the frame first")
-    values = frame.reindex(grid).to_numpy(dtype=np.float64).T
-    start = index[0].to_pydatetime()
-    length = step.to_pytimedelta()
-    return Panel(np.ascontiguousarray(values), start, length, tuple(map(str, frame.columns)))
+    try:
+        values = np.ascontiguousarray(frame.reindex(grid).to_numpy(dtype=np.float64).T)
+    except (TypeError, ValueError) as error:
+        raise PanelError(f"a value is no number ({error}); use numbers, and NaN for a gap") from error
+    return Panel(values, index[0].to_pydatetime(), step.to_pytimedelta(), tuple(map(str, frame.columns)))
 
 
 def frame_of(panel: Panel) -> pd.DataFrame:
@@ -92,7 +93,7 @@ def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     values = pd.to_numeric(frame[named["value"]], errors="coerce").astype(float)
     keys = frame[series].astype(str) if series else pd.Series(ONLY_SERIES, frame.index)
     samples = pd.DataFrame({"timestamp": when.dt.tz_convert("UTC"), "value": values, "series": keys})
-    good = samples[(samples["value"] >= 0) & (samples["value"] <= LARGEST_VALUE)]
+    good = samples[samples["value"].between(0, LARGEST_VALUE)].dropna()
     if len(good) < len(samples):
         notes.append(f"{len(samples) - len(good)} of {len(samples)} rows hold no demand (empty, negative, no number)")
     if good.empty:
@@ -120,8 +121,8 @@ def instants(column: pd.Series, *, utc: bool = False) -> pd.Series:
 
 
 def _usual_step(instants: pd.Series) -> timedelta | None:
-    """The distance that most samples have to the next one; None of a single one."""
-    apart = instants.drop_duplicates().sort_values().diff().dropna()
+    """The distance that most samples have to the next one, in whole seconds, as clocks jitter; None of a single one."""
+    apart = instants.drop_duplicates().sort_values().diff().dropna().dt.round("s").clip(lower=pd.Timedelta(seconds=1))
     return apart.mode().iloc[0].to_pytimedelta() if len(apart) else None
 
 
@@ -173,6 +174,8 @@ def _checked_index(frame: pd.DataFrame) -> pd.DatetimeIndex:
         raise PanelError(f"{len(index)} rows have no step; give at least two")
     if index.has_duplicates:
         raise PanelError(f"the instant {index[index.duplicated()][0]} comes twice; keep one row for it")
+    if index.hasnans:
+        raise PanelError(f"row {index.isna().argmax()} has no instant; drop it")
     if not index.is_monotonic_increasing:
         newest = index[int(np.argmax(np.diff(index.asi8) < 0))]
         raise PanelError(f"the index does not ascend after {newest}; sort the frame")

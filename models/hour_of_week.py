@@ -83,6 +83,7 @@ def same_hours(hours: Bins) -> list[Bins]:
 def like(clock: Clock, off: npt.NDArray[np.bool_], known: int, target: int) -> Bins:
     """Known bins of the same hour and kind of day as a target, those of the same weekday repeated."""
     same_hour = clock.hour[:known] == clock.hour[target]
+    same_hour |= not same_hour.any()  # bins of a day begin at another hour after the clocks change
     same_kind = same_hour & (off[:known] == off[target])
     chosen = np.flatnonzero(same_kind if same_kind.any() else same_hour)
     twin = chosen[(clock.weekday[chosen] == clock.weekday[target]) & (off[chosen] == off[target])]

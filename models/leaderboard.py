@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .checks import answering, check_forecast
 from .errors import QuestionError
-from .evaluate import EVALUATION_WINDOW, OUTER, SCORED_LEVELS, Backtest, draws, origins
+from .evaluate import EVALUATION_WINDOW, SCORED_LEVELS, Backtest, above_zero, draws, error_bar, known_mean, origins
 from .forecast import checked_levels
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Leaderboard:
         """One row per model, best first.
 
         Columns: sQL_rel and cost_rel (geometric mean over series of loss and cost relative to the reference; below 1 is
-        better), low and high (the error bar of sQL_rel: nine in ten draws of other origins lie within), MASE, cov50,
+        better), low and high (the error bar of sQL_rel: nine in ten draws of these origins lie within), MASE, cov50,
         cov90, ... (share of values at or below that quantile; right is the level), unanswered (share without a
         forecast of its own), ms (per series and origin).
         """
@@ -60,13 +61,13 @@ class Leaderboard:
     def _row(self, name: str) -> Mapping[str, float]:
         test, base = self[name], self[self.reference]
         score, (low, high) = test.score, error_bar(relative_draws(test, base))
-        shares = {f"cov{100 * level:g}": float(np.nanmean(score.coverage[:, i])) for i, level in enumerate(test.levels)}
+        shares = {f"cov{100 * level:g}": float(known_mean(score.coverage[:, i])) for i, level in enumerate(test.levels)}
         return {
-            "sQL_rel": relative(score.loss, base.score.loss),
+            "sQL_rel": float(relative(score.loss, base.score.loss)),
             "low": low,
             "high": high,
-            "cost_rel": relative(test.cost, base.cost),
-            "MASE": float(np.nanmean(score.mase)),
+            "cost_rel": float(relative(test.cost, base.cost)),
+            "MASE": float(known_mean(score.mase)),
             **shares,
             "unanswered": test.unanswered,
             "ms": self.milliseconds[name],
@@ -135,6 +136,7 @@ def compare(
 
     Raises:
         QuestionError: an unknown model, two of one name, or a panel too short for origins.
+        ContractError: a model raises, or answers with something else than quantiles.
     """
     at, asked = origins(panel, count, steps=steps), checked_levels(levels)
     tests, milliseconds = {}, {}
@@ -142,17 +144,20 @@ def compare(
         forecasts, spent = [], 0.0
         for origin in at:
             past, begin = panel.until(origin).last(EVALUATION_WINDOW), clock()
-            forecasts.append(model.fit(past).forecast(steps, asked))
+            where = f"the panel until {origin:%Y-%m-%d %H:%M} UTC; models.checks.check_model tests all that it promises"
+            with answering(model, where):
+                forecasts.append(model.fit(past).forecast(steps, asked))
             spent += clock() - begin
+            check_forecast(model, where, past, forecasts[-1], (len(asked), steps))
         tests[name] = Backtest(name, panel, tuple(forecasts))
         milliseconds[name] = 1000 * spent / (len(at) * max(1, len(panel)))
     return Leaderboard(tests, milliseconds, reference)
 
 
-def relative(loss: Floats, base: Floats) -> float:
-    """Geometric mean of loss / base over the series for which both are positive."""
-    both = np.isfinite(loss) & np.isfinite(base) & (loss > 0) & (base > 0)
-    return float(np.exp(np.mean(np.log(loss[both] / base[both])))) if both.any() else float("nan")
+def relative(loss: Floats, base: Floats, axis: int | None = None) -> Floats:
+    """Geometric mean of loss / base over the series for which both are positive; NaN where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.exp(known_mean(np.log(loss / base), axis))
 
 
 def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
@@ -170,22 +175,14 @@ def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
 def relative_draws(one: Backtest, base: Backtest) -> Floats:
     """[draw] geometric mean over series of the loss of one relative to another, on the origins that were drawn."""
     drawn = draws(len(one.forecasts))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        losses = [(drawn @ each.summed("loss")) / (drawn @ each.summed("scale")) for each in (one, base)]
-        ratio = np.log(losses[0] / losses[1])
-    known = np.isfinite(ratio)
-    total = np.where(known, ratio, 0.0).sum(axis=1)
-    return np.where(known.any(axis=1), np.exp(total / np.maximum(1, known.sum(axis=1))), np.nan)
-
-
-def error_bar(values: Floats) -> tuple[float, float]:
-    """The ends of an error bar of draws; NaN where nothing is known."""
-    known = values[np.isfinite(values)]
-    return tuple(np.quantile(known, OUTER).tolist()) if len(known) else (float("nan"), float("nan"))
+    own, other = (drawn @ each.summed("loss") / above_zero(drawn @ each.summed("scale")) for each in (one, base))
+    return relative(own, other, axis=1)
 
 
 MOST_UNANSWERED = 0.1
 """A model that answers what it likes is judged on easier questions than the others."""
+LEAST_ORIGINS = 3
+"""Draws of one or two origins are all alike: they say nothing of chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +204,16 @@ def winner_of(tests: Sequence[Backtest], reference: str) -> Winner:
         return Winner(None, f"no winner: {tests[0].unscored:.0%} of what came is not known; take days without gaps")
     if open_:
         named = ", ".join(f"{one.name} {one.unanswered:.0%}" for one in open_)
-        return Winner(None, f"no winner: unanswered by {named}; leave such a model out, or give it a longer history")
+        remedy = "leave such a model out, ask for fewer steps, or give it a longer history"
+        return Winner(None, f"no winner: unanswered by {named}; {remedy}")
     base = next(one for one in tests if one.name == reference)
-    ranked = sorted((float(np.nanmean(relative_draws(one, base))), one.name, one) for one in tests)
-    (_, name, best), others = ranked[0], ranked[1:]
+    best, *others = sorted(tests, key=lambda one: np.nan_to_num(known_mean(relative_draws(one, base)), nan=np.inf))
     if not others:
-        return Winner(name, f"{name} was compared with nothing")
-    low, high = error_bar(relative_draws(best, others[0][2]))
-    between = f"{low:.2f} to {high:.2f} of the loss of {others[0][1]}"
-    if high >= 1:
+        return Winner(best.name, f"{best.name} was compared with nothing")
+    low, high = error_bar(relative_draws(best, others[0]))
+    if np.isnan(low):
+        return Winner(None, "no winner: no loss is comparable; take load that changes from one day to the next")
+    name, between = best.name, f"{low:.2f} to {high:.2f} of the loss of {others[0].name}"
+    if high >= 1 or len(best.forecasts) < LEAST_ORIGINS:
         return Winner(None, f"no winner: {name} has {between}, which chance explains; take the simpler, or ask more")
     return Winner(name, f"{name}: {between}, the next best, on {len(best.forecasts)} origins")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from .model import Model
 
+LITERALS = (bool, int, float, str, tuple, list, dict, set, type(None))
+"""What brackets can say: a setting with another default, such as a calendar, can be given in Python alone."""
 WITH_SETTINGS = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 Made = TypeVar("Made")
 
@@ -63,7 +65,8 @@ def with_settings(text: str, make: Callable[..., Made], settings: Mapping[str, o
     """
     default = make() if settings else None
     if default is not None and is_dataclass(default):
-        known = {one.name: getattr(default, one.name) for one in fields(default) if one.init and one.name != "name"}
+        usual = {one.name: getattr(default, one.name) for one in fields(default) if one.init and one.name != "name"}
+        known = {name: value for name, value in usual.items() if isinstance(value, LITERALS)}
         for name, value in settings.items():
             _check(text, name, value, known)
     return make(**settings)

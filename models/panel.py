@@ -185,7 +185,7 @@ class Panel:
         Raises:
             PanelError: `step` is not a multiple of this panel's step.
         """
-        if step % self.step:
+        if step < self.step or step % self.step:
             raise PanelError(f"cannot resample a panel of step {self.step} to {step}; ask for a multiple")
         width = step // self.step
         count = self.length // width
@@ -214,8 +214,12 @@ def _parts_within(asked: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _check_shape(panel: Panel) -> None:
-    if panel.values.dtype not in {np.dtype(np.float32), np.dtype(np.float64)}:
-        raise PanelError(f"values are {panel.values.dtype}; use float32 or float64")
+    kind = getattr(panel.values, "dtype", type(panel.values).__name__)
+    if kind not in {np.dtype(np.float32), np.dtype(np.float64)}:
+        raise PanelError(f"values are {kind}; use an array of float32 or float64")
+    object.__setattr__(panel, "keys", tuple(panel.keys))
+    if not all(isinstance(key, str) for key in panel.keys):
+        raise PanelError(f"keys are {panel.keys[:3]}; name each series by a text")
     if panel.values.ndim != DIMENSIONS or panel.values.shape[0] != len(panel.keys):
         raise PanelError(f"values have shape {panel.values.shape} for {len(panel.keys)} keys; use [series, time]")
     if len(set(panel.keys)) != len(panel.keys):
@@ -224,10 +228,10 @@ def _check_shape(panel: Panel) -> None:
 
 
 def _check_clock(panel: Panel) -> None:
-    if panel.start.tzinfo is None:
+    if getattr(panel.start, "tzinfo", None) is None:
         raise PanelError(f"start {panel.start} has no time zone; use aware UTC datetimes")
-    if panel.step <= timedelta(0):
-        raise PanelError(f"step {panel.step} is not positive")
+    if getattr(panel.step, "days", -1) < 0 or not panel.step:
+        raise PanelError(f"step {panel.step} is not positive; use a timedelta")
     object.__setattr__(panel, "start", panel.start.astimezone(UTC))
 
 

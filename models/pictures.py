@@ -11,6 +11,7 @@ import numpy as np
 
 from .calendar import EPOCH
 from .display import DEMAND, FORECAST, level_text, middle_of
+from .evaluate import above_zero, known_mean
 from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
@@ -184,8 +185,7 @@ def plot_origins(tests: Sequence[Backtest]) -> Figure:
     """Mean loss over all series at each origin, a line a model."""
     figure, (axes,) = figure_of(height=3.0)
     for i, test in enumerate(tests):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            loss = np.nanmean(2 * test.summed("loss") / test.summed("scale"), axis=1)
+        loss = known_mean(2 * test.summed("loss") / above_zero(test.summed("scale")), axis=1)
         axes.plot([day_of(one) for one in test.origins], loss, label=test.name, **model_look(i))
     dress(axes, "Loss at each origin, in the usual change over a day")
     axes.set_ylim(bottom=0)
@@ -205,7 +205,7 @@ def plot_losses(table: pd.DataFrame, reference: str, levels: Sequence[float]) ->
     losses.barh(best_last.index, best_last["sQL_rel"], color=FORECAST, alpha=0.55, height=0.6)
     losses.errorbar(best_last["sQL_rel"], best_last.index, xerr=bars, fmt="none", ecolor=INK, elinewidth=1, capsize=2)
     losses.axvline(1, color=SOFT, linewidth=0.8, linestyle=(0, (3, 3)))
-    losses.set_xlim(0, min(3, float(np.nanmax(best_last["high"])) * 1.1))
+    losses.set_xlim(0, min(3, best_last["high"].max() * 1.1))
     dress(losses, f"quantile loss, {reference} = 1")
     for i, level in enumerate(levels):
         off = best_last[f"cov{100 * level:g}"] - level

@@ -30,8 +30,8 @@ board
 
 # %% [markdown]
 # - `sQL_rel` is the loss of all quantiles relative to the same time yesterday: 0.6 means that four tenths of the error
-#   are gone. Above 1, do not use the model. `low` and `high` are its error bar: nine times in ten, other origins of these
-#   days give a figure within.
+#   are gone. Above 1, do not use the model. `low` and `high` are its error bar: with a dozen
+#   origins, the figure of all moments of these days mostly lies within.
 # - `cost_rel` is the same for a reserve at p95, when a missing core costs as much as nineteen idle ones.
 # - `cov95` is the share of values at or below p95. Right is 0.95; less means too little reserve.
 # - `unanswered` is the share of questions on which the model itself had nothing to say.

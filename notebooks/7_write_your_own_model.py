@@ -17,7 +17,7 @@
 # looks at each series alone, then one that learns from the whole fleet.
 #
 # ## Write
-# A model is a frozen dataclass with a `name` and `fit(panel)`. `Remembered` makes the fitted model of one more method,
+# A model is a frozen dataclass with a `name` and `fit(panel)`. `FittedRule` makes the fitted model of one more method,
 # `paths`: quantiles of the coming steps for all series at once, as an array. Order and sign of quantiles, bounds, gaps,
 # updates, peaks and reasons are taken care of. This file lies beside the notebook; change it and run again.
 

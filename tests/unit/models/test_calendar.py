@@ -41,7 +41,7 @@ def test_holidays_of_a_country_and_of_its_regions_are_days_off() -> None:
 def test_holidays_of_a_country_are_made_once_for_all_days_of_a_panel() -> None:
     pytest.importorskip("holidays")
     berlin = Calendar("Europe/Berlin", ("DE",))
-    with patch.object(calendar, "named_holidays", wraps=calendar.named_holidays) as made:
+    with patch.object(calendar, "public_holidays", wraps=calendar.public_holidays) as made:
         off = berlin.days_off(berlin.of(hours(datetime(2026, 4, 30, 22, tzinfo=UTC), 240)))
     assert (made.call_count, int(off.sum())) == (1, 24 + 4 * 24)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
+
 import numpy as np
 import pytest
 
 from models import LastValue, Panel, QuestionError, SeasonalNaive
 from models.evaluate import actual_after, cost_of_reserve, coverage, origins, pinball, seasonal_scale
+from models.fitted import FittedRule
 from models.leaderboard import compare
 from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
@@ -39,13 +43,26 @@ def test_the_better_model_leads() -> None:
     assert table.loc["seasonal-naive-day", "sQL_rel"] == pytest.approx(1.0)
 
 
+@dataclass(frozen=True)
+class Risen:
+    """A hundredth above the latest value."""
+
+    name: str = "risen"
+
+    def fit(self, panel: Panel) -> FittedRule[None]:
+        return FittedRule(self, panel, None)
+
+    def paths(self, history: Panel, learned: None, steps: int, levels: tuple[float, ...]) -> np.ndarray:
+        return np.tile(1.01 * history.values[:, -1:, None], (1, len(levels), steps))
+
+
 def test_series_without_a_forecast_are_counted_and_not_scored() -> None:
     values = np.stack([daily_waves(1).values[0], np.full(240, np.nan)])
     history = Panel(values, MONDAY, HOUR, ("known", "silent"))
-    score = compare(history, [LastValue()], steps=3, count=2)["last-value"].score
-    assert score.unanswered == 0.5
-    assert np.isfinite(score.loss[0])
-    assert np.isnan(score.loss[1])
+    test = compare(history, [LastValue()], steps=3, count=2)["last-value"]
+    assert test.unanswered == 0.5
+    assert np.isfinite(test.score.loss[0])
+    assert np.isnan(test.score.loss[1])
 
 
 ACTUAL = np.array([10.0, 20.0])
@@ -78,3 +95,21 @@ def test_the_cheapest_reserve_is_the_quantile_of_the_price() -> None:
 
 def test_the_scale_is_the_mean_change_over_a_season() -> None:
     assert seasonal_scale(np.array([[1.0, 2.0, 3.0, 6.0]]), 2).tolist() == [3]
+
+
+def test_a_panel_coarser_than_a_day_is_scored_in_changes_from_bin_to_bin() -> None:
+    weeks = Panel(np.arange(1.0, 41)[None], MONDAY, timedelta(days=7), ("web",))
+    assert np.isfinite(compare(weeks, ["last-value"], steps=2, count=3)["last-value"].score.mase).all()
+
+
+def test_a_series_that_never_changes_has_no_scaled_loss_and_hides_none() -> None:
+    values = np.stack([np.full(240, 5.0), daily_waves(1).values[0]])
+    board = compare(Panel(values, MONDAY, HOUR, ("still", "web")), [LastValue(), Risen()], steps=3, count=5)
+    assert np.isnan(board["risen"].score.mase).tolist() == [True, False]
+    assert np.isfinite(board.table()["MASE"]).all()
+
+
+def test_the_error_of_the_median_is_unknown_where_it_was_not_asked_for() -> None:
+    board = compare(daily_waves(2), [LastValue()], steps=3, count=3, levels=(0.9, 0.95))
+    assert np.isnan(board["last-value"].score.mase).all()
+    assert np.isnan(board.table()["MASE"]).all()

@@ -38,3 +38,9 @@ def test_peaks_lie_above_steps() -> None:
     fitted = HourOfWeek().fit(daily_waves(1, days=14, noise=0.3))
     peak = fitted.forecast_peak(StepWindow(1, 6), (0.9,)).values[0, 0]
     assert peak >= fitted.forecast(6, (0.9,)).values[0, 0].max() - 0.1
+
+
+def test_bins_of_a_day_are_read_from_all_days_after_the_clocks_changed() -> None:
+    days = Panel(np.arange(28.0)[None] % 7 + 1, datetime(2026, 3, 2, tzinfo=UTC), timedelta(days=1), ("web",))
+    found = HourOfWeek(Calendar("Europe/Berlin")).fit(days).forecast(3, (0.5,))
+    assert found.provenance.models == ("hour-of-week",)

@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from models import LastValue, Panel, QuestionError, SeasonalNaive
+from models import ContractError, Forecast, LastValue, Panel, Provenance, QuestionError, SeasonalNaive
 from models.fitted import FittedRule
 from models.leaderboard import Leaderboard, compare
 from tests.support.panels import daily_waves
@@ -23,6 +23,39 @@ class Tenfold:
 
     def paths(self, history: Panel, learned: None, steps: int, levels: tuple[float, ...]) -> np.ndarray:
         return np.repeat(10 * history.values[:, -1:, None], steps, axis=2).repeat(len(levels), axis=1)
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A model without the usual fitted model, that answers NaN or raises."""
+
+    name: str = "odd"
+    broken: bool = False
+
+    def fit(self, panel: Panel) -> "Odd":
+        if self.broken:
+            raise KeyError("cpu")
+        object.__setattr__(self, "panel", panel)
+        return self
+
+    def forecast(self, steps: int, levels: tuple[float, ...]) -> Forecast:
+        keys = self.panel.keys  # type: ignore[attr-defined]
+        by = Provenance(keys, (self.name,) * len(keys), ("",) * len(keys))
+        return Forecast(np.full((len(keys), len(levels), steps), np.nan), self.panel.end, self.panel.step, levels, by)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("model", "promise"), [(Odd(), "finite numbers"), (Odd(broken=True), "it raises KeyError")])
+def test_a_model_that_breaks_the_contract_is_named_with_the_origin_and_not_scored(model: Odd, promise: str) -> None:
+    with pytest.raises(
+        ContractError, match=f"odd breaks the contract: {promise}.*, on the panel until 2026-01-11 00:00"
+    ):
+        compare(daily_waves(2), [model], steps=6, count=4)
+
+
+@pytest.mark.parametrize("asked", [{"count": 0}, {"steps": 0}])
+def test_no_origin_and_no_step_is_no_question(asked: dict[str, int]) -> None:
+    with pytest.raises(QuestionError, match="one of both at least"):
+        compare(daily_waves(2), ["last-value"], **asked)
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,9 @@ def test_settings_stand_in_brackets_and_are_literals() -> None:
         ("nearest-day(naerest=4)", "no setting 'naerest'; it has nearest, hours, days"),
         ("nearest-day(nearest='4')", "nearest is a int, by default 8"),
         ("last-value(days=1)", "no setting 'days'"),
+        ("hour-of-week(calendar='Europe/Berlin')", "no setting 'calendar'; it has days"),
+        ("hour-of-week(days=0)", "days is 0; it must be above 0"),
+        ("seasonal-naive-week(period=3)", "no setting 'period'"),
         ("no-such(days=1)", "there is no model 'no-such'"),
     ],
 )

@@ -125,3 +125,39 @@ def test_a_frame_of_a_panel_gives_the_panel_back() -> None:
     after = Panel.from_frame(before.to_frame())
     np.testing.assert_array_equal(after.values, before.values)
     assert (after.start, after.step, after.keys) == (before.start, before.step, before.keys)
+
+
+def test_what_is_no_number_or_no_instant_in_a_frame_is_refused() -> None:
+    index = pd.DatetimeIndex([MONDAY, MONDAY + HOUR])
+    with pytest.raises(PanelError, match="could not convert string to float: 'much'"):
+        Panel.from_frame(pd.DataFrame({"web": ["1", "much"]}, index=index))
+    with pytest.raises(PanelError, match="row 1 has no instant"):
+        Panel.from_frame(pd.DataFrame({"web": [1.0, 2.0]}, index=pd.DatetimeIndex([MONDAY, pd.NaT])))
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"values": [[1.0]]}, "values are list; use an array"),
+        ({"keys": (7,)}, "name each series by a text"),
+        ({"start": "2026-01-05"}, "has no time zone"),
+        ({"step": 300}, "step 300 is not positive"),
+    ],
+)
+def test_arguments_of_another_type_are_refused_by_their_value(given: dict[str, object], complaint: str) -> None:
+    usual = {"values": np.ones((1, 1)), "start": MONDAY, "step": HOUR, "keys": ("web",)}
+    with pytest.raises(PanelError, match=complaint):
+        Panel(**(usual | given))  # type: ignore[arg-type]
+
+
+def test_samples_whose_clock_jitters_keep_their_usual_step() -> None:
+    jitter = pd.to_timedelta(np.random.default_rng(0).integers(0, 1000, 600), unit="ms")
+    instants = pd.date_range(MONDAY, periods=600, freq="5min") + jitter
+    made = Panel.from_long(pd.DataFrame({"timestamp": instants, "value": 1.0}))
+    assert (made.step, made.length) == (timedelta(minutes=5), 600)
+
+
+def test_rows_without_an_instant_or_a_name_are_counted_as_left_out() -> None:
+    instants = [MONDAY, None, MONDAY + HOUR, MONDAY + 2 * HOUR]
+    frame = pd.DataFrame({"timestamp": instants, "value": 1.0, "workload": ["web", "web", "web", None]})
+    assert Panel.from_long(frame).notes[0].startswith("2 of 4 rows hold no demand")

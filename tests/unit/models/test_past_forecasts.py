@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from models import Fitted, LastValue, Panel, QuestionError, SeasonalNaive
+from models.evaluate import error_bar
 from models.fitted import FittedRule
-from models.leaderboard import Leaderboard, compare, error_bar, relative_draws
-from tests.support.panels import daily_waves
+from models.leaderboard import Leaderboard, Winner, compare, relative_draws
+from tests.support.panels import HOUR, MONDAY, daily_waves
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,21 @@ def test_no_winner_is_named_when_more_than_a_tenth_of_what_came_is_unknown() -> 
     waves = daily_waves(3, days=10)
     waves.values[:, -60:][:, ::2] = np.nan
     assert "of what came is not known" in compare(waves, ["last-value"], steps=6, count=8).winner().reason
+
+
+def test_no_winner_is_named_on_load_that_does_not_change() -> None:
+    still = Panel(np.full((2, 240), 5.0), MONDAY, HOUR, ("a", "b"))
+    found = compare(still, ["last-value"], steps=6, count=8)
+    why = "no winner: no loss is comparable; take load that changes from one day to the next"
+    assert found.winner() == Winner(None, why)
+    assert found.table()["sQL_rel"].isna().all()
+    found.plot()
+    found.plot_origins()
+
+
+def test_few_origins_do_not_tell_a_winner_from_chance() -> None:
+    board = compare(daily_waves(3, noise=0.01), ["last-value"], steps=6, count=1)
+    assert "chance" in board.winner().reason
 
 
 def test_no_winner_is_named_where_chance_explains_the_difference() -> None:
