@@ -101,4 +101,13 @@ def bare(part: Any) -> Any:
     kept = {key: bare(value) for key, value in part.items() if key not in EXPLAINS}
     if "properties" in part:
         kept["properties"] = {name: bare(value) for name, value in part["properties"].items()}
-    return kept
+    return joined(kept)
+
+
+def joined(part: dict[str, Any]) -> dict[str, Any]:
+    """A part with an `anyOf` of different types as one of several types: each keyword asks something of one alone."""
+    among = part.get("anyOf", ())
+    types = [one.get("type") for one in among]
+    if len(set(types) - {None}) < max(len(types), 1) or any("enum" in one for one in among):
+        return part
+    return {key: value for one in among for key, value in one.items()} | {"type": types}

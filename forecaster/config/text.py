@@ -144,7 +144,7 @@ def _allowed(path: str, schema: Mapping[str, Any]) -> str:
 
 def _kind(one: Mapping[str, Any]) -> str:
     if "enum" in one:
-        return ", ".join(map(str, one["enum"]))
+        return ", ".join(filter(None, one["enum"]))
     bounds = [f"{word} {one[key]}" for key, word in WORDS.items() if key in one]
     kind = PATTERNS.get(one.get("pattern", "")) or one.get("type", "")
     return ", ".join([kind, *bounds]).strip(", ")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from forecaster.domain.published import COUNTS
-from forecaster.domain.settings import Section
+from forecaster.domain.settings import AutoOrOff, Section
 from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
 from forecaster.sources.presets import MODEL_SERVERS, SERVER_UNIT
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
@@ -44,7 +44,7 @@ class ScalableKind(Section):
 class KubernetesSettings(Section):
     """The API server as a source of facts: counts, HPAs and requests as they are now."""
 
-    live: Literal["auto", "off"] = Field(
+    live: AutoOrOff = Field(
         "auto",
         description="auto: watch workloads, HPAs and pods where this is a pod with an account, or a kubeconfig is "
         "named; what may not be read is told by kube-state-metrics as with off.",
@@ -159,7 +159,7 @@ class PrometheusSettings(BaseModel):
             raise ValueError("must not contain credentials; use username and password_file, or bearer_token_file")
         if parts.query or parts.fragment:
             raise ValueError("must not contain a query or fragment")
-        return value.rstrip("/")
+        return value.rstrip(" \n/").removesuffix("/api/v1")
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

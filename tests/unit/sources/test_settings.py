@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from forecaster.sources.settings import PrometheusSettings
 
 
-def test_the_end_of_an_address_is_tidied() -> None:
-    assert PrometheusSettings(url="https://prom.example/prefix/").url == "https://prom.example/prefix"
+@pytest.mark.parametrize("end", ["/", " ", "/api/v1", "/api/v1/\n"])
+def test_the_end_of_an_address_is_tidied(end: str) -> None:
+    assert PrometheusSettings(url=f"https://prom.example/prefix{end}").url == "https://prom.example/prefix"
 
 
 @pytest.mark.parametrize(
