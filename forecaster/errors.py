@@ -51,7 +51,7 @@ WHOLE_FILE = "(file)"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a configuration."""
+    """One thing wrong with a configuration; its value is Ellipsis where a whole section or list is meant."""
 
     path: str
     value: object
@@ -60,7 +60,7 @@ class Fault:
     def __str__(self) -> str:
         if self.path == WHOLE_FILE:
             return self.allowed
-        return f"{self.path}: {self.value!r}: {self.allowed}"
+        return f"{self.path}: {'' if self.value is ... else f'{self.value!r}: '}{self.allowed}"
 
 
 class ConfigError(ForecasterError):

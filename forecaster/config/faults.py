@@ -102,4 +102,4 @@ def _shown(path: str, value: object) -> object:
     if isinstance(value, str):
         text = ADDRESS.sub(lambda part: f"{'***@' * bool(part[1])}{part[2]}{'?***' * bool(part[3])}", value)
         return text if len(text) <= VALUE_SHOWN_MAX else text[:VALUE_SHOWN_MAX] + "…"
-    return value if isinstance(value, int | float | bool | None) else f"({type(value).__name__})"
+    return value if isinstance(value, int | float | bool | None) else ...

@@ -69,16 +69,8 @@ def read_file(path: Path) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(
-            str(path),
-            [
-                Fault(
-                    WHOLE_FILE,
-                    type(value).__name__,
-                    f"a mapping of sections is expected, and it holds a {type(value).__name__}",
-                )
-            ],
-        )
+        told = f"a mapping of sections is expected, and it holds a {type(value).__name__}"
+        raise ConfigError(str(path), [Fault(WHOLE_FILE, ..., told)])
     return value
 
 

@@ -20,7 +20,7 @@ from forecaster.sources.facts import Identity, identity_of
 from forecaster.sources.identity import PERMISSIONS
 from forecaster.sources.inventory import WITH_FRACTIONS, older
 from forecaster.sources.request_origins import several
-from forecaster.sources.wire import Denied, at_instant, by_its_own_clock
+from forecaster.sources.wire import Denied, Untrusted, at_instant, by_its_own_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +37,7 @@ _LIMITS = ("query.timeout", "query.max-samples", "query.lookback-delta", "storag
 
 _WHERE = "check prometheus.url, and that the address can be reached from here"
 _WHAT = "prometheus.url must be the address of the Prometheus API, without /api/v1"
+_TLS = "state in prometheus.ca_file who signed its certificate, or http:// in prometheus.url where it speaks no TLS"
 _WHO = "state bearer_token_file, username and password_file, client_certificate_file, or identity"
 _TIME = "run a time service on both machines"
 
@@ -73,7 +74,7 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
             Check("authentication", ok=False, detail=str(error), remedy=PERMISSIONS.get(settings.identity, _WHO)),
         ]
     except SourceError as error:
-        remedy = _WHERE if isinstance(error, SourceUnavailable) else _WHAT
+        remedy = _WHERE if isinstance(error, SourceUnavailable) else _TLS if isinstance(error, Untrusted) else _WHAT
         return [Check("address", ok=False, detail=str(error), remedy=remedy)]
     if not rows:
         detail = f"{shown_url(settings.url)} answers vector(time()) with no value"

@@ -191,6 +191,10 @@ class Denied(SourceRefused):
     """The server does not accept these credentials."""
 
 
+class Untrusted(SourceRefused):
+    """The server's certificate is not trusted, or it speaks no TLS."""
+
+
 @contextmanager
 def translated(name: str, url: str) -> Iterator[None]:
     """Errors of the network, met while asking `name`, as errors of the source."""
@@ -198,7 +202,7 @@ def translated(name: str, url: str) -> Iterator[None]:
     try:
         yield
     except requests.exceptions.SSLError as error:
-        raise SourceRefused(f"{where}: TLS failed: {_root(error)}") from error
+        raise Untrusted(f"{where}: TLS failed: {_root(error)}") from error
     except requests.exceptions.ConnectTimeout as error:
         raise SourceUnavailable(f"{where}: no connection in time") from error
     except (requests.exceptions.Timeout, TimeoutError) as error:

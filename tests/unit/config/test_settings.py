@@ -76,7 +76,7 @@ class TestFaults:
             ("acting: {lease: forecaster}", "acting.lease", "pattern"),
             ("policy: {mode: scale, horizontal: {min_replicas: 1, max_replicas: 9}}", "policy", "scale.enabled: true"),
             ("policy: {vertical: {mode: in-place}}", "policy", "resize.enabled: true"),
-            ("{kubernetes: {live: 'off'}, resize: {enabled: true}}", "resize", "kubernetes.live is off"),
+            ("{kubernetes: {live: off}, resize: {enabled: true}}", "resize", "kubernetes.live is off"),
             (
                 "policy: {vertical: {mode: in-place, beside_hpa: keep-scale-point}}",
                 "policy.vertical",
@@ -87,6 +87,10 @@ class TestFaults:
     )
     def test_each_names_what_is_allowed(self, text: str, path: str, allowed: str) -> None:
         assert allowed in faults(text)[path][1]
+
+    def test_one_between_settings_names_no_value(self) -> None:
+        with pytest.raises(ConfigError, match="\n  policy: mode floor needs floor.enabled: true, and"):
+            parse({"policy": {"mode": "floor"}}, "settings.yaml")
 
     @pytest.mark.parametrize(
         ("text", "path"),

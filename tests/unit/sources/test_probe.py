@@ -74,6 +74,13 @@ def test_nobody_at_the_address() -> None:
     assert "prometheus.url" in found["address"].remedy
 
 
+def test_no_tls_at_the_address() -> None:
+    with Server(lambda _: vector()) as server:
+        url = server.url.replace("http:", "https:")
+        (found,) = probe(PrometheusSettings(url=url, retries=0), Queries(), NOW)
+    assert "prometheus.ca_file" in found.remedy
+
+
 def test_something_else_at_the_address() -> None:
     found = checks(lambda _: page(200, "<html>Grafana</html>"))
     assert found.keys() == {"address"}
