@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAMESPACE = "scaling"
-PARTS = ("dask", "floor", "initial", "priority", "replicas", "resources", "scale", "vertical")
+PARTS = ("dask", "floor", "initial", "postgres", "priority", "replicas", "resources", "scale", "vertical")
 """Components whose kinds every cluster has, but for those with a volume or a metrics API."""
 DEFINITION = "predictiveautoscalers.autoscaling.forecaster.dev"
 POLICY = {

@@ -49,6 +49,7 @@ def test_values_reach_the_objects() -> None:
     resources = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     found = rendered(
         "floor",
+        "replicas",
         settings=settings,
         replicas=3,
         resources=resources,
@@ -124,6 +125,20 @@ REFUSED = {
         "podLabels: app.kubernetes.io/name is the chart's own",
     ),
     "no name of a Service": ({"fullnameOverride": "9to5"}, "9to5 would be the name of a Service"),
+    "a name with a tag": ({"image": {"repository": "registry:5000/a:1"}}, "a:1 has more than registry and name"),
+    "pods that know nothing of each other": ({"replicas": 2}, "replicas: 2 needs components.replicas: true"),
+    "a mode without its rights": (
+        {"settings": {"policy": {"mode": "floor"}}},
+        "mode floor needs components.floor: true",
+    ),
+    "a mode of some workloads without its rights": (
+        {"settings": {"overrides": [{"match": {}, "policy": {"vertical": {"mode": "in-place"}}}]}},
+        "mode in-place needs components.vertical: true",
+    ),
+    "leaders of shards that forget": (
+        {"components": {"dask": True, "replicas": True}},
+        "need components.postgres: true",
+    ),
     "a password in the address": ({"prometheus": {"url": "https://me:secret@metrics.example"}}, "/prometheus/url"),
 }
 
@@ -144,6 +159,7 @@ REFUSED_SETTINGS = {
     "misspelt": ({"policy": {"mod": "publish"}}, "mod"),
     "no such mode": ({"policy": {"mode": "publsh"}}, "mode"),
     "no duration": ({"cycle": {"interval": "often"}}, "interval"),
+    "neither null nor a duration": ({"policy": {"horizontal": {"lead_time": "5 min"}}}, "'5 min' does not match"),
     "in an override": ({"overrides": [{"match": {"name": "web"}, "policy": {"horizontal": {"prize": 9}}}]}, "prize"),
 }
 
@@ -153,6 +169,16 @@ def test_settings_that_the_service_would_refuse_are_refused_by_helm(settings: di
     said = helm("template", "forecaster", str(CHART), "-f-", given={"settings": settings})
     assert said.returncode != 0
     assert named in said.stderr
+
+
+def test_live_facts_are_off_by_a_bare_word_which_helm_reads_as_false() -> None:
+    said = helm("template", "forecaster", str(CHART), "--set=settings.kubernetes.live=false")
+    assert "live: false" in said.stdout
+
+
+def test_the_notes_name_secrets_that_pods_wait_for() -> None:
+    said = helm("install", "green", str(CHART), "--dry-run=client", "--set=components.postgres=true")
+    assert "the Secret green-forecaster-database with address" in said.stdout
 
 
 def test_the_examples_of_all_settings_are_taken() -> None:
@@ -200,7 +226,9 @@ def test_definitions_outlive_the_release() -> None:
 
 def test_workers_of_shards_have_a_number_and_sizes_of_their_own() -> None:
     resources = {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "8Gi"}}
-    found = rendered("dask", replicas=3, resources={}, workers={"replicas": 16, "resources": resources})
+    found = rendered(
+        "dask", "postgres", "replicas", replicas=3, resources={}, workers={"replicas": 16, "resources": resources}
+    )
     counts = {name: found[f"Deployment forecaster/{name}"]["spec"]["replicas"] for name in SHARDED}
     assert counts == {"forecaster": 3, "forecaster-scheduler": 1, "forecaster-worker": 16}
     pods = {name: found[f"Deployment forecaster/{name}"]["spec"]["template"]["spec"] for name in SHARDED}
