@@ -83,7 +83,8 @@ def write(given: PassInput, desired: DesiredScale) -> Pass:
 def _write_failed(given: PassInput, desired: DesiredScale) -> Pass:
     """HPA rules §3, step 10: no event is remembered, the old desired count stays, the recommendation is kept."""
     message = "the write was refused" if given.observation.write_refused else "the object kept changing"
-    event = HpaEvent("FailedRescale", f"New size: {desired.replicas}; error: {message}")
+    reason = _rescale_reason(given, desired)
+    event = HpaEvent("FailedRescale", f"New size: {desired.replicas}; reason: {reason}; error: {message}")
     conditions = with_condition(given.state.conditions, wording.write_failed(message), given.now)
     failed = desired._replace(
         replicas=given.state.desired_replicas, written=False, error="internal", events=(*desired.events, event)
@@ -117,17 +118,16 @@ def _zero_condition(given: PassInput, conditions: Conditions, replicas: int) -> 
 
 
 def _rescale_reason(given: PassInput, desired: DesiredScale) -> str:
-    """HPA rules §3, steps 5 and 7: the sentence of the event."""
+    """HPA rules §3, steps 5, 7 and 9: the sentence of the event; empty where only the past moves the count."""
+    current, recommendation, limited = given.scale.spec_replicas, desired.recommendation, desired.limited
     if desired.branch == "above_max":
         return "Current number of replicas above Spec.MaxReplicas"
-    if desired.branch == "below_min":
-        return "Current number of replicas below Spec.MinReplicas"
-    recommendation = desired.recommendation
-    if recommendation is None or recommendation.replicas < given.scale.spec_replicas:
+    if recommendation and recommendation.replicas > current:
+        return f"{wording.metric_name(given.spec.metrics[recommendation.metric])} above target"
+    if recommendation and current and recommendation.replicas < current:
         return "All metrics below target"
-    if recommendation.replicas == given.scale.spec_replicas:
-        return ""
-    return f"{wording.metric_name(given.spec.metrics[recommendation.metric])} above target"
+    raised = limited is None or limited.replicas != desired.replicas
+    return "Current number of replicas below Spec.MinReplicas" if raised else ""
 
 
 def close(given: PassInput, desired: DesiredScale, conditions: Conditions) -> Pass:

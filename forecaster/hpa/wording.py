@@ -27,9 +27,9 @@ GET_SCALE_SUCCEEDED = HpaCondition(
 SCALING_DISABLED = HpaCondition(
     "ScalingActive", "False", "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"
 )
-SCALED_TO_ZERO = HpaCondition("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the target to zero")
+SCALED_TO_ZERO = HpaCondition("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the workload to zero")
 NOT_SCALED_TO_ZERO = HpaCondition(
-    "ScaledToZero", "False", "NotScaledToZero", "the HPA controller did not scale the target to zero"
+    "ScaledToZero", "False", "NotScaledToZero", "the HPA controller did not scale the workload to zero"
 )
 
 _STABILIZED: dict[Stabilization, str] = {
@@ -105,19 +105,19 @@ def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:
 
 def metric_name(metric: MetricSpec) -> str:
     """The metric as the controller names it in messages."""
-    share = " utilization (percentage of request)" if metric.target.average_value_milli is None else ""
     match metric.source:
+        case "Resource" | "ContainerResource" if metric.target.average_value_milli is not None:
+            return f"{metric.name} resource"
         case "Resource":
-            return f"{metric.name} resource{share}"
+            return f"{metric.name} resource utilization (percentage of request)"
         case "ContainerResource":
-            return f"{metric.name} container resource{share}"
+            return f"{metric.name} container resource utilization (percentage of request)"
         case "Pods":
             return f"pods metric {metric.name}"
-        case "Object":
-            kind = metric.described_object.kind if metric.described_object else "object"
-            return f"{kind} metric {metric.name}"
+        case "Object" if metric.described_object and metric.target.type == "Value":
+            return f"{metric.described_object.kind} metric {metric.name}"
         case _:
-            return f"external metric {metric.name}({metric.selector})"
+            return f"external metric {metric.name}({metric.selector or 'nil'})"
 
 
 def action(new: int, old: int) -> Action:

@@ -46,7 +46,7 @@ def test_a_rise_is_written_remembered_and_told() -> None:
     desired, conditions, state = outcome
     assert (desired.replicas, desired.written, desired.action, desired.error) == (5, True, "scale_up", "none")
     assert reasons(outcome) == ["SucceededRescale", "ValidMetricFound", "DesiredWithinRange"]
-    assert desired.events[0].message == "New size: 5; reason: external metric queue() above target"
+    assert desired.events[0].message == "New size: 5; reason: external metric queue(nil) above target"
     assert (state.current_replicas, state.desired_replicas, state.last_scale_time) == (3, 5, NOW)
     assert state.history == (past(3, 60), past(5, 0))
     assert state.current_metrics == (MetricStatus("External", "queue", average_milli=50_000),)
@@ -147,6 +147,9 @@ def test_back_from_zero_policies_do_not_keep_it_below_the_minimum() -> None:
     slow = both(rules(policy("Pods", 1)))
     outcome = reconcile(hpa(low=3, behavior=slow), look(0, queue_of(300)), SCALED_TO_ZERO, NOW, ZERO)
     assert (outcome.desired.replicas, outcome.desired.limited and outcome.desired.limited.replicas) == (3, 1)
+    assert outcome.desired.events[0].message == "New size: 3; reason: external metric queue(nil) above target"
+    idle = reconcile(hpa(low=3, behavior=slow), look(0, queue_of(0)), SCALED_TO_ZERO, NOW, ZERO)
+    assert idle.desired.events[0].message == "New size: 3; reason: Current number of replicas below Spec.MinReplicas"
 
 
 def test_going_to_zero_is_told_on_the_object() -> None:
@@ -328,7 +331,7 @@ def test_messages_name_what_happened() -> None:
         return next(condition.message for condition in outcome.conditions if condition.type == kind)
 
     rise = reconcile(hpa(), look(3, queue_of(150)), STORED, NOW)
-    assert told(rise, "ScalingActive").endswith("a replica count from external metric queue()")
+    assert told(rise, "ScalingActive").endswith("a replica count from external metric queue(nil)")
     assert told(rise, "AbleToScale").endswith("update the target scale to 5")
     missing = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")), STORED, NOW)
     assert missing.desired.events[0].message == "the HPA target's scale is missing a selector"
@@ -367,10 +370,11 @@ def test_the_status_has_every_number_of_its_metrics() -> None:
 
 def test_failures_are_told_in_events_and_conditions() -> None:
     refused = reconcile(hpa(), look(3, queue_of(150), write_refused=True), STORED, NOW)
-    assert refused.desired.events[0].message == "New size: 5; error: the write was refused"
+    asked = "New size: 5; reason: external metric queue(nil) above target; error:"
+    assert refused.desired.events[0].message == f"{asked} the write was refused"
     assert refused.conditions[0].message.endswith("update the target scale: the write was refused")
     conflict = reconcile(hpa(), look(3, queue_of(150), write_conflicts=5), STORED, NOW)
-    assert conflict.desired.events[0].message == "New size: 5; error: the object kept changing"
+    assert conflict.desired.events[0].message == f"{asked} the object kept changing"
     unread = reconcile(hpa(), look(3, scale=ScaleUnread("gone")), STORED, NOW)
     assert unread.desired.events[0].message == "gone"
     broken = reconcile(hpa(), look(3, BROKEN), STORED, NOW)

@@ -10,6 +10,7 @@ from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, Me
 from tests.oracles.hpa_metrics import metric_action, metric_error, status_quantity
 
 PERCENT, EACH = HpaMetricTarget("Utilization", 50), HpaMetricTarget("AverageValue", average_value_milli=1)
+TOTAL, INGRESS = HpaMetricTarget("Value", value_milli=1), CrossVersionObjectReference("Ingress", "i")
 BROKEN = Unmeasured("api_failed", "no answer")
 
 
@@ -20,11 +21,9 @@ BROKEN = Unmeasured("api_failed", "no answer")
         (MetricSpec("Resource", "cpu", EACH), "cpu resource"),
         (MetricSpec("ContainerResource", "cpu", PERCENT), "cpu container resource utilization (percentage of request)"),
         (MetricSpec("Pods", "qps", EACH), "pods metric qps"),
-        (
-            MetricSpec("Object", "qps", EACH, described_object=CrossVersionObjectReference("Ingress", "i")),
-            "Ingress metric qps",
-        ),
-        (MetricSpec("Object", "qps", EACH), "object metric qps"),
+        (MetricSpec("ContainerResource", "cpu", EACH), "cpu resource"),
+        (MetricSpec("Object", "qps", TOTAL, described_object=INGRESS), "Ingress metric qps"),
+        (MetricSpec("Object", "qps", EACH, described_object=INGRESS), "external metric qps(nil)"),
         (MetricSpec("External", "queue", EACH, selector="a=b"), "external metric queue(a=b)"),
     ],
 )
