@@ -69,3 +69,12 @@ def test_a_boost_beyond_64_bits_is_held_too() -> None:
     boost = StartupBoost("Quantity", quantity=parse_quantity("9E"))
     found = boosted(one, Requirements({"cpu": parse_quantity("9E")}), boost, [])
     assert str(found.resources.requests["cpu"]) == "9223372036854775807m"
+
+
+def test_memory_cut_to_nothing_by_a_maximum_of_the_pod_is_minus_one() -> None:
+    """As the VPA's own code answers: a missing amount too, beside another container above the maximum."""
+    wanted = {"idle": {}, "busy": {"memory": parse_quantity("2Gi")}}
+    equal = {"memory": parse_quantity("1Gi")}
+    pods = [Container(name, Requirements(equal, equal)) for name in wanted]
+    fitted = scale_together("memory", wanted, pods, LimitRange(most={"memory": parse_quantity("1Gi")}))
+    assert {name: str(value) for name, value in fitted.items()} == {"idle": "-1", "busy": "1Gi"}

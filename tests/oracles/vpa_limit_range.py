@@ -139,7 +139,12 @@ def _scaling(
     if least.nano > requests.nano:
         return lambda value: _raised(resource, value, requests, least)
     total = most if too_high else least
-    return lambda value: proportion(resource, value, limits, total)[0]
+    return lambda value: _lowered(resource, proportion(resource, value, limits, total)[0])
+
+
+def _lowered(resource: str, value: Quantity) -> Quantity:
+    """Memory that is cut to nothing becomes -1: 0.999 is taken off, and the rest rounded away from zero."""
+    return value if resource == CPU or value.nano else of_units(resource, -1)
 
 
 def _totals(

@@ -14,6 +14,7 @@ import pytest
 
 HERE = Path(__file__).parent
 BESIDE = HERE.parents[2] / "shared" / "vectors"
+ENDINGS = (".json", ".json.gz")
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,11 @@ class VectorSet:
         return [folder for folder in (HERE / self.name, BESIDE / self.name) if folder.is_dir()]
 
     def files(self, config: pytest.Config) -> list[Path]:
-        files = [path for folder in self.folders(config) for path in sorted(folder.glob("*.json*"))]
+        files = [
+            path for folder in self.folders(config) for path in sorted(folder.iterdir()) if path.name.endswith(ENDINGS)
+        ]
         if not files:
-            raise pytest.UsageError(f"{self.option}: no *.json or *.json.gz in {self.folders(config)}")
+            raise pytest.UsageError(f"{self.option}: no file of {ENDINGS} in {self.folders(config)}")
         return files
 
 

@@ -36,13 +36,12 @@ def arrays(monkeypatch: pytest.MonkeyPatch) -> Arrays:
     return found
 
 
-def test_every_case_agrees_with_the_arrays_in_the_controller(hpa_vectors: Path, arrays: Arrays) -> None:
+@pytest.mark.usefixtures("arrays")
+def test_every_case_agrees_with_the_arrays_in_the_controller(hpa_vectors: Path) -> None:
     document = load(hpa_vectors)
     cases = [(case.get("kind") or document["kind"], case) for case in document["cases"]]
     differences = [found for kind, case in cases if kind in FAMILIES and (found := compare(kind, case))]
     assert not differences, f"{len(differences)} differ:\n" + "\n".join(differences[:SHOWN])
-    if any(kind in FAMILIES for kind, _ in cases):
-        assert sum(arrays.answered.values())
 
 
 def test_the_arrays_answer_most_of_what_the_vectors_ask(arrays: Arrays) -> None:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.vectors.documents import load
 from tests.vectors.test_hpa_vectors import compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CASE = {
     "id": "one",
@@ -37,3 +45,10 @@ def test_an_expectation_that_no_one_answers_differs() -> None:
 def test_an_error_nobody_expected_differs() -> None:
     empty = {"id": "two", "input": {"source": "External", "items": []}, "expected": {}}
     assert "no_samples" in compare("sample_reading", empty)
+
+
+def test_a_file_without_cases_is_skipped_aloud(tmp_path: Path) -> None:
+    index = tmp_path / "index.json"
+    index.write_text('{"seed": 7}')
+    with pytest.raises(pytest.skip.Exception, match="no cases"):
+        load(index)

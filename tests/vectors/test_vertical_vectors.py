@@ -24,7 +24,6 @@ FORMAT = ("vertical-vectors", 1)
 def test_every_case_agrees_with_the_cluster(vertical_vectors: Path, vertical_agreement: Agreement) -> None:
     document = load(vertical_vectors)
     assert (document["format"], document["formatVersion"]) == FORMAT, vertical_vectors.name
-    assert document["cases"], f"{vertical_vectors.name} has no cases"
     suite = document["suite"]
     differences = []
     for case in document["cases"]:
