@@ -165,7 +165,7 @@ def build(settings: Settings, source: Source, parts: ExitStack, directory: Path)
         window=history.window,
     )
     benefit = LiveBenefit()
-    table.benefit = lambda: benefit.seen
+    table.beside["benefit"] = lambda: benefit.seen
     publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures, "benefit": benefit})
     cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
     cycle.benefit = benefit

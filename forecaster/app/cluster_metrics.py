@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.report import Effected
     from forecaster.kube.watch import Watch
-    from forecaster.publish.benefit import BenefitView
+    from forecaster.publish.beside import BenefitView
 
 
 class StatusMetrics(Collector):

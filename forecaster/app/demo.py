@@ -23,6 +23,7 @@ from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.decision import Recommendation, Scale
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import Paths
+from forecaster.publish.beside import BENEFIT_KEY
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
@@ -127,7 +128,7 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
     table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, health=health, **given)
     table.nodes = lambda: refused("no cluster is behind recorded load")
     benefit = cycle.benefit = LiveBenefit()
-    table.benefit = lambda: benefit.seen
+    table.beside[BENEFIT_KEY] = lambda: benefit.seen
     pictures = PictureFile(pictures_path(path), window=cycle.history.window, **given)
     return OfferPublisher(stage.policies, {"table": table, "pictures": pictures, "benefit": benefit})
 

@@ -17,9 +17,9 @@ from forecaster.errors import StoreError
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.connections import RawRequest
+from forecaster.publish.beside import TextsBeside, listed_vpas_beside
 from forecaster.publish.overlay import GONE, OverlayWriter, PresentWorkload, overlay_path
 from forecaster.publish.values import metric_readers
-from forecaster.publish.vpas import SeenVpas
 from forecaster.resources.neighbours import VPAS, neighbours_of
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
 from forecaster.sources.live_objects import BUILT_IN_KINDS
@@ -270,7 +270,7 @@ class VpaLook:
     """The newest list. No cycle waits for the API server: it publishes what was listed last."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = VPA_INTERVAL) -> None:
-        self.seen = SeenVpas()
+        self.seen = TextsBeside()
         self._client, self._clock, self._every = client, clock, every
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="vpas", daemon=True)
@@ -291,11 +291,11 @@ class VpaLook:
             self.seen = self._listed()
             self._stop.wait(self._every.total_seconds())
 
-    def _listed(self) -> SeenVpas:
+    def _listed(self) -> TextsBeside:
         """List the VPAs; where they cannot be listed, return none: nothing older is shown."""
         now = self._clock()
         try:
             found, unknown = listed_vpas(self._client)
         except ApiError as error:
             found, unknown = {}, str(error)
-        return SeenVpas(now, found, unknown)
+        return listed_vpas_beside(now, found, unknown)

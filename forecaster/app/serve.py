@@ -51,10 +51,10 @@ from forecaster.forecasting.peaks import Paths
 from forecaster.kube.client import ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.objects import MetadataOnly
+from forecaster.publish.beside import BENEFIT_KEY, VPAS_KEY, TextsBeside
 from forecaster.publish.health import HealthBook, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.publisher import OfferPublisher, OfferReceiver, last_offers, published_at
-from forecaster.publish.vpas import SeenVpas
 from forecaster.serving.options import WRITTEN, Address
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.ledger import SqlLedger
@@ -238,15 +238,15 @@ def build_service(
     if benefit:
         receivers["benefit"] = benefit
         kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)
-        table.benefit = lambda: benefit.seen
-        metrics.register(BenefitMetrics(lambda: benefit.seen.view))
+        table.beside[BENEFIT_KEY] = lambda: benefit.seen
+        metrics.register(BenefitMetrics(lambda: benefit.view))
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
     parts.callback(close_ledger, ledger, log)
     watch(metrics, settings, None if kept.shards else kept.history, live, writers)
     nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
-    table.vpas = vpas_beside(settings, clock, parts)
+    table.beside |= vpas_beside(settings, clock, parts)
     effects = Effects(fenced(publisher, election), CountedLedger(ledger, metrics), writers.actuators)
     cycle: Cycle | ShardedCycle
     if kept.shards:
@@ -287,17 +287,19 @@ def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:
     return FencedPublisher(publisher, election.holds)
 
 
-def vpas_beside(settings: Settings, clock: Callable[[], datetime], parts: ExitStack) -> Callable[[], SeenVpas]:
+def vpas_beside(
+    settings: Settings, clock: Callable[[], datetime], parts: ExitStack
+) -> dict[str, Callable[[], TextsBeside]]:
     """What VPAs recommend, for a dashboard beside a cluster; `parts` ends the looking."""
     client = asked_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
     if client is None:
-        return SeenVpas
+        return {}
     from forecaster.app.live_facts import VpaLook  # noqa: PLC0415  only beside a cluster
 
     look = VpaLook(client, clock)
     look.start()
     parts.callback(look.close)
-    return lambda: look.seen
+    return {VPAS_KEY: lambda: look.seen}
 
 
 def bind_state(settings: Settings, directory: Path, source: Source, now: datetime, news: StateNews) -> str:

@@ -64,7 +64,7 @@ def logger() -> Log:
 
 def log_report(log: Log, report: CycleReport) -> None:
     """A cycle in one line: at debug when all went well, at warning when something is missing."""
-    facts = {"at": report.at, "seconds": round(report.seconds, 3), "workloads": report.verdicts.total()}
+    facts = {"at": report.at, "seconds": round(sum(report.steps.values()), 3), "workloads": report.verdicts.total()}
     if report.late_starts:
         log.warning("cycle_starts_late", at=report.at, late_starts=report.late_starts)
     if report.gates:

@@ -20,7 +20,7 @@ from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it
 from forecaster.errors import unexpected
 from forecaster.horizontal.columns import rows_before, taken
-from forecaster.publish.benefit import NO_BENEFIT, BenefitView, FourNumbers, PeriodBenefit, SeenBenefit
+from forecaster.publish.beside import BenefitView, FourNumbers, PeriodBenefit, TextsBeside
 from forecaster.publish.offer import NO_COUNT
 
 if TYPE_CHECKING:
@@ -65,11 +65,12 @@ class KeptPast(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True)
 class LiveBenefit:
-    """What is known of each workload, and the newest view of it."""
+    """What is known of each workload, and the newest view of all."""
 
     prices: Prices | None = None
     start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
-    seen: SeenBenefit = NO_BENEFIT
+    view: BenefitView = field(default_factory=BenefitView)
+    seen: TextsBeside = TextsBeside()  # noqa: RUF009  never changed
     pasts: dict[WorkloadId, LivePast] = field(default_factory=dict)
     decided: dict[WorkloadId, list[Count]] = field(default_factory=dict)
     _ids: tuple[WorkloadId, ...] = ()
@@ -110,7 +111,8 @@ class LiveBenefit:
             if not time():
                 break
         if self._shown is None or not timedelta() <= now - self._shown < SHOWN_EVERY:
-            self._shown, self.seen = now, self._view(now)
+            self._shown = now
+            self._show(now)
 
     def _replay(self, some: Sequence[Workload], history: Histories, policies: Policies, now: datetime) -> None:
         """Replay all at once; when that fails one by one, so that one workload is left out and the others are not."""
@@ -153,7 +155,7 @@ class LiveBenefit:
             measured_start_ups={id_: (_rounded(some),) for id_, some in known if some},
         )
 
-    def _view(self, now: datetime) -> SeenBenefit:
+    def _show(self, now: datetime) -> None:
         from forecaster.replay.live import COMPARED_PERIODS, live_comparison  # noqa: PLC0415  as above
 
         def view(ids: Sequence[WorkloadId], unknown: str) -> BenefitView:
@@ -171,7 +173,8 @@ class LiveBenefit:
             for id_, past in self.pasts.items()
         }
         first = min((past.since for past in self.pasts.values()), default=now)
-        return SeenBenefit(view(list(self.pasts), _waiting(first)), self._texts)
+        self.view = view(list(self.pasts), _waiting(first))
+        self.seen = TextsBeside(msgspec.json.encode(self.view), self._texts)
 
     def kept(self) -> bytes:
         """Encode the sums for a file."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -47,6 +47,12 @@ class PersistedStartUps(msgspec.Struct, frozen=True):
     rung: float | None
     off: int
 
+    @classmethod
+    def of(cls, id_: WorkloadId, watch: ScaleUpWatch) -> PersistedStartUps:
+        """What is persisted of a watch."""
+        took = tuple([one / SECOND for one in watch.took])
+        return cls(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
+
 
 class PoolStartUps(NamedTuple):
     """Pods of one workload by the node pool that they are on."""
@@ -71,21 +77,6 @@ class PoolStartUps(NamedTuple):
             return ""
         known = {pool: watch.rung for pool, watch in self.by_pool.items() if watch.rung is not None}
         return max(known, key=lambda pool: (known[pool], pool), default="")
-
-
-class WrittenWatch(NamedTuple):
-    """A watch as it was persisted: it stands until another scale-up is over."""
-
-    took: tuple[timedelta, ...]
-    off: int
-    text: msgspec.Raw
-
-    @classmethod
-    def of(cls, id_: WorkloadId, watch: ScaleUpWatch) -> WrittenWatch:
-        """What is persisted of a watch."""
-        took = tuple(one / SECOND for one in watch.took)
-        told = PersistedStartUps(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
-        return cls(watch.took, watch.off, msgspec.Raw(msgspec.json.encode(told)))
 
 
 UNPOOLED = PoolStartUps()
@@ -114,8 +105,6 @@ class LeadTimes:
     """Start-up times of each workload by node pool: the slowest pool counts."""
     looked: datetime | None = None
     seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
-    written: dict[WorkloadId, WrittenWatch] = field(default_factory=dict)
-    """What was persisted last."""
 
     def look(self, targets: Targets, now: datetime) -> None:
         """Observe the workloads with a changed count or readiness; a source that is down shows nothing."""
@@ -168,46 +157,28 @@ class LeadTimes:
         each = (*of_images, *self.watches.items(), *self.pods.items(), *slower)
         return {id_: watch.rung for id_, watch in each if watch.rung is not None}
 
-    def persisted_pods(self) -> tuple[msgspec.Raw, ...]:
-        """Return the measured pods to persist."""
-        return tuple(WrittenWatch.of(id_, pods).text for id_, pods in self.pods.items())
-
-    def persisted_images(self) -> dict[str, msgspec.Raw]:
-        """Return the start-up times by image to persist."""
-        return {image: WrittenWatch.of(NO_WORKLOAD, pods).text for image, pods in self.images.items()}
-
-    def persisted_pools(self) -> dict[str, list[msgspec.Raw]]:
-        """Return the start-up times by node pool to persist."""
-        found: dict[str, list[msgspec.Raw]] = defaultdict(list)
-        for id_, pools in self.pools.items():
-            for pool, watch in pools.by_pool.items():
-                found[pool].append(WrittenWatch.of(id_, watch).text)
-        return found
-
-    def persisted(self) -> tuple[msgspec.Raw, ...]:
-        """What was measured, as `PersistedStartUps`, without the workloads of which nothing was.
-
-        What has not changed since it was asked for last is not written anew.
-        """
-        written = self.written
-        self.written = {
-            id_: before
-            if (before := written.get(id_)) and before.took is watch.took and before.off == watch.off
-            else WrittenWatch.of(id_, watch)
-            for id_, watch in self.watches.items()
-            if watch.took
+    def persisted(self) -> dict[str, Any]:
+        """What was measured, by the parameters of `restore`, without the workloads of which nothing was."""
+        pools: dict[str, list[PersistedStartUps]] = defaultdict(list)
+        for id_, found in self.pools.items():
+            for pool, watch in found.by_pool.items():
+                pools[pool].append(PersistedStartUps.of(id_, watch))
+        return {
+            "lead_times": tuple(PersistedStartUps.of(id_, watch) for id_, watch in self.watches.items() if watch.took),
+            "pods": tuple(PersistedStartUps.of(id_, pods) for id_, pods in self.pods.items()),
+            "images": {image: PersistedStartUps.of(NO_WORKLOAD, pods) for image, pods in self.images.items()},
+            "pools": pools,
         }
-        return tuple(one.text for one in self.written.values())
 
     def restore(
         self,
-        kept: tuple[PersistedStartUps, ...],
+        lead_times: tuple[PersistedStartUps, ...],
         pods: tuple[PersistedStartUps, ...] = (),
         images: Mapping[str, PersistedStartUps] = MappingProxyType({}),
         pools: Mapping[str, tuple[PersistedStartUps, ...]] = MappingProxyType({}),
     ) -> None:
         """Take over what an earlier process has measured."""
-        self.watches, self.pods = _restored(kept), _restored(pods)
+        self.watches, self.pods = _restored(lead_times), _restored(pods)
         self.images = {image: _watch(one) for image, one in images.items()}
         self.pools = _restored_pools(pools)
 

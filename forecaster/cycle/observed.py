@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 
+NOTHING_LEARNED: Mapping[str, PodCapacity] = {}
+
+
 class ObservedPolicy(NamedTuple):
     """A policy of one workload, and what it was made of."""
 
@@ -45,22 +48,20 @@ class PoliciesInForce(Policies):
     """What is stated: the ceilings of owners are known to the original policies alone."""
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
-    own: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
-    """Kept from cycle to cycle."""
-    shared: dict[tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
-    """Kept from cycle to cycle, too: by the policy as it is stated, of which there are few, and the lead time."""
+    made: dict[WorkloadId | tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
+    """Kept from cycle to cycle: by policy as it is stated and lead time, or by workload where something was learned."""
 
     def of(self, id_: WorkloadId) -> Policy:
         """The policy of one workload."""
-        policy, rung, filled = self.stated(id_), self.rungs.get(id_), self.filled.get(id_)
-        if filled and policy.horizontal.peak_target is None:
-            return self._own(id_, policy, rung, filled)
-        if rung is None or policy.horizontal.lead_time is not None:
+        policy, rung, filled = self.stated(id_), self.rungs.get(id_), self.filled.get(id_, NOTHING_LEARNED)
+        if policy.horizontal.peak_target is not None:
+            filled = NOTHING_LEARNED
+        if not filled and (rung is None or policy.horizontal.lead_time is not None):
             return policy
-        key = (id(policy), rung)
-        made = self.shared.get(key)
-        if made is None or made.stated is not policy:
-            made = self.shared[key] = ObservedPolicy(policy, rung, {}, with_observed(policy, rung, {}))
+        key = id_ if filled or rung is None else (id(policy), rung)
+        made = self.made.get(key)
+        if made is None or made.stated is not policy or made.rung != rung or made.filled is not filled:
+            made = self.made[key] = ObservedPolicy(policy, rung, filled, with_observed(policy, rung, filled))
         return made.policy
 
     def stated(self, id_: WorkloadId) -> Policy:
@@ -70,18 +71,10 @@ class PoliciesInForce(Policies):
     def forget_others(self, here: Collection[WorkloadId]) -> None:
         """Forget policies that other workloads have, and those with observed values that none has any more."""
         self.without_observed.forget_others(here)
-        if len(self.shared) > 2 * len(here) + SPARE_ROWS:
+        if len(self.made) > 2 * len(here) + SPARE_ROWS:
             used = {id(self.stated(id_)) for id_ in here}
-            for key in [key for key in self.shared if key[0] not in used]:
-                del self.shared[key]
-
-    def _own(
-        self, id_: WorkloadId, policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]
-    ) -> Policy:
-        made = self.own.get(id_)
-        if made is None or made.stated is not policy or made.rung != rung or made.filled is not filled:
-            made = self.own[id_] = ObservedPolicy(policy, rung, filled, with_observed(policy, rung, filled))
-        return made.policy
+            for key in [key for key in self.made if key[0] not in used and key not in here]:
+                del self.made[key]
 
 
 def with_observed(policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]) -> Policy:
@@ -164,10 +157,8 @@ class Observed:
     state: State = field(default_factory=lambda: State.new(0))
     """What decisions remember, [row] each."""
     capacities: Capacities = field(default_factory=Capacities)
-    policies: dict[WorkloadId, ObservedPolicy] = field(default_factory=dict)
-    """Policies with learned capacities, which change by the hour."""
-    shared: dict[tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
-    """Policies with measured lead times: the same objects from cycle to cycle, so that rows are not resolved anew."""
+    policies: dict[WorkloadId | tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
+    """Policies with observed values: the same objects from cycle to cycle, so that rows are not resolved anew."""
 
     @property
     def decided_at(self) -> float:
@@ -179,8 +170,6 @@ class Observed:
         rungs, filled = self.lead_times.rungs(), {id_: one for id_, one in self.capacities.filled.items() if one}
         if not (rungs or filled):
             return stated
-        if len(self.policies) > len(filled):
-            self.policies = {id_: made for id_, made in self.policies.items() if id_ in filled}
         return PoliciesInForce(
             stated.defaults,
             stated.overrides,
@@ -189,7 +178,6 @@ class Observed:
             rungs,
             filled,
             self.policies,
-            self.shared,
             without_observed=stated,
             signals=stated.signals,
             modes=stated.modes,
@@ -206,10 +194,7 @@ class Observed:
         """Encode the observations as JSON."""
         told = PersistedObservations(
             version=VERSION,
-            lead_times=self.lead_times.persisted(),  # type: ignore[arg-type]  # encoded already
-            pods=self.lead_times.persisted_pods(),  # type: ignore[arg-type]  # encoded already
-            images=self.lead_times.persisted_images(),  # type: ignore[arg-type]  # encoded already
-            pools=self.lead_times.persisted_pools(),  # type: ignore[arg-type]  # encoded already
+            **self.lead_times.persisted(),
             gates=packed(self.gates.gates),
             gated=tuple(self.gates.fleet.persisted()),
             capacities=self.capacities.kept(),

@@ -113,11 +113,6 @@ class CycleReport:
     late_starts: int = 0
     """Starts that were skipped since the previous cycle because that one was still running."""
 
-    @property
-    def seconds(self) -> float:
-        """Time spent in all steps."""
-        return sum(self.steps.values())
-
 
 @dataclass(frozen=True, slots=True)
 class Check:

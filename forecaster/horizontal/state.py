@@ -6,21 +6,84 @@ workload. Everything is immutable: what changes is made anew.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from forecaster.horizontal.codes import KNOWN, NONE, UNKNOWN
-from forecaster.horizontal.columns import SIGNAL, Array, Table, column
-from forecaster.horizontal.ring import Ring
+from forecaster.horizontal.columns import SIGNAL, Array, Table, column, put, taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
-RECOMMENDATIONS = Ring(np.array(UNKNOWN, np.int32))
+
+class Ring(NamedTuple):
+    """Counts [slot][row] of the last cycles at `times` [slot], the latest last; `UNKNOWN` where a row has none.
+
+    Cheap to extend: a longer ring shares the arrays of the shorter one. Instants are epoch seconds, rising, at any
+    distance from each other.
+    """
+
+    times: tuple[float, ...] = ()
+    values: tuple[Array, ...] = ()
+
+    def since(self, begin: float) -> tuple[Array, ...]:
+        """The values [slot][row] of the instant `begin` and later."""
+        return self.values[bisect_left(self.times, begin) :]
+
+    def opened(self, now: float, keep: float, rows: int) -> Ring:
+        """Return the ring with an empty slot for `now`, without what is older than `keep` seconds.
+
+        One slot before that stays: it tells that a row was known for the whole time, however irregular the cycles are.
+        A clock that was set back makes what came later as old as now.
+        """
+        if self.times and self.times[-1] == now:
+            return self
+        times = tuple(min(time, now) for time in self.times) if self.times and self.times[-1] > now else self.times
+        first = max(bisect_left(times, now - keep) - 1, 0)
+        return Ring((*times[first:], now), (*self.values[first:], np.full(rows, UNKNOWN, np.int32)))
+
+    def marked(self, value: Array) -> Ring:
+        """Return the ring with `value` [row] in the latest slot, where it is larger than what is there."""
+        return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=np.int32)))
+
+    def take(self, rows: Counts) -> Ring:
+        """The slots of these rows; a negative row is a new one."""
+        return self._replace(values=tuple(taken(slot, rows, UNKNOWN) for slot in self.values))
+
+    def put(self, rows: Counts, ring: Ring) -> Ring:
+        """Return the ring with the latest slot of these rows replaced by that of `ring`, which was taken from it."""
+        if ring.times != self.times:
+            raise ValueError(f"a ring of {len(ring.times)} instants does not fit into one of {len(self.times)}")
+        return self._replace(values=(*self.values[:-1], put(self.values[-1], rows, ring.values[-1])))
+
+    @classmethod
+    def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, Ring]]) -> Ring:
+        """Return a ring of so many rows, in which each part has its rows at the given positions."""
+        times = tuple(sorted({time for _, part in parts for time in part.times}))
+        values = tuple(np.full(rows, UNKNOWN, np.int32) for _ in times)
+        for positions, part in parts:
+            for time, slot in zip(part.times, part.values, strict=True):
+                values[times.index(time)][positions] = slot
+        return cls(times, values)
+
+    def arrays(self) -> tuple[NDArray[np.float64], Array]:
+        """The instants [slot] and the values [slot, row], to be saved."""
+        return np.array(self.times), np.array(self.values, np.int32)
+
+    @classmethod
+    def of_arrays(cls, times: Array, values: Array) -> Ring:
+        """What `arrays` gave."""
+        return cls(tuple(times.tolist()), tuple(np.asarray(values, np.int32)))
+
+
+NOTHING_RECOMMENDED = Ring()
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +110,7 @@ class State(Table):
     """[signal, row] why a row was held for want of a sample (`codes.NO_SAMPLE` ...)."""
     missing_age: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] how old its latest sample was then, in seconds; NaN where it had none."""
-    recommendations: Ring = RECOMMENDATIONS
+    recommendations: Ring = NOTHING_RECOMMENDED
     """Counts before stabilization (HPA rules §10)."""
 
     def opened(self, now: float, keep: float, signals: Iterable[str]) -> State:
@@ -77,7 +140,7 @@ class State(Table):
     def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, State]]) -> State:
         """Return one state of several; a row has nothing in a slot in which its part was not decided."""
         rings = [(positions, part.recommendations) for positions, part in parts]
-        return replace(super().side_by_side(rows, parts), recommendations=RECOMMENDATIONS.side_by_side(rows, rings))
+        return replace(super().side_by_side(rows, parts), recommendations=Ring.side_by_side(rows, rings))
 
     def arrays(self) -> dict[str, Array]:
         """Return plain arrays by name, to be saved."""
@@ -87,5 +150,5 @@ class State(Table):
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> State:
         """Return the state that `arrays` gave."""
-        ring = RECOMMENDATIONS.of_arrays(arrays["recommendations_at"], arrays["recommendations"])
+        ring = Ring.of_arrays(arrays["recommendations_at"], arrays["recommendations"])
         return replace(super().of_arrays(arrays), recommendations=ring)

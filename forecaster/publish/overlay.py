@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotation
 from forecaster.publish.values import CLOCK_SKEW, MetricTarget, WorkloadOffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from forecaster.domain.workload import WorkloadId
     from forecaster.publish.reader import TableEntry
 
 LAPSED = timedelta(seconds=5)
@@ -44,21 +44,12 @@ class PresentWorkload(msgspec.Struct, frozen=True, array_like=True, gc=False):
     readers: tuple[MetricTarget, ...] = ()
 
 
-class OverlayRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One workload."""
-
-    namespace: str
-    kind: str
-    name: str
-    present: PresentWorkload
-
-
 class Overlay(msgspec.Struct, frozen=True):
-    """All of them."""
+    """The workloads that changed."""
 
     since: float
     """Seconds since 1970: changes from then on are in it."""
-    rows: tuple[OverlayRow, ...]
+    rows: tuple[tuple[WorkloadId, PresentWorkload], ...]
 
 
 def overlay_path(table: Path) -> Path:
@@ -136,7 +127,7 @@ class OverlayWriter:
     def _write(self, confirmed: float) -> None:
         with self._lock:
             since, ids = self._since, list(self._instants)
-        rows = tuple(OverlayRow(id_.namespace, id_.kind, id_.name, self._present(id_)) for id_ in ids)
+        rows = tuple((id_, self._present(id_)) for id_ in ids)
         self._number += 1
         temporary = self._path.with_name(f".{self._path.name}.new")
         temporary.write_bytes(b"%0*x" % (NUMBER_BYTES, self._number) + msgspec.json.encode(Overlay(since, rows)))
@@ -149,7 +140,7 @@ class OverlayState(NamedTuple):
 
     confirmed: datetime
     since: datetime
-    rows: dict[tuple[str, str, str], PresentWorkload]
+    rows: Mapping[tuple[str, str, str], PresentWorkload]
 
 
 _decoder = msgspec.json.Decoder(Overlay)
@@ -210,5 +201,4 @@ class OverlayReader:
         except (OSError, ValueError, OverflowError, msgspec.DecodeError):
             self._state = None
             return
-        rows = {(one.namespace, one.kind, one.name): one.present for one in found.rows}
-        self._number, self._state = number, OverlayState(confirmed, since, rows)
+        self._number, self._state = number, OverlayState(confirmed, since, dict(found.rows))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from forecaster.domain.decision import verdict_of
+from forecaster.domain.outlook import StepForecast
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.horizontal.codes import REASONS
@@ -22,7 +24,7 @@ from forecaster.publish.overlay import OverlayReader, overlay_path
 from forecaster.publish.record import MODE_CODES, StoredSizes, decided_row, workload_offer
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
-from forecaster.publish.views import RecommendationView, recommendation_view, verdict_of
+from forecaster.publish.views import RecommendationView, recommendation_view
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers")) | {NAMES + PLACES}
 """Texts without which no number can be found or said, and the places of names."""
 _history = msgspec.json.Decoder(WorkloadHistory)
+_paths = msgspec.json.Decoder(dict[str, StepForecast])
 _sizes = msgspec.json.Decoder(StoredSizes)
 
 
@@ -162,9 +165,10 @@ class PublishedTable:
         """What became of a workload lately."""
         return _history.decode(self.text("history", entry.row))
 
-    def paths(self, entry: TableEntry) -> bytes:
-        """Return the forecast step by step, as it was encoded."""
-        return self.text("steps", entry.row)
+    def paths(self, entry: TableEntry) -> dict[str, StepForecast]:
+        """Return the forecasts of a workload step by step, by signal."""
+        text = self.text("steps", entry.row)
+        return _paths.decode(text) if text else {}
 
 
 class TableEntries(Sequence[TableEntry]):

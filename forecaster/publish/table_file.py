@@ -14,9 +14,7 @@ import numpy as np
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.horizontal.columns import rows_before, taken
-from forecaster.publish.benefit import BENEFIT_KEY, NO_BENEFIT, SeenBenefit
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
-from forecaster.publish.forecast_paths import EncodedPaths
 from forecaster.publish.health import HealthBook
 from forecaster.publish.record import encoded_sizes
 from forecaster.publish.table import (
@@ -28,10 +26,9 @@ from forecaster.publish.table import (
     WrittenColumn,
     write_table,
 )
-from forecaster.publish.vpas import VPAS_KEY, SeenVpas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -40,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import Prices, WorkloadId
+    from forecaster.publish.beside import TextsBeside
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
 
@@ -74,9 +72,8 @@ class TableFile:
     prices: Prices | None = None
     nodes: Callable[[], bytes] = bytes
     """Node pools ahead of time as JSON; nothing where they are not known."""
-    benefit: Callable[[], SeenBenefit] = lambda: NO_BENEFIT
-    """What the decisions were worth beside the HPA alone."""
-    vpas: Callable[[], SeenVpas] = SeenVpas
+    beside: dict[str, Callable[[], TextsBeside]] = field(default_factory=dict)
+    """What is told beside decisions, by the keys of `beside`."""
 
     def __post_init__(self) -> None:
         self._before: DecidedRows | None = None
@@ -110,16 +107,12 @@ class TableFile:
         yield from text_columns("history", self.history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted))
         yield "nodes", WrittenColumn.of("B", 0, self.nodes())
-        yield from self._beside()
-        yield "health", WrittenColumn.of("B", 0, msgspec.json.encode(self.health.view(self.history)))
-
-    def _beside(self) -> Iterator[tuple[str, WrittenColumn]]:
-        """What decisions were worth; VPAs of the cluster, where they are looked for."""
-        benefit, vpas = self.benefit(), self.vpas()
-        for key, whole, texts in ((BENEFIT_KEY, benefit.whole, benefit.texts), (VPAS_KEY, vpas.sight, vpas.texts)):
+        for key, told in self.beside.items():
+            whole, texts = told()
             if whole:
                 yield key, WrittenColumn.of("B", 0, whole)
                 yield from text_columns(key, [texts.get(id_, b"") for id_ in self._order.sorted])
+        yield "health", WrittenColumn.of("B", 0, msgspec.json.encode(self.health.view(self.history)))
 
     def _meta(self, at: datetime) -> TableMeta:
         return TableMeta(
@@ -147,6 +140,30 @@ class TableOrder:
         self.identity: dict[str, WrittenColumn] = {}
         for name in ("namespace", "name", "kind"):
             self.identity |= text_columns(name, [getattr(ids[row], name).encode() for row in order])
+
+
+class EncodedPaths:
+    """Every workload's paths as bytes, encoded again only when they have changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[WorkloadId, tuple[Mapping[Signal, StepForecast], bytes]] = {}
+
+    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, StepForecast]]) -> None:
+        """Take over what there is now."""
+        before = self._known
+        self._known = {
+            id_: known if (known := before.get(id_)) and known[0] is mine else (mine, _encoded_paths(mine))
+            for id_, mine in paths.items()
+        }
+
+    def of(self, ids: Iterable[WorkloadId]) -> list[bytes]:
+        """Return the paths of these workloads; empty where one has none."""
+        known = self._known
+        return [known[id_][1] if id_ in known else b"" for id_ in ids]
+
+
+def _encoded_paths(paths: Mapping[Signal, StepForecast]) -> bytes:
+    return msgspec.json.encode({str(signal): path for signal, path in sorted(paths.items())})
 
 
 class EncodedSizes:

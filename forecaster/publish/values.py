@@ -264,9 +264,10 @@ def _abstained_answer(
     chosen = abstained(offer.abstain, inputs)
     if chosen is None:
         return NotKnown(_why(offer, moment))
-    if chosen.word == LAST:
-        return OfferedValue(metric, chosen.value, number.at, chosen.word, number.signal, number.quantile)
-    return OfferedValue(metric, chosen.value, offer.confirmed or moment.published_at, chosen.word, number.signal, None)
+    word, value = chosen
+    if word == LAST:
+        return OfferedValue(metric, value, number.at, word, number.signal, number.quantile)
+    return OfferedValue(metric, value, offer.confirmed or moment.published_at, word, number.signal, None)
 
 
 def current_count(offer: WorkloadOffer, moment: AskedAt) -> int | None:
@@ -301,41 +302,26 @@ class AbstainInputs(NamedTuple):
     """None where even the count is out of date."""
     replicas_held: int
 
-
-class AbstainedValue(NamedTuple):
-    """A value in place of knowledge, under the word for it."""
-
-    word: str
-    value: float
-
-
-def abstained(policy: str, inputs: AbstainInputs) -> AbstainedValue | None:
-    """The first thing in the order of the policy that can be said; None when it has to be an error."""
-    for word in ORDER[policy]:
-        value = _VALUES[word](inputs)
-        if value is not None:
-            return AbstainedValue(LAST if word == RAISE else word, value)
-    return None
-
-
-def _last(inputs: AbstainInputs) -> float | None:
-    """A sample from the future would be young for ever."""
-    return inputs.last if -CLOCK_SKEW <= inputs.age <= inputs.last_for else None
+    def value(self, word: str) -> float | None:
+        """Return the value that a word of abstaining stands for; None where there is none."""
+        young = -CLOCK_SKEW <= self.age <= self.last_for  # a sample from the future would be young for ever
+        last, neutral = self.last if young else None, _keeping(self.replicas_now, self.reader)
+        match word:
+            case "last":
+                return last
+            case "raise":  # at 0 replicas nothing can be lowered
+                kept = 0.0 if self.replicas_now == 0 else neutral
+                return None if last is None or kept is None or last < kept else last
+            case "neutral":
+                return neutral
+            case _:
+                return _keeping(self.replicas_held, self.reader)
 
 
-def _raising(inputs: AbstainInputs) -> float | None:
-    """Return the value that raises; None at 0 replicas, where nothing can be lowered."""
-    last, kept = _last(inputs), 0.0 if inputs.replicas_now == 0 else _neutral(inputs)
-    return None if last is None or kept is None or last < kept else last
-
-
-def _neutral(inputs: AbstainInputs) -> float | None:
-    """A count that is out of date may be below the one that others have reached since: repeating it would lower it."""
-    return _keeping(inputs.replicas_now, inputs.reader)
-
-
-def _hold(inputs: AbstainInputs) -> float | None:
-    return _keeping(inputs.replicas_held, inputs.reader)
+def abstained(policy: str, inputs: AbstainInputs) -> tuple[str, float] | None:
+    """Return the first value in the order of the policy, under the word for it; None when it has to be an error."""
+    found = ((word, inputs.value(word)) for word in ORDER[policy])
+    return next(((LAST if word == RAISE else word, value) for word, value in found if value is not None), None)
 
 
 def _keeping(replicas: int | None, reader: MetricReader | None) -> float | None:
@@ -343,6 +329,3 @@ def _keeping(replicas: int | None, reader: MetricReader | None) -> float | None:
     if not replicas or reader is None:
         return None
     return reader.target * replicas if reader.per_replica else reader.target
-
-
-_VALUES = {LAST: _last, RAISE: _raising, NEUTRAL: _neutral, HOLD: _hold}

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scale, SignalView, forecast_state
+from forecaster.domain.decision import (
+    Clamp,
+    Hold,
+    Recommendation,
+    Resize,
+    Scale,
+    SignalView,
+    forecast_state,
+    verdict_of,
+)
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerSize, Resources, Risk
@@ -163,13 +172,6 @@ def recommendation_view(recommendation: Recommendation, mode: str | None = None)
         mode=mode,
         forecast=None if wanted is None else ForecastStateView(*forecast_state(recommendation.shut, foreseen=foreseen)),
     )
-
-
-def verdict_of(current: int, recommended: int | None) -> str:
-    """What a recommended count is beside the present one, in a word."""
-    if recommended is None:
-        return "hold"
-    return "keep" if recommended == current else "up" if recommended > current else "down"
 
 
 def resources_view(current: Resources, decided: Resize | Hold) -> ResourcesView:

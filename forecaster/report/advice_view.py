@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+from forecaster.publish.beside import VpaView, vpa_view
 from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView, amounts_view, risk_view
-from forecaster.publish.vpas import VpaView, vpa_view
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:

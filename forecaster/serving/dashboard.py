@@ -25,11 +25,9 @@ from starlette.routing import Route
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.explain import explanation
-from forecaster.publish.benefit import BenefitView, benefit_of_workload
+from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
-from forecaster.publish.forecast_paths import decoded_paths
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
-from forecaster.publish.vpas import VpasOfWorkload, vpas_of_workload
 from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, asked_pause
@@ -267,7 +265,7 @@ class Dashboard:
         """Return everything about one workload."""
         table = self.table()
         entry = _entry(table, **request.path_params)
-        view, paths, past = table.view(entry), decoded_paths(table.paths(entry)), table.past(entry)
+        view, paths, past = table.view(entry), table.paths(entry), table.past(entry)
         now = table.meta.published_at
         return _json(
             WorkloadPage(

@@ -132,17 +132,17 @@ class MetricsApi:
         """One request."""
         if request.method not in GET:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not supported: values are only read")
-        found = self.discovery.answer(request.path, request.accept, request.if_none_match)
-        return found or self.value(request)
+        found = self.value(request) or self.discovery.answer(request.path, request.accept, request.if_none_match)
+        return found or failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
 
-    def value(self, request: ApiRequest) -> HttpReply:
-        """A value call, or nothing that exists."""
+    def value(self, request: ApiRequest) -> HttpReply | None:
+        """Answer a value call; None for any other."""
         seen = self._seen()
         if seen is not None and (reply := self._repeated.get(*seen, request)):
             return reply
         call = value_call(request.path)
         if call is None:
-            return failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
+            return None
         try:
             parameters = request.parameters()
         except ValueError:

@@ -17,7 +17,7 @@ from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.workload import Prices  # noqa: TC001  msgspec resolves the annotation
 from forecaster.horizontal.codes import REASONS
-from forecaster.publish.benefit import BenefitView, benefit_of_fleet
+from forecaster.publish.beside import BenefitView, benefit_of_fleet
 from forecaster.publish.record import MODE_CODES
 from forecaster.publish.table import SIZES, TEXTS
 from forecaster.publish.views import whole_bytes

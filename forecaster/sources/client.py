@@ -12,9 +12,15 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
+<<<<<<< HEAD
 from forecaster.errors import SourceRefused
 from forecaster.sources.identity import BearerAuth, beside_us, cloud_identity, permission_named
 from forecaster.sources.wire import Query, QueryAnswer, body_of, facts_of, translated, understood
+=======
+from forecaster.errors import SourceRefused, shown_url
+from forecaster.sources.identity import PERMISSIONS, BearerToken, beside_us, cloud_identity
+from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
+>>>>>>> 28065225 (A sample passes 99 modules: benefit and VPAs stand beside the table in one way, recommendations lie in the state, what words an error is made where there is one)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +52,8 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             timeout=(settings.connect_timeout_seconds, settings.read_timeout_seconds),
             method="POST",
         )
-        self._cloud = settings.identity
+        self._address = shown_url(self.url)
+        self._permission = PERMISSIONS.get(settings.identity, "")
         self._read_timeout, self._most = settings.read_timeout_seconds, settings.most_answer_mib << 20
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
@@ -56,16 +63,24 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         Raises `SourceUnavailable` when no answer comes in time, `TooMuch` when a smaller question may be answered, and
         `SourceRefused` for everything else that is no answer.
         """
-        deadline = monotonic() + self._read_timeout
-        with translated(question.name, self.url):
+        deadline, where = monotonic() + self._read_timeout, self.where(question.name)
+        with translated(where):
             response = self._post(question)
             body = body_of(response, deadline, self._most, monotonic)
-        with permission_named(self._cloud):
-            return understood(response, body, question.name, self.url)
+        try:
+            return understood(response, body, where)
+        except Denied as error:
+            if not self._permission:
+                raise
+            raise Denied(f"{error}; {self._permission}") from error
+
+    def where(self, name: str) -> str:
+        """Name a query and the address in a message."""
+        return f"query {name!r} to {self._address}"
 
     def status(self, topic: str) -> dict[str, str]:
         """What the server says of itself under /api/v1/status; empty where it says nothing, as Thanos and Mimir do."""
-        with translated(f"status {topic}", self.url):
+        with translated(self.where(f"status {topic}")):
             response = self._session.get(
                 f"{self.url}/api/v1/status/{topic}",
                 headers=self.headers,

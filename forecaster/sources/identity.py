@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import os
 import re
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,10 +22,9 @@ import requests
 from requests.auth import AuthBase
 
 from forecaster.errors import SourceRefused, SourceUnavailable
-from forecaster.sources.wire import Denied
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from requests import PreparedRequest
 
@@ -111,17 +109,6 @@ def cloud_identity(
         return SigV4(keys, lambda: _region(environment, url), clock)
     token_of = azure_token if provider == "azure" else google_token
     return BearerAuth(Renewed(lambda now: token_of(environment, now), clock).get)
-
-
-@contextmanager
-def permission_named(provider: Provider) -> Iterator[None]:
-    """Within it a refusal by the server says which permission the identity lacks."""
-    try:
-        yield
-    except Denied as error:
-        if not provider:
-            raise
-        raise Denied(f"{error}; {PERMISSIONS[provider]}") from error
 
 
 class BearerAuth(AuthBase):

@@ -155,7 +155,8 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
         else:
             lowest = _count(facts.hpa_min_replicas.get(hpa, _DEFAULT_MIN_REPLICAS))
             stated = facts.hpa_metric_targets.get(hpa, ())
-            faults += read_in_part(str(hpa), len(stated))
+            if len(stated) > MAX_TARGETS:
+                faults.append(read_in_part(str(hpa), len(stated)))
             targets = tuple(stated[:MAX_TARGETS])
             found[workload] = Autoscaler(hpa.name, lowest, _count(facts.hpa_max_replicas[hpa]), targets)
     return found

@@ -38,7 +38,7 @@ from forecaster.sources.live_objects import (
     workload_id,
     workload_of_object,
 )
-from forecaster.sources.live_targets import misread, read_in_part
+from forecaster.sources.live_targets import MAX_TARGETS, misread, read_in_part
 from forecaster.sources.stated import StatedBefore, StatedObjects, StatedPolicies
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
@@ -311,7 +311,8 @@ class LiveCluster:
         if len(scalers) != 1:
             return None
         hpa = scalers[0][1]
-        faults += read_in_part(f"{id_.namespace}/{hpa.spec.name}", len(hpa.spec.metrics))
+        if len(hpa.spec.metrics) > MAX_TARGETS:
+            faults.append(read_in_part(f"{id_.namespace}/{hpa.spec.name}", len(hpa.spec.metrics)))
         return Autoscaler(hpa.spec.name, hpa.spec.bounds.min_replicas, hpa.spec.bounds.max_replicas, hpa.targets)
 
     def _pointless(self, namespaces: re.Pattern[str]) -> Iterator[str]:

@@ -26,10 +26,9 @@ def bounded_name(text: str) -> str:
     return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}…"
 
 
-def read_in_part(hpa: str, metrics: int) -> list[str]:
-    """The sentence about an HPA with more metrics than are read; none about another."""
-    told = f"HPA {hpa}: of its {metrics} metrics the first {MAX_TARGETS} by name are read"
-    return [told] if metrics > MAX_TARGETS else []
+def read_in_part(hpa: str, metrics: int) -> str:
+    """Return the sentence about an HPA with more metrics than are read."""
+    return f"HPA {hpa}: of its {metrics} metrics the first {MAX_TARGETS} by name are read"
 
 
 def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:

@@ -157,11 +157,10 @@ PREFERRED = (
 recorded rate is a choice that was made already."""
 
 
-def detection() -> str:
-    """A query that answers with one series for every preset that has data, its name in the label `preset`."""
-    return "\nor\n".join(
-        f'label_replace(group({preset.evidence}), "preset", "{name}", "", "")' for name, preset in PRESETS.items()
-    )
+DETECTION = "\nor\n".join(
+    f'label_replace(group({preset.evidence}), "preset", "{name}", "", "")' for name, preset in PRESETS.items()
+)
+"""A query that answers with one series for every preset that has data, its name in the label `preset`."""
 
 
 SERVER_UNIT: Final = "requests in flight"

@@ -240,8 +240,7 @@ class PrometheusSource:
         """Ask for facts that mean something by their absence, e.g. that a workload has no HPA."""
         answer = self.client.ask(question)
         if answer.partial:
-            where = f"query {question.name!r} to {shown_url(self._settings.url)}"
-            raise SourceUnavailable(f"{where}: the answer is partial: {answer.partial}")
+            raise SourceUnavailable(f"{self.client.where(question.name)}: the answer is partial: {answer.partial}")
         return self._rows(question, answer)
 
     def _rows(self, question: Query, answer: QueryAnswer) -> tuple[InstantRow, ...]:
@@ -272,7 +271,7 @@ class PrometheusSource:
         try:
             yield
         except MalformedAnswer as error:
-            raise SourceRefused(f"query {name!r} to {shown_url(self._settings.url)}: {error}") from error
+            raise SourceRefused(f"{self.client.where(name)}: {error}") from error
 
     def _query(self, signal: Signal, step: timedelta) -> str:
         named = set(self._containers(signal).values())

@@ -14,7 +14,7 @@ from forecaster.domain.signal import CPU, CPU_CONTAINER, DEMAND, MEMORY, MEMORY_
 from forecaster.errors import nearest
 from forecaster.sources import promql
 from forecaster.sources.container_queries import CONTAINER_FACTS, CONTAINER_USAGE
-from forecaster.sources.presets import PRESETS, detection
+from forecaster.sources.presets import DETECTION, PRESETS
 from forecaster.sources.promql import CARRIED, OF_NAMED, OWNER_JOIN, OWNERS_RECORDED, RAW, RECORDED
 from forecaster.sources.settings import SignalSettings
 
@@ -289,7 +289,7 @@ class Queries(BaseModel):
 
     def detection(self) -> str:
         """The query that finds out where request rates can come from."""
-        return self.rendered(detection())
+        return self.rendered(DETECTION)
 
     def all_queries(self) -> dict[str, str]:
         """Every query that may be asked in one cycle, as it is sent."""

@@ -196,9 +196,8 @@ class Untrusted(SourceRefused):
 
 
 @contextmanager
-def translated(name: str, url: str) -> Iterator[None]:
-    """Errors of the network, met while asking `name`, as errors of the source."""
-    where = f"query {name!r} to {shown_url(url)}"
+def translated(where: str) -> Iterator[None]:
+    """Errors of the network as errors of the source; `where` names query and address."""
     try:
         yield
     except requests.exceptions.SSLError as error:
@@ -254,9 +253,8 @@ def _next(response: requests.Response) -> bytes:
         raise requests.exceptions.ChunkedEncodingError(error) from error
 
 
-def understood(response: requests.Response, body: bytes, name: str, url: str) -> QueryAnswer:
+def understood(response: requests.Response, body: bytes, where: str) -> QueryAnswer:
     """The answer in a response; raises when there is none. The samples in it are decoded later."""
-    where = f"query {name!r} to {shown_url(url)}"
     if response.status_code != requests.codes.ok:
         raise _refusal(response, body, where)
     try:

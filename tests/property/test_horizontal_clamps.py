@@ -16,7 +16,7 @@ from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
 from forecaster.horizontal.clamps.bounds import bounded
 from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
-from forecaster.horizontal.state import RECOMMENDATIONS
+from forecaster.horizontal.state import Ring
 from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.limits import bound, stabilize_down
 from forecaster.hpa.numbers import MAX_INT32
@@ -38,7 +38,7 @@ def courses(draw: st.DrawFn) -> list[tuple[float, int | None]]:
 
 
 def ring_of(course: list[tuple[float, int | None]]):  # noqa: ANN201
-    ring, now = RECOMMENDATIONS, NOW.timestamp()
+    ring, now = Ring(), NOW.timestamp()
     for age, count in course:
         value = np.array([UNKNOWN if count is None else count])
         ring = ring.opened(now - age, np.inf, 1).marked(value)
@@ -93,7 +93,7 @@ def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_state
 @given(st.lists(st.integers(-300, 600), min_size=1, max_size=30), st.integers(0, 900))
 def test_a_ring_is_as_long_as_its_window_and_one_slot_more(gaps: list[int], keep: int) -> None:
     """Whatever the clock does: instants never fall, and what is kept reaches back to the window's begin."""
-    ring, now = RECOMMENDATIONS, 0.0
+    ring, now = Ring(), 0.0
     for count, gap in enumerate(gaps):
         now += gap
         ring = ring.opened(now, keep, 1).marked(np.array([count]))

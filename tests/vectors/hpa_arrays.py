@@ -19,7 +19,7 @@ from forecaster.horizontal.clamps.stabilization import highest_since
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.numbers import Band
 from forecaster.horizontal.proposals import ReadyPods
-from forecaster.horizontal.state import RECOMMENDATIONS
+from forecaster.horizontal.state import Ring
 from forecaster.hpa import evaluate, limits, proposals, reconcile
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Share, Unmeasured
 
@@ -115,7 +115,7 @@ class Arrays:
         _, stored = STABILIZE_DOWN(history, recommendation, window, now)
         past = sorted(history, key=lambda entry: entry.at)
         values = tuple(np.array([entry.replicas], np.int32) for entry in past)
-        ring = RECOMMENDATIONS._replace(times=tuple(entry.at.timestamp() for entry in past), values=values)
+        ring = Ring(times=tuple(entry.at.timestamp() for entry in past), values=values)
         highest = highest_since(ring.opened(now.timestamp(), np.inf, 1), window.total_seconds(), now.timestamp())
         return max(recommendation, int(highest[0])), stored
 

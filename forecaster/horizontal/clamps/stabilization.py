@@ -14,7 +14,7 @@ from forecaster.horizontal.lazy_numpy import np
 if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts, Floats
-    from forecaster.horizontal.ring import Ring
+    from forecaster.horizontal.state import Ring
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.kube.connections import RawAnswer, RawRequest
-    from forecaster.publish.vpas import SeenVpas
+    from forecaster.publish.beside import TextsBeside
 
 TOLD = {
     "containerName": "app",
@@ -48,7 +48,7 @@ class Server(ApiClient):
         return self.script.exchange(request)
 
 
-def listed(*answers: RawAnswer | Exception) -> SeenVpas:
+def listed(*answers: RawAnswer | Exception) -> TextsBeside:
     """What is seen of a server with these answers."""
     server = Server(*answers)
     look = VpaLook(server, lambda: NOON)
@@ -60,10 +60,10 @@ def listed(*answers: RawAnswer | Exception) -> SeenVpas:
     return look.seen
 
 
-def beside(path: Path, seen: SeenVpas) -> dict[str, Any]:
+def beside(path: Path, seen: TextsBeside) -> dict[str, Any]:
     """What the page of the workload is told of its VPAs."""
     table = TableFile(path, interval=MINUTE, version="1")
-    table.vpas = lambda: seen
+    table.beside["vpas"] = lambda: seen
     RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, (recommendation(),))
     reader = TableReader(path)
     reader.refresh()

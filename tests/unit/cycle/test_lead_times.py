@@ -120,7 +120,7 @@ def test_policies_that_none_has_any_more_are_forgotten() -> None:
         in_force = observed.in_force(stated)
         assert in_force.of(WEB.id).horizontal.max_replicas == number
         in_force.forget_others([WEB.id])
-    assert len(observed.shared) + len(stated.built) < 1200
+    assert len(observed.policies) + len(stated.built) < 1200
 
 
 def test_a_clock_that_was_set_back_makes_no_start_up_of_less_than_nothing() -> None:

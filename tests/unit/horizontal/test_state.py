@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forecaster.horizontal.codes import UNKNOWN
-from forecaster.horizontal.state import RECOMMENDATIONS, State
+from forecaster.horizontal.state import Ring, State
 
 AT = 1.77e9
 
@@ -62,7 +62,7 @@ def test_everything_is_saved_as_plain_arrays() -> None:
 
 
 def test_a_clock_that_was_set_back_makes_nothing_older_and_forgets_nothing() -> None:
-    ring = RECOMMENDATIONS
+    ring = Ring()
     for now, count in ((AT, 3), (AT + 600, 9), (AT + 60, 4)):
         ring = ring.opened(now, 300.0, 1).marked(np.array([count]))
     assert ring.times == (AT, AT + 60, AT + 60)

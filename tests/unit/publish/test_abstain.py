@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from forecaster.publish.values import ORDER, AbstainedValue, AbstainInputs, MetricReader, abstained
+from forecaster.publish.values import ORDER, AbstainInputs, MetricReader, abstained
 
 YOUNG = AbstainInputs(
     last=6.4,
@@ -20,19 +20,19 @@ OLD = YOUNG._replace(age=timedelta(minutes=11))
 @pytest.mark.parametrize(
     ("policy", "situation", "said"),
     [
-        ("auto", YOUNG, AbstainedValue("last", 6.4)),
-        ("auto", OLD, AbstainedValue("neutral", 3.5)),
-        ("auto", YOUNG._replace(replicas_now=13), AbstainedValue("neutral", 6.5)),
-        ("auto", YOUNG._replace(replicas_now=0), AbstainedValue("last", 6.4)),
-        ("last", YOUNG, AbstainedValue("last", 6.4)),
+        ("auto", YOUNG, ("last", 6.4)),
+        ("auto", OLD, ("neutral", 3.5)),
+        ("auto", YOUNG._replace(replicas_now=13), ("neutral", 6.5)),
+        ("auto", YOUNG._replace(replicas_now=0), ("last", 6.4)),
+        ("last", YOUNG, ("last", 6.4)),
         ("last", OLD, None),
-        ("neutral", YOUNG, AbstainedValue("neutral", 3.5)),
-        ("hold", YOUNG, AbstainedValue("hold", 4.5)),
+        ("neutral", YOUNG, ("neutral", 3.5)),
+        ("hold", YOUNG, ("hold", 4.5)),
         ("fail", YOUNG, None),
     ],
 )
 def test_each_policy_says_what_its_table_promises(
-    policy: str, situation: AbstainInputs, said: AbstainedValue | None
+    policy: str, situation: AbstainInputs, said: tuple[str, float] | None
 ) -> None:
     assert abstained(policy, situation) == said
 
@@ -45,9 +45,7 @@ def test_a_last_value_is_repeated_up_to_its_age_and_no_longer() -> None:
 
 def test_a_target_for_all_replicas_together_is_kept_by_the_target_itself() -> None:
     """A `Value` target scales by value / target: at the target nothing moves, whatever the count."""
-    assert abstained("neutral", YOUNG._replace(reader=MetricReader(0.5, per_replica=False))) == AbstainedValue(
-        "neutral", 0.5
-    )
+    assert abstained("neutral", YOUNG._replace(reader=MetricReader(0.5, per_replica=False))) == ("neutral", 0.5)
 
 
 @pytest.mark.parametrize("policy", ORDER)
@@ -64,4 +62,4 @@ def test_a_count_out_of_date_is_not_kept_but_one_that_was_pinned_is() -> None:
     unseen = OLD._replace(replicas_now=None)
     assert abstained("auto", unseen) is None
     assert abstained("auto", YOUNG._replace(replicas_now=None)) is None, "it may be lower than what a person asked for"
-    assert abstained("hold", unseen) == AbstainedValue("hold", 4.5)
+    assert abstained("hold", unseen) == ("hold", 4.5)

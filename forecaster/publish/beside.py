@@ -1,0 +1,148 @@
+"""What the table carries beside decisions: what they were worth, and what VPAs of the cluster recommend. No numpy.
+
+The four numbers stand beside those of the HPA alone, over the last day and week. Ratios 0-1, hours, minutes, and money
+in the currency of the prices. What is not known is null, with the reason in `unknown`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from forecaster.publish.views import whole_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.publish.reader import PublishedTable, TableEntry
+    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+
+BENEFIT_KEY, VPAS_KEY = "benefit", "vpas"
+"""Columns with what is known of all, and text columns of the workloads of which something is."""
+NOT_COMPARED = "not known: the service does not compare its decisions with the HPA alone"
+
+
+class TextsBeside(NamedTuple):
+    """What is told beside decisions, encoded: of all workloads, and of each that has something of its own."""
+
+    whole: bytes = b""
+    """Empty where nothing is known."""
+    texts: Mapping[WorkloadId, bytes] = MappingProxyType({})
+
+
+class FourNumbers(msgspec.Struct, frozen=True, gc=False):
+    """Unserved demand as a share, minutes short, pod-hours, and money where prices are stated."""
+
+    unserved_share: float | None
+    short_minutes: float
+    pod_hours: float
+    money: float | None
+
+
+class PeriodBenefit(msgspec.Struct, frozen=True):
+    """One period: the HPA alone, and forecaster as it decided. `workloads` counts them by better, same and worse."""
+
+    since: datetime
+    until: datetime
+    hpa: FourNumbers
+    forecaster: FourNumbers
+    workloads: dict[str, int]
+    said: str
+
+
+class BenefitView(msgspec.Struct, frozen=True):
+    """Benefit by period, `day` and `week`; without any, why it is not known."""
+
+    periods: dict[str, PeriodBenefit] = {}
+    unknown: str = NOT_COMPARED
+
+
+decode_benefit = msgspec.json.Decoder(BenefitView).decode
+
+
+def benefit_of_fleet(table: PublishedTable) -> BenefitView:
+    """What the table tells of all workloads together."""
+    return decode_benefit(table.whole(BENEFIT_KEY) or b"{}")
+
+
+def benefit_of_workload(table: PublishedTable, entry: TableEntry) -> BenefitView:
+    """What the table tells of one workload, with the reason of the fleet where it says nothing of its own."""
+    whole = table.whole(BENEFIT_KEY)
+    text = table.text(BENEFIT_KEY, entry.row) if whole else b""
+    return decode_benefit(text) if text else BenefitView(unknown=benefit_of_fleet(table).unknown)
+
+
+class VpaRequests(msgspec.Struct, frozen=True, gc=False):
+    """Requests of one container, in cores and whole bytes; null where unknown."""
+
+    cpu_request_cores: float | None
+    memory_request_bytes: int | None
+
+
+class VpaContainer(msgspec.Struct, frozen=True):
+    """What a VPA recommends for one container."""
+
+    container: str
+    target: VpaRequests
+    lower_bound: VpaRequests
+    upper_bound: VpaRequests
+
+
+class VpaView(msgspec.Struct, frozen=True):
+    """A VPA; without a recommendation it has no containers, and the message is what it says of that."""
+
+    name: str
+    update_mode: str
+    containers: tuple[VpaContainer, ...]
+    message: str
+
+
+class VpasSight(msgspec.Struct, frozen=True):
+    """Instant at which VPAs were listed, or why they are not known, in a sentence."""
+
+    read_at: datetime | None = None
+    unknown: str = ""
+
+
+class VpasOfWorkload(VpasSight, frozen=True, kw_only=True):
+    """VPAs of one workload."""
+
+    vpas: tuple[VpaView, ...] = ()
+
+
+_sight = msgspec.json.Decoder(VpasSight)
+_views = msgspec.json.Decoder(tuple[VpaView, ...])
+
+
+def listed_vpas_beside(
+    read_at: datetime, found: Mapping[WorkloadId, tuple[VpaSizes, ...]], unknown: str
+) -> TextsBeside:
+    """Encode VPAs as they were listed once; nothing where they are not read."""
+    texts = {id_: msgspec.json.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
+    return TextsBeside(msgspec.json.encode(VpasSight(read_at, unknown)), texts)
+
+
+def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:
+    """What the table tells of the VPAs of a workload."""
+    sight = table.whole(VPAS_KEY)
+    if not sight:
+        return VpasOfWorkload()
+    known, text = _sight.decode(sight), table.text(VPAS_KEY, entry.row)
+    return VpasOfWorkload(known.read_at, known.unknown, vpas=_views.decode(text) if text else ())
+
+
+def vpa_view(one: VpaSizes) -> VpaView:
+    """Return the public form of a VPA."""
+    containers = (
+        VpaContainer(of.container, _requests(of.target), _requests(of.lower), _requests(of.upper))
+        for of in one.containers
+    )
+    return VpaView(one.name, one.mode, tuple(containers), one.why)
+
+
+def _requests(one: Resources) -> VpaRequests:
+    return VpaRequests(one.cpu_request, whole_bytes(one.memory_request))
