@@ -18,7 +18,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
-from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN, PeakForecasts
+from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN, PeakForecasts, at_quantile
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.row import Outlook
 
@@ -284,26 +284,6 @@ def _lay_day_ago(quantiles: Floats, row: int, day_ago: DayAgo, peaks: PeakForeca
     """Yesterday's load knows no spread: all quantiles are the same."""
     peak = day_ago.peak(ids[row], peaks.begin, peaks.until)
     quantiles[:, row] = np.nan if peak is None else peak
-
-
-def at_quantile(quantiles: Floats, level: Floats) -> Floats:
-    """[row] the value at each row's level: linear between the two levels around it, flat beyond the outer ones."""
-    found = np.empty(quantiles.shape[1])
-    for one in np.unique(level).tolist():
-        rows = np.flatnonzero(level == one) if len(level) and not (level == one).all() else slice(None)
-        found[rows] = _at(quantiles[:, rows], one)
-    return found
-
-
-def _at(quantiles: Floats, level: float) -> Floats:
-    right = int(np.searchsorted(LEVELS, level))
-    if right < len(LEVELS) and LEVELS[right] == level:
-        return np.asarray(quantiles[right])
-    if right in {0, len(LEVELS)}:
-        return np.asarray(quantiles[min(right, len(LEVELS) - 1)])
-    left = right - 1
-    slope = (quantiles[right] - quantiles[left]) / (LEVELS[right] - LEVELS[left])
-    return np.asarray(slope * (level - LEVELS[left]) + quantiles[left])
 
 
 def usage_of(

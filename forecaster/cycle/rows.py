@@ -102,6 +102,11 @@ class StandingRows:
     rows: Sequence[Row]
 
     @cached_property
+    def known(self) -> Mapping[WorkloadId, Row]:
+        """The row of each workload."""
+        return dict(zip(self.ids, self.rows, strict=True))
+
+    @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
         """Rows by their rules; those that are held as they were are not decided."""
         found: dict[Rules, list[int]] = defaultdict(list)
@@ -192,14 +197,14 @@ class StandingRows:
 class RowBook:
     """Resolves workloads into rows and keeps the answer as long as a workload's HPA, resources and policy stay."""
 
-    known: dict[WorkloadId, Row] = field(default_factory=dict)
     standing: StandingRows | None = None
 
     def rows(
         self, workloads: Sequence[Workload], policies: Policies, lost: Mapping[WorkloadId, str] = NOTHING_LOST
     ) -> Rows:
         """The rows of this cycle; one that cannot be read has its failure and no targets."""
-        known = self.known
+        before = self.standing
+        known = before.known if before else {}
         rows = []
         for workload in workloads:
             row = known.get(workload.id)
@@ -211,23 +216,14 @@ class RowBook:
                 or row.resources != workload.resources
                 or row.containers != workload.containers
             ):
-                row = known[workload.id] = resolved(workload, policy)
+                row = resolved(workload, policy)
             why = lost.get(workload.id, "") if lost else ""
-            if row.lost != why:
-                row = known[workload.id] = row._replace(lost=why)
-            rows.append(row)
+            rows.append(row if row.lost == why else row._replace(lost=why))
         ids = tuple(workload.id for workload in workloads)
-        before = self.standing
         if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):
             self.standing = before = StandingRows(ids, rows)
-            self._forget(ids)
             policies.forget_others(frozenset(ids))
         return Rows(workloads, rows, before)
-
-    def _forget(self, ids: tuple[WorkloadId, ...]) -> None:
-        """What is resolved costs nothing to resolve again."""
-        if len(self.known) > len(ids):
-            self.known = {id_: self.known[id_] for id_ in ids}
 
 
 def resolved(workload: Workload, policy: Policy) -> Row:

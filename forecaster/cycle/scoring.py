@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.demand.alignment import rows_among
-from forecaster.domain.outlook import PeakForecast
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE, Window
+from forecaster.forecasting.peaks import LEVELS, MEDIAN, at_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from forecaster.cycle.forecasts import Forecasts
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
 
 SCORING_ROUNDS = 10
 """One of so many forecasts of a cycle is scored, in turn: enough to judge, cheap to keep for hours and to store."""
+_MEDIAN = LEVELS.index(MEDIAN)
 MIN_KNOWN_SHARE = 0.5
 """A peak counts as measured when at least this share of its minutes is known."""
 
@@ -65,29 +65,25 @@ class Scoring:
         return [score for one in ripe for score in self._scores(one, windows[one.signal], policies, now)]
 
     def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
-        chosen = [id_ for id_ in one.peaks.ids if id_ in window.row]
-        rows = rows_among(chosen, window.row)
-        actual = measured_peaks(window, rows, one.peaks.begin, one.peaks.until).tolist()
-        for id_, value in zip(chosen, actual, strict=True):
-            if not np.isnan(value):
-                yield _score(id_, one, policies.of(id_).horizontal.quantile, value, now)
-
-
-def _score(id_: WorkloadId, one: Pending, quantile: float, actual: float, now: datetime) -> ForecastScore:
-    ahead = one.peaks.ahead(id_, quantile)
-    if not isinstance(ahead, PeakForecast):
-        raise TypeError(f"{id_} has a row and no forecast")
-    return ForecastScore(
-        id=id_,
-        signal=one.signal,
-        made_at=one.made_at,
-        matured_at=now,
-        model=ahead.model,
-        quantile=quantile,
-        median=ahead.median,
-        upper=ahead.peak,
-        actual=actual,
-    )
+        peaks = one.peaks
+        chosen = [id_ for id_ in peaks.ids if id_ in window.row]
+        actual = measured_peaks(window, rows_among(chosen, window.row), peaks.begin, peaks.until).tolist()
+        quantiles = np.array([policies.of(id_).horizontal.quantile for id_ in chosen])
+        rows = rows_among(chosen, peaks.place)
+        upper = at_quantile(peaks.values[rows].T, quantiles)
+        for place, (id_, row) in enumerate(zip(chosen, rows.tolist(), strict=True)):
+            if not np.isnan(actual[place]):
+                yield ForecastScore(
+                    id=id_,
+                    signal=one.signal,
+                    made_at=one.made_at,
+                    matured_at=now,
+                    model=peaks.models[peaks.model[row]],
+                    quantile=float(quantiles[place]),
+                    median=float(peaks.values[row, _MEDIAN]),
+                    upper=float(upper[place]),
+                    actual=actual[place],
+                )
 
 
 def measured_peaks(window: Window, rows: NDArray[np.intp], begin: datetime, until: datetime) -> NDArray[np.float32]:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.forecasting.peaks import LEVELS, PeakForecasts, TextCodes, key_of, panel_of
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts, key_of, panel_of
+from forecaster.horizontal.columns import TextCodes
 from models import Lent, Prior, StepWindow, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
 

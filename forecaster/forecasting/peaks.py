@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.demand.alignment import rows_among
-from forecaster.domain.outlook import PeakForecast, StepForecast, Unknown
+from forecaster.domain.outlook import StepForecast
+from forecaster.horizontal.columns import TextCodes
 from models.panel import trusted
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
-_COLUMN = {level: column for column, level in enumerate(LEVELS)}
-_LOW, _MEDIAN, _HIGH = (_COLUMN[level] for level in (LOW, MEDIAN, HIGH))
 NEVER_SEEN = "no history yet"
 
 
@@ -83,28 +81,6 @@ class PeakForecasts:
         values, model, note = self.values[rows], self.model[rows], self.note[rows]
         return replace(self, ids=ids, place=place, values=values, model=model, note=note)
 
-    def ahead(self, id_: WorkloadId, quantile: float) -> PeakForecast | Unknown:
-        """The forecast of one workload, or why there is none."""
-        row = self.place.get(id_)
-        if row is None:
-            return Unknown(NEVER_SEEN)
-        values, note = self.values[row].tolist(), self.notes[self.note[row]]
-        if values[0] != values[0]:
-            return Unknown(note)
-        return PeakForecast(
-            model=self.models[self.model[row]],
-            quantile=quantile,
-            peak=_at(values, quantile),
-            low=values[_LOW],
-            median=values[_MEDIAN],
-            high=values[_HIGH],
-            begin=self.begin,
-            until=self.until,
-            note=note,
-            levels=LEVELS,
-            peaks=tuple(values),
-        )
-
     def remarked(self, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
         """Return the forecasts with a remark on some workloads after their notes."""
         here = self.row.keys() & remarks.keys()
@@ -118,34 +94,24 @@ class PeakForecasts:
         return replace(self, note=note, notes=tuple(table))
 
 
-def _at(values: list[float], quantile: float) -> float:
-    """Linear between the two levels around the quantile, and flat beyond the outer ones: `np.interp` of one number."""
-    column = _COLUMN.get(quantile)
-    if column is not None:
-        return values[column]
-    right = bisect(LEVELS, quantile)
+def at_quantile(quantiles: Floats, level: Floats) -> Floats:
+    """[row] the value at each row's level: linear between the two levels around it, flat beyond the outer ones."""
+    found = np.empty(quantiles.shape[1])
+    for one in np.unique(level).tolist():
+        rows = np.flatnonzero(level == one) if len(level) and not (level == one).all() else slice(None)
+        found[rows] = _at(quantiles[:, rows], one)
+    return found
+
+
+def _at(quantiles: Floats, level: float) -> Floats:
+    right = int(np.searchsorted(LEVELS, level))
+    if right < len(LEVELS) and LEVELS[right] == level:
+        return np.asarray(quantiles[right])
     if right in {0, len(LEVELS)}:
-        return values[0] if right == 0 else values[-1]
+        return np.asarray(quantiles[min(right, len(LEVELS) - 1)])
     left = right - 1
-    slope = (values[right] - values[left]) / (LEVELS[right] - LEVELS[left])
-    return slope * (quantile - LEVELS[left]) + values[left]
-
-
-class TextCodes(dict[str, int]):
-    """Texts, each once, and their codes; another text gets the next one."""
-
-    def __init__(self, texts: Sequence[str] = ("",)) -> None:
-        super().__init__({text: code for code, text in enumerate(texts)})
-
-    def __missing__(self, text: str) -> int:
-        code = self[text] = len(self)
-        return code
-
-    def codes(self, texts: Sequence[str]) -> Codes | int:
-        """Return the code of each text, or of all where they are the same."""
-        if texts and texts.count(texts[0]) == len(texts):
-            return self[texts[0]]
-        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
+    slope = (quantiles[right] - quantiles[left]) / (LEVELS[right] - LEVELS[left])
+    return np.asarray(slope * (level - LEVELS[left]) + quantiles[left])
 
 
 class SpanRows(NamedTuple):
@@ -176,7 +142,7 @@ class ModelAnswers:
         """[position] row of each workload among all of the signal, in their order."""
         self.values = np.full((len(rows), len(LEVELS)), np.nan)
         self.model, self.note = np.zeros(len(rows), np.int32), np.zeros(len(rows), np.int32)
-        self.models, self.notes = TextCodes(), TextCodes()
+        self.models, self.notes = TextCodes(("",)), TextCodes(("",))
 
     def take(self, rows: Positions, keys: tuple[str, ...], peak: Peak) -> None:
         """Write down what was said of the series `keys`, which are in these rows."""
@@ -186,10 +152,10 @@ class ModelAnswers:
         silent = place < 0
         if silent.any():
             why = [said.unknown[keys[row]] for row in asked[silent].tolist()]
-            self.note[here[silent]] = self.notes.codes(why)
+            self.note[here[silent]] = _codes(self.notes, why)
             here, place = here[~silent], place[~silent]
         self.values[here] = peak.values[place]
-        models, notes = self.models.codes(said.models), self.notes.codes(said.reasons)
+        models, notes = _codes(self.models, said.models), _codes(self.notes, said.reasons)
         self.model[here] = models if isinstance(models, int) else models[place]
         self.note[here] = notes if isinstance(notes, int) else notes[place]
 
@@ -204,6 +170,11 @@ class ModelAnswers:
         values, model, note = self.values[at], self.model[at], self.note[at]
         tables = tuple(self.models), tuple(self.notes)
         return PeakForecasts(begin, until, members.ids, members.place, values, model, note, *tables)
+
+
+def _codes(texts: TextCodes[str], words: Sequence[str]) -> Codes | int:
+    """The code of each word, or of all where they are the same."""
+    return texts[words[0]] if words and words.count(words[0]) == len(words) else texts.codes(words)
 
 
 def panel_of(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, AnyStr, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,19 +76,26 @@ def _schema(table: type[Table]) -> Mapping[str, Column]:
     return MappingProxyType(declared)
 
 
-class Names(dict[bytes, int]):
-    """Texts beside a table, each once: a column has the position of its text. The first text is empty."""
+class TextCodes(dict[AnyStr, int]):
+    """Texts, each once, and their codes; another text gets the next one."""
 
-    def __init__(self) -> None:
-        super().__init__({b"": 0})
+    def __init__(self, texts: Iterable[AnyStr]) -> None:
+        super().__init__({text: code for code, text in enumerate(texts)})
 
-    def __missing__(self, text: bytes) -> int:
+    def __missing__(self, text: AnyStr) -> int:
         code = self[text] = len(self)
         return code
 
-    def codes(self, texts: Iterable[bytes]) -> NDArray[np.int32]:
-        """Return the position of each text."""
+    def codes(self, texts: Iterable[AnyStr]) -> NDArray[np.int32]:
+        """Return the code of each text."""
         return np.fromiter(map(self.__getitem__, texts), np.int32)
+
+
+class Names(TextCodes[bytes]):
+    """Texts beside a table: a column has the position of its text. The first text is empty."""
+
+    def __init__(self) -> None:
+        super().__init__((b"",))
 
 
 class CodedTexts(NamedTuple):

@@ -12,15 +12,9 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
-<<<<<<< HEAD
-from forecaster.errors import SourceRefused
-from forecaster.sources.identity import BearerAuth, beside_us, cloud_identity, permission_named
-from forecaster.sources.wire import Query, QueryAnswer, body_of, facts_of, translated, understood
-=======
 from forecaster.errors import SourceRefused, shown_url
-from forecaster.sources.identity import PERMISSIONS, BearerToken, beside_us, cloud_identity
+from forecaster.sources.identity import PERMISSIONS, BearerAuth, beside_us, cloud_identity
 from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
->>>>>>> 28065225 (A sample passes 99 modules: benefit and VPAs stand beside the table in one way, recommendations lie in the state, what words an error is made where there is one)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

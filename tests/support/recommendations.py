@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.outlook import PeakForecast, Unknown
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, NEVER_SEEN, PeakForecasts
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GIB = 2.0**30
@@ -62,3 +65,16 @@ def signal_view(signal: str, at: datetime = NOON) -> SignalView:
 
 def ahead(at: datetime = NOON) -> PeakForecast:
     return PeakForecast("ridge", 0.9, 1.75, 1.1, 1.4, 1.9, at + timedelta(minutes=3), at + timedelta(minutes=8))
+
+
+def ahead_of(peaks: PeakForecasts, id_: WorkloadId, quantile: float) -> PeakForecast | Unknown:
+    """The forecast of one workload, or why there is none."""
+    row = peaks.place.get(id_)
+    if row is None:
+        return Unknown(NEVER_SEEN)
+    values, note = peaks.values[row], peaks.notes[peaks.note[row]]
+    if np.isnan(values[0]):
+        return Unknown(note)
+    peak, low, median, high = (float(np.interp(level, LEVELS, values)) for level in (quantile, LOW, MEDIAN, HIGH))
+    spoken = (peaks.begin, peaks.until, note, LEVELS, tuple(values.tolist()))
+    return PeakForecast(peaks.models[peaks.model[row]], quantile, peak, low, median, high, *spoken)

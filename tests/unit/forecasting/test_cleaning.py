@@ -17,6 +17,7 @@ from forecaster.domain.workload import Resources
 from forecaster.forecasting.cleaning import SETTLE, ShardHistory, cleaned_since, cleaned_weeks
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from tests.support.builders import NOON, hpa, minutes, workload
+from tests.support.recommendations import ahead_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -62,7 +63,7 @@ def group_of(seen: FreshHistory) -> ShardHistory:
 def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:
     """What is expected in the coming five minutes."""
     now = NOON - passed * FIVE_MINUTES
-    ahead = Forecaster(model).peaks(CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE].ahead(WEB.id, 0.9)
+    ahead = ahead_of(Forecaster(model).peaks(CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE], WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     return ahead
 
@@ -121,7 +122,7 @@ def test_pods_of_which_nothing_came_for_hours_have_no_say() -> None:
     weeks, recent = _windows(seen.pods, NOON)
     nothing = Window((), recent.start, MINUTE, recent.values[:0])
     usage = fresh(*_windows(seen.usage, NOON), DemandContext(CPU, fresh(weeks, nothing), {WEB.id: WEB}))
-    ahead = Forecaster("seasonal-naive-day").peaks(CPU, usage, [AT_ONCE], NOON)[AT_ONCE].ahead(WEB.id, 0.9)
+    ahead = ahead_of(Forecaster("seasonal-naive-day").peaks(CPU, usage, [AT_ONCE], NOON)[AT_ONCE], WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     assert ahead.median == pytest.approx(3.8, abs=0.4)
 
@@ -166,7 +167,7 @@ def test_the_shares_and_reasons_are_told_and_explained() -> None:
     forecaster = Forecaster("last-value")
     said = forecaster.peaks(CPU, shown(seen), [AT_ONCE], NOON)[AT_ONCE]
     assert forecaster.masked() == [MaskedShare(WEB.id, CPU, "limit", pytest.approx(40 / (7 * DAY)))]
-    ahead = said.ahead(WEB.id, 0.9)
+    ahead = ahead_of(said, WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     assert "2.0% of the last week is masked (at the CPU limit 2.0%)" in ahead.note
 

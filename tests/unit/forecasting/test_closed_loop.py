@@ -19,6 +19,7 @@ from forecaster.horizontal.state import State
 from tests.support.builders import NOON, hpa, minutes, policy, workload
 from tests.support.horizontal import decide
 from tests.support.outlook import SignalForecast
+from tests.support.recommendations import ahead_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -70,7 +71,7 @@ class Loop:
             replicas=self.coming[-1], ready=ready, resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=500)
         )
         peaks = self.forecaster.peaks(CPU, self._shown(now, one), [SPAN], now)[SPAN]
-        ahead = peaks.ahead(one.id, 0.9)
+        ahead = ahead_of(peaks, one.id, 0.9)
         outlook = SignalForecast(CPU, Measured(self.usage[-1], now), ahead)
         recommendation, self.state = decide(one, {CPU: outlook}, POLICY, self.state, now)
         verdict = recommendation.replicas

@@ -13,6 +13,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.cold_start import borrowed, family
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from tests.support.builders import NOON, minutes
+from tests.support.recommendations import ahead_of
 
 DAYS, DAY = 8, 288
 SOON = PeakSpan(minutes(3), minutes(30))
@@ -35,7 +36,7 @@ def history(*ids: WorkloadId, young: int = 24) -> FreshHistory:
 
 def newcomer_of(seen: FreshHistory) -> PeakForecast:
     peaks = Forecaster("last-value").peaks(CPU, seen, [SOON], NOON)[SOON]
-    ahead = peaks.ahead(seen.weeks.keys[-1], 0.5)
+    ahead = ahead_of(peaks, seen.weeks.keys[-1], 0.5)
     assert isinstance(ahead, PeakForecast)
     return ahead
 

@@ -18,7 +18,7 @@ from forecaster.forecasting.forecaster import Forecaster, PeakSpan, steps_betwee
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
 from tests.support.builders import NOON, minutes
-from tests.support.recommendations import workload_id
+from tests.support.recommendations import ahead_of, workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ def test_every_workload_gets_its_own_forecast() -> None:
     seen = window(3)
     values = seen.values * np.array([[1.0], [2.0], [3.0]], np.float32)
     peaks = Forecaster("last-value").peaks(CPU, whole(Window(seen.keys, seen.start, seen.step, values)), [SOON], NOON)
-    medians = [peaks[SOON].ahead(id_, 0.5).median for id_ in seen.keys]
+    medians = [ahead_of(peaks[SOON], id_, 0.5).median for id_ in seen.keys]
     assert medians == pytest.approx([1.0, 2.0, 3.0])
 
 
@@ -112,7 +112,7 @@ def test_a_span_is_forecast_for_those_who_want_it() -> None:
     first, second, third = seen.keys
     peaks = Forecaster("last-value").peaks_by_span(CPU, whole(seen), {SOON: [first, third], later: [second]}, NOON)
     assert [set(peaks[span].row) for span in (SOON, later)] == [{first, third}, {second}]
-    assert isinstance(peaks[later].ahead(first, 0.9), Unknown)
+    assert isinstance(ahead_of(peaks[later], first, 0.9), Unknown)
 
 
 def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
@@ -166,7 +166,7 @@ def test_what_a_model_learns_from_new_samples_stays_until_its_next_fit() -> None
 
 def test_workloads_without_history_are_unknown() -> None:
     peaks = Forecaster("last-value").peaks(CPU, whole(window(1)), [SOON], NOON)[SOON]
-    assert peaks.ahead(workload_id("new"), 0.9) == Unknown("no history yet")
+    assert ahead_of(peaks, workload_id("new"), 0.9) == Unknown("no history yet")
 
 
 def test_a_cluster_without_this_signal_is_no_failure() -> None:
@@ -175,7 +175,7 @@ def test_a_cluster_without_this_signal_is_no_failure() -> None:
 
 
 def _model_of(peaks: PeakForecasts, id_: WorkloadId) -> str:
-    ahead = peaks.ahead(id_, 0.9)
+    ahead = ahead_of(peaks, id_, 0.9)
     assert isinstance(ahead, PeakForecast)
     return ahead.model
 
@@ -185,7 +185,7 @@ class TestRotation:
         model, seen = Counting(), window(2 * ROWS + 7)
         peaks = forecaster(model, fits=2).peaks(CPU, whole(seen), [SOON], NOON)[SOON]
         assert model.fits == [ROWS, ROWS]
-        waiting = peaks.ahead(seen.keys[-1], 0.9)
+        waiting = ahead_of(peaks, seen.keys[-1], 0.9)
         assert waiting == Unknown("its model is being fitted; 1 of 3 parts are waiting")
 
     def test_the_prior_speaks_for_parts_that_wait_for_their_first_fit(self) -> None:
@@ -200,7 +200,7 @@ class TestRotation:
         for minute in range(2):
             peaks = all_parts.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON]
         assert model.fits == [ROWS, ROWS, 7]
-        assert isinstance(peaks.ahead(seen.keys[-1], 0.9), PeakForecast)
+        assert isinstance(ahead_of(peaks, seen.keys[-1], 0.9), PeakForecast)
 
     def test_a_young_model_is_not_fitted_again(self) -> None:
         model = Counting()
@@ -240,7 +240,7 @@ class TestRotation:
         one.peaks_by_span(CPU, seen, {SOON: ids}, NOON)
         for wanted in (ids[:2], ids):
             answers = one.peaks_by_span(CPU, seen, {SOON: wanted}, NOON + minutes(1), learn=False)[SOON]
-            assert all(isinstance(answers.ahead(id_, 0.5), PeakForecast) for id_ in wanted)
+            assert all(isinstance(ahead_of(answers, id_, 0.5), PeakForecast) for id_ in wanted)
         assert counting.fits == [3]
 
     def test_a_part_that_is_mostly_not_wanted_is_made_anew(self) -> None:
@@ -266,7 +266,7 @@ def test_the_newest_sample_reaches_the_forecast_without_a_fit() -> None:
     values = raised.values.copy()
     values[:, -1] = 3.0
     newer = Window(raised.keys, raised.start, raised.step, values)
-    ahead = one.peaks(CPU, whole(newer), [SOON], NOON + minutes(5))[SOON].ahead(raised.keys[0], 0.5)
+    ahead = ahead_of(one.peaks(CPU, whole(newer), [SOON], NOON + minutes(5))[SOON], raised.keys[0], 0.5)
     assert ahead.median == pytest.approx(3.0)
     assert model.fits == [1]
 
@@ -291,7 +291,7 @@ class Forgetful:
 
 class TestModelThatFails:
     def ask(self, one: Forecaster, at: datetime) -> PeakForecast | Unknown:
-        return one.peaks(CPU, whole(window(1)), [SOON], at)[SOON].ahead(workload_id("web-0"), 0.9)
+        return ahead_of(one.peaks(CPU, whole(window(1)), [SOON], at)[SOON], workload_id("web-0"), 0.9)
 
     def test_on_the_way_says_so_and_is_fitted_anew_in_the_next_round(self) -> None:
         model = Forgetful(forgot=False)

@@ -18,7 +18,7 @@ from forecaster.forecasting.peaks import PATH_ROUNDS, STEPS, Paths
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
 from tests.support.builders import NOON, minutes
-from tests.support.recommendations import workload_id
+from tests.support.recommendations import ahead_of, workload_id
 
 if TYPE_CHECKING:
     from models import Fitted, Panel
@@ -86,7 +86,7 @@ def test_a_model_that_knows_no_path_keeps_its_forecasts() -> None:
     forecaster = Forecaster("last-value", signals={CPU: Shards(Shortsighted())}, paths=Paths())
     for cycle in range(2):
         peaks = forecaster.peaks(CPU, seen(1), [SOON], NOON + cycle * minutes(1))[SOON]
-        assert isinstance(peaks.ahead(workload_id("web-0"), 0.5), PeakForecast)
+        assert isinstance(ahead_of(peaks, workload_id("web-0"), 0.5), PeakForecast)
     assert forecaster.paths.kept == {}
     assert forecaster.failures() == []
 

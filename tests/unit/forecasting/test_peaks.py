@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.outlook import PeakForecast, Unknown
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.forecasting.peaks import LEVELS, ModelAnswers, PeakForecasts, SpanRows
+from forecaster.forecasting.peaks import LEVELS, ModelAnswers, PeakForecasts, SpanRows, at_quantile
 from models import Peak, Provenance, StepWindow
 from tests.support.builders import after
-from tests.support.recommendations import workload_id
+from tests.support.recommendations import ahead_of, workload_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 WEB = workload_id()
 VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 9.0)
@@ -20,37 +23,28 @@ ONE = np.zeros(1, np.int32)
 PEAKS = PeakForecasts(after(3), after(6), (WEB,), {WEB: 0}, np.array([VALUES]), ONE, ONE, ("ridge",), ("held",))
 
 
-def ahead(quantile: float, peaks: PeakForecasts = PEAKS) -> PeakForecast:
-    one = peaks.ahead(WEB, quantile)
-    assert isinstance(one, PeakForecast)
-    return one
+def peak_at(quantile: float, values: Sequence[float] = VALUES) -> float:
+    return float(at_quantile(np.array([values]).T, np.array([quantile]))[0])
 
 
 @pytest.mark.parametrize(("quantile", "value"), list(zip(LEVELS, VALUES, strict=True)))
 def test_a_level_that_was_forecast_is_read(quantile: float, value: float) -> None:
-    assert ahead(quantile).peak == value
+    assert peak_at(quantile) == value
 
 
 def test_a_level_between_two_is_on_the_line_between_them() -> None:
-    assert ahead(0.97).peak == pytest.approx(7.0)
+    assert peak_at(0.97) == pytest.approx(7.0)
 
 
 @given(st.floats(0.01, 0.999), st.lists(st.floats(0, 1e12), min_size=len(LEVELS), max_size=len(LEVELS)).map(sorted))
 def test_it_is_what_numpy_reads_between_two_levels(quantile: float, values: list[float]) -> None:
-    assert ahead(quantile, replace(PEAKS, values=np.array([values]))).peak == np.interp(quantile, LEVELS, values)
-
-
-def test_the_interval_and_who_spoke_come_with_it() -> None:
-    one = ahead(0.9)
-    assert (one.low, one.median, one.high, one.model, one.note) == (1.0, 2.0, 5.0, "ridge", "held")
-    assert (one.begin, one.until) == (after(3), after(6))
-    assert (one.levels, one.peaks) == (LEVELS, VALUES)
+    assert peak_at(quantile, values) == np.interp(quantile, LEVELS, values)
 
 
 @given(st.floats(0.5, 0.99), st.floats(0.5, 0.99))
 def test_a_higher_level_never_gives_a_lower_peak(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    assert ahead(low).peak <= ahead(high).peak
+    assert peak_at(low) <= peak_at(high)
 
 
 OTHER, SILENT, NEW = (workload_id(name) for name in ("other", "silent", "new"))
@@ -72,14 +66,9 @@ def test_only_workloads_with_a_forecast_have_a_row() -> None:
     assert PEAKS.row is PEAKS.place
 
 
-def test_a_reason_stands_where_there_is_no_forecast() -> None:
-    assert SEVERAL.ahead(SILENT, 0.9) == Unknown("there is no sample")
-    assert SEVERAL.ahead(NEW, 0.9) == Unknown("no history yet")
-
-
 def test_a_remark_follows_what_is_noted_already() -> None:
     said = replace(SEVERAL, notes=("held", "there is no sample")).remarked({WEB: "masked", SILENT: "masked", NEW: "-"})
-    assert [getattr(said.ahead(id_, 0.9), "note", "") for id_ in (WEB, OTHER, SILENT)] == [
+    assert [getattr(ahead_of(said, id_, 0.9), "note", "") for id_ in (WEB, OTHER, SILENT)] == [
         "held; masked",
         "held",
         "there is no sample",
@@ -94,14 +83,14 @@ def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
     answers.silent(np.arange(4) == 0, "its model is being fitted")
     ids = tuple(workload_id(name) for name in "xabc")
     peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, {id_: row for row, id_ in enumerate(ids)}))
-    assert [getattr(one, "peak", None) for one in (peaks.ahead(id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
-    assert [peaks.ahead(id_, 0.5).note for id_ in ids] == ["its model is being fitted", "short", "silent", ""]
+    assert [getattr(one, "peak", None) for one in (ahead_of(peaks, id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
+    assert [ahead_of(peaks, id_, 0.5).note for id_ in ids] == ["its model is being fitted", "short", "silent", ""]
     assert [peaks.models[peaks.model[row]] for row in (1, 3)] == ["last-value", "prior"]
 
 
 def test_some_forecasts_are_kept_in_memory_of_their_own() -> None:
     kept = SEVERAL.some(1, 2)
     assert (kept.ids, dict(kept.row)) == ((OTHER,), {OTHER: 0})
-    assert kept.ahead(OTHER, 0.9) == SEVERAL.ahead(OTHER, 0.9)
+    assert ahead_of(kept, OTHER, 0.9) == ahead_of(SEVERAL, OTHER, 0.9)
     assert kept.values.base is None
     assert SEVERAL.some(5, 10).ids == ()

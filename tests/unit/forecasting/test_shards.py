@@ -20,7 +20,7 @@ from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.shards import ROWS, Shard, Shards, regrouped
 from models import Adaptive
 from tests.support.builders import NOON, minutes
-from tests.support.recommendations import workload_id
+from tests.support.recommendations import ahead_of, workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ class Fleet:
         seen = FreshHistory(weeks, np.empty((len(ids), 0), np.float32), weeks.end)
         now = NOON + self.passed * FIVE_MINUTES
         said = self.forecaster.peaks_by_span(CPU, seen, {SOON: ids}, now, learn=learn)[SOON]
-        ahead = {one: said.ahead(IDS[one], 0.5) for one in there}
+        ahead = {one: ahead_of(said, IDS[one], 0.5) for one in there}
         return {one: it.median for one, it in ahead.items() if isinstance(it, PeakForecast)}
 
     @property

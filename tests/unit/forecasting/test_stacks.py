@@ -18,7 +18,7 @@ from forecaster.forecasting.forecaster import Forecaster, PeakSpan, further_peak
 from forecaster.forecasting.shards import Shards
 from models import Adaptive
 from tests.support.builders import NOON, minutes
-from tests.support.recommendations import workload_id
+from tests.support.recommendations import ahead_of, workload_id
 
 if TYPE_CHECKING:
     from models import Panel
@@ -98,12 +98,12 @@ def test_a_model_that_fails_costs_its_own_shard_the_forecast() -> None:
     model.broken = "/".join(IDS[4])
     after = one.peaks(CPU, seen(), [SOON], NOON + minutes(1))[SOON]
     assert [id_ for id_ in IDS if id_ not in after.row] == list(IDS[3:6])
-    assert "OverflowError" in after.ahead(IDS[4], 0.5).note
+    assert "OverflowError" in ahead_of(after, IDS[4], 0.5).note
     others = [row for row in range(COUNT) if row not in {3, 4, 5}]
     np.testing.assert_allclose(after.values[others], before.values[others], rtol=1e-5)
     model.broken = ""
     again = one.peaks(CPU, seen(), [SOON], NOON + minutes(2))[SOON]
-    assert all(isinstance(again.ahead(id_, 0.5), PeakForecast) for id_ in IDS)
+    assert all(isinstance(ahead_of(again, id_, 0.5), PeakForecast) for id_ in IDS)
 
 
 def test_a_further_window_is_asked_of_the_workloads_that_want_it() -> None:

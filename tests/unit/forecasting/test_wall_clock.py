@@ -24,7 +24,7 @@ from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.replay.judging import PastDemand, cases_of
 from tests.support.builders import CPU_HALF, hpa, minutes, workload
-from tests.support.recommendations import workload_id
+from tests.support.recommendations import ahead_of, workload_id
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def history(zone: str, now: datetime, *, stated: bool) -> FreshHistory:
 def p90(zone: str, day: datetime, *, stated: bool = True) -> float:
     """What is expected of 07:55 to 08:05."""
     now = at_ten_to_eight(zone, day)
-    ahead = Forecaster("adaptive").peaks(CPU, history(zone, now, stated=stated), [SPAN], now)[SPAN].ahead(WEB, 0.9)
+    ahead = ahead_of(Forecaster("adaptive").peaks(CPU, history(zone, now, stated=stated), [SPAN], now)[SPAN], WEB, 0.9)
     assert isinstance(ahead, PeakForecast)
     return ahead.peak
 
