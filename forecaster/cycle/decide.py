@@ -286,9 +286,8 @@ def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
 
 
 def _calendar(rows: Rows, now: datetime) -> EventColumns:
-    count = len(rows.ids)
-    if not rows.standing.with_events:
-        return EventColumns.none(count)
+    if rows.standing.without_events:
+        return rows.standing.without_events
     events = [row.policy.horizontal.events for row in rows.rows]
     pairs = zip(rows.rows, events, strict=True)
     lead_times = np.array([row.lead_time.total_seconds() if own else 0.0 for row, own in pairs])

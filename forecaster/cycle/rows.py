@@ -22,6 +22,7 @@ from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.columns import CodedTexts, Table
+from forecaster.horizontal.events import EventColumns
 from forecaster.horizontal.lead_time import lead_time, peak_window
 from forecaster.horizontal.record import stated_row
 from forecaster.horizontal.targets import signals_of
@@ -188,9 +189,9 @@ class StandingRows:
         return [position for position, row in enumerate(self.rows) if row.policy.horizontal.survive != "none"]
 
     @cached_property
-    def with_events(self) -> bool:
-        """Whether any policy knows events."""
-        return any(row.policy.horizontal.events for row in self.rows)
+    def without_events(self) -> EventColumns | None:
+        """Return columns without events; None where a policy knows some."""
+        return None if any(row.policy.horizontal.events for row in self.rows) else EventColumns.none(len(self.rows))
 
 
 @dataclass(slots=True)

@@ -167,8 +167,7 @@ class PublishedTable:
 
     def paths(self, entry: TableEntry) -> dict[str, StepForecast]:
         """Return the forecasts of a workload step by step, by signal."""
-        text = self.text("steps", entry.row)
-        return _paths.decode(text) if text else {}
+        return _paths.decode(self.text("steps", entry.row))
 
 
 class TableEntries(Sequence[TableEntry]):

@@ -88,7 +88,6 @@ class TableFile:
         changes = ((id_, DecisionChange.of(cycle.at, verdict)) for id_, verdict in verdicts)
         self.history.follow(cycle.at, cycle.ids, changes, report)
         self.health.follow(report)
-        self._paths.renew(self.paths())
         if cycle.ids != self._order.ids:
             self._order = TableOrder(cycle.ids)
         columns = dict(self._columns(cycle))
@@ -105,7 +104,7 @@ class TableFile:
         yield from text_columns("sizes", [sizes[row] for row in places])
         yield from text_columns("consumers", [fleet.name(readers[row]) for row in places])
         yield from text_columns("history", self.history.encoded(self._order.sorted))
-        yield from text_columns("steps", self._paths.of(self._order.sorted))
+        yield from text_columns("steps", self._paths.of(self._order.sorted, self.paths()))
         yield "nodes", WrittenColumn.of("B", 0, self.nodes())
         for key, told in self.beside.items():
             whole, texts = told()
@@ -142,24 +141,23 @@ class TableOrder:
             self.identity |= text_columns(name, [getattr(ids[row], name).encode() for row in order])
 
 
+NO_PATHS: Mapping[Signal, StepForecast] = {}
+
+
 class EncodedPaths:
     """Every workload's paths as bytes, encoded again only when they have changed."""
 
     def __init__(self) -> None:
         self._known: dict[WorkloadId, tuple[Mapping[Signal, StepForecast], bytes]] = {}
 
-    def renew(self, paths: Mapping[WorkloadId, Mapping[Signal, StepForecast]]) -> None:
-        """Take over what there is now."""
+    def of(self, ids: Iterable[WorkloadId], paths: Mapping[WorkloadId, Mapping[Signal, StepForecast]]) -> list[bytes]:
+        """Return the paths of these workloads."""
         before = self._known
         self._known = {
             id_: known if (known := before.get(id_)) and known[0] is mine else (mine, _encoded_paths(mine))
-            for id_, mine in paths.items()
+            for id_, mine in ((id_, paths.get(id_, NO_PATHS)) for id_ in ids)
         }
-
-    def of(self, ids: Iterable[WorkloadId]) -> list[bytes]:
-        """Return the paths of these workloads; empty where one has none."""
-        known = self._known
-        return [known[id_][1] if id_ in known else b"" for id_ in ids]
+        return [text for _, text in self._known.values()]
 
 
 def _encoded_paths(paths: Mapping[Signal, StepForecast]) -> bytes:

@@ -11,7 +11,6 @@ import time
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
 
 from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.reviews import (
@@ -24,6 +23,7 @@ from forecaster.kube.reviews import (
 )
 from forecaster.serving.audit import Denial
 from forecaster.serving.authentication import BearerToken, FrontProxy, bearer_token, shows_token
+from forecaster.serving.external_metrics import watches
 from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.review_cache import HoldTimes, ReviewCache, ReviewTurns, TooManyReviewsError
 
@@ -157,7 +157,6 @@ GROUP_PARTS = 3
 """`apis`, group and version: a path no longer than this is a document and no resource."""
 OWN_PATHS = "/forecaster"
 """Stands before /api in reviews: the ClusterRole system:discovery lets every account `get` what is below /api."""
-NO_WATCH = frozenset({"0", "false"})
 
 
 Right = ResourceAttributes | NonResourceAttributes
@@ -187,12 +186,3 @@ def needed_right(method: str, path: str, *, watch: bool = False) -> Right:
     if verb == "get" and not name:
         verb = "watch" if watch else "list"
     return ResourceAttributes(verb, group, version, rest[0], namespace, "/".join(rest[2:]), name)
-
-
-def watches(query: bytes) -> bool:
-    """Whether a query asks for a watch: any first value of `watch` but 0 and false does, the empty one too."""
-    if b"watch" not in query and b"%" not in query:
-        return False
-    parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    first = next((value for name, value in parameters if name == "watch"), "false")
-    return first.lower() not in NO_WATCH

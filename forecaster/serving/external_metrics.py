@@ -13,7 +13,6 @@ import msgspec
 
 from forecaster.domain.published import METRICS
 from forecaster.publish.values import KNOWN, AskedAt, OfferedValue
-from forecaster.serving.access_control import watches
 from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import EXTERNAL, OWN, Discovery
 from forecaster.serving.reply import HttpReply, custom, external, failure, print_table, success
@@ -91,6 +90,15 @@ class RecentReplies:
 def _key(request: ApiRequest) -> str:
     """One string: some thousand tuples would be work for the garbage collector."""
     return f"{request.path}?{request.query.decode('latin-1')}"
+
+
+def watches(query: bytes) -> bool:
+    """Whether a query asks for a watch: any first value of `watch` but 0 and false does, the empty one too."""
+    if b"watch" not in query and b"%" not in query:
+        return False
+    parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    first = next((value for name, value in parameters if name == "watch"), "false")
+    return first.lower() not in {"0", "false"}
 
 
 GET = frozenset({"GET", "HEAD"})

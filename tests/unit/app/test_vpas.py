@@ -12,6 +12,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.kube.client import ApiClient, UnreachableError
 from forecaster.kube.config import ClientConfig
+from forecaster.publish.beside import TextsBeside
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.kube.connections import RawAnswer, RawRequest
-    from forecaster.publish.beside import TextsBeside
 
 TOLD = {
     "containerName": "app",
@@ -105,8 +105,7 @@ def test_a_cluster_without_vpas_says_nothing(tmp_path: Path) -> None:
 
 
 def test_where_none_are_looked_for_nothing_is_said(tmp_path: Path) -> None:
-    table = TableFile(tmp_path / "none", interval=MINUTE, version="1")
-    assert beside(tmp_path / "table", table.vpas()) == {"read_at": None, "unknown": "", "vpas": []}
+    assert beside(tmp_path / "table", TextsBeside()) == {"read_at": None, "unknown": "", "vpas": []}
 
 
 def group_is_there() -> RawAnswer:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes
-from forecaster.serving.access_control import Right, needed_right, right_text, watches
+from forecaster.serving.access_control import Right, needed_right, right_text
+from forecaster.serving.external_metrics import watches
 
 VALUES = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop"
 
