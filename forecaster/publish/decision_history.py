@@ -76,9 +76,7 @@ class DecisionHistory:
         self._gone: dict[WorkloadId, datetime] = {}
         """Workloads that are gone, and when they were last present."""
         self._encoded: dict[WorkloadId, bytes] = {}
-        """Encoded histories, in the order in which they were last read."""
-        self._changed: set[WorkloadId] = set()
-        """Workloads whose history has changed since it was encoded."""
+        """Encoded histories of workloads with none that is newer."""
         self._reported: datetime | None = None
 
     def recall(
@@ -92,7 +90,6 @@ class DecisionHistory:
         for id_, signal, amounts in past:
             self._sums.setdefault(id_, {}).setdefault(signal, FadingSums()).gather(now, amounts)
         self._present, self._present_at = tuple(dict.fromkeys((*self._changes, *self._sums))), now
-        self._encoded.clear()
 
     def follow(
         self,
@@ -118,15 +115,13 @@ class DecisionHistory:
             kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
             if not kept or (kept[-1].replicas, kept[-1].reason) != (change.replicas, change.reason):
                 kept.append(change)
-                self._changed.add(id_)
+                self._encoded.pop(id_, None)
 
     def _see(self, at: datetime, ids: tuple[WorkloadId, ...]) -> None:
         """Note which workloads are there; a cycle that sees none says nothing of how long the others are gone."""
         if self._present_at and ids != self._present:
-            here = frozenset(ids)
-            self._gone |= {id_: self._present_at for id_ in self._present if id_ not in here}
-            for id_ in here & self._gone.keys():
-                del self._gone[id_]
+            here, gone = frozenset(ids), self._gone | dict.fromkeys(self._present, self._present_at)
+            self._gone = {id_: left for id_, left in gone.items() if id_ not in here}
         self._present, self._present_at = ids, at if ids else self._present_at
 
     def _forget(self) -> None:
@@ -147,12 +142,8 @@ class DecisionHistory:
     def encoded(self, ids: Sequence[WorkloadId]) -> list[bytes]:
         """What is remembered of these workloads as it lies in the table, encoded where it has changed."""
         known = self._encoded
-        for id_ in self._changed & known.keys():
-            known[id_] = msgspec.json.encode(self.of(id_))
-        self._changed.clear()
-        if tuple(known) != tuple(ids):
-            self._encoded = known = {id_: known.get(id_) or msgspec.json.encode(self.of(id_)) for id_ in ids}
-        return [*known.values()]
+        self._encoded = {id_: known.get(id_) or msgspec.json.encode(self.of(id_)) for id_ in ids}
+        return [*self._encoded.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
         """Return the signals with the largest forecast errors, relative to their peaks, without those of few scores."""
@@ -162,7 +153,7 @@ class DecisionHistory:
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
-            self._changed.add(score.id)
+            self._encoded.pop(score.id, None)
             self._sums.setdefault(score.id, {}).setdefault(str(score.signal), FadingSums()).add(score)
 
 
