@@ -314,7 +314,3 @@ class Fleet:
         """What `persisted` gave."""
         rows = [(WorkloadId(*id_), datetime.fromtimestamp(at, UTC)) for id_, at in persisted]
         return cls({id_: row for row, (id_, _) in enumerate(rows)}, [at for _, at in rows])
-
-    def known(self, id_: WorkloadId) -> bool:
-        """Whether anything learned about this workload is kept."""
-        return id_ in self.row

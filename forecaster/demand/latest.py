@@ -105,11 +105,6 @@ class Latest:
             return parts.why(row)
         return Measured(float(parts.values[row]), self.end - age, parts.why(row))
 
-    def span(self, id_: WorkloadId) -> timedelta:
-        """How much of the window is known of one workload."""
-        row = self.row.get(id_)
-        return int(self.known[row]) * self.step if row is not None else timedelta(0)
-
     def age(self) -> timedelta | None:
         """Age of the latest sample of any workload; None where there is none."""
         best = int(self.silent.min(initial=self.columns))
