@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, AnyStr, Final, NamedTuple, Self
 
@@ -81,7 +80,8 @@ class TextCodes(dict[AnyStr, int]):
     """Texts, each once, and their codes; another text gets the next one."""
 
     def __init__(self, texts: Iterable[AnyStr]) -> None:
-        super().__init__(zip(texts, count(), strict=False))
+        super().__init__()
+        self.codes(texts)
 
     def __missing__(self, text: AnyStr) -> int:
         code = self[text] = len(self)
