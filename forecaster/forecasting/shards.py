@@ -12,10 +12,10 @@ import numpy as np
 
 import models
 from forecaster.demand.alignment import rows_among
-from forecaster.demand.fresh import by_wall_clock
 from forecaster.forecasting.cleaning import Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
 from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
+from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import models
-from forecaster.demand.fresh import by_wall_clock
 from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
 from forecaster.forecasting.peaks import LEVELS, ModelAnswers, panel_of
+from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -24,6 +24,7 @@ from forecaster.domain.decision import (
 )
 
 if TYPE_CHECKING:
+    from forecaster.domain.outlook import StepForecast
     from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
@@ -123,6 +124,30 @@ class SignalItem(msgspec.Struct, frozen=True):
     note: str
 
 
+class QuantileView(msgspec.Struct, frozen=True, gc=False):
+    """One quantile of a demand."""
+
+    quantile: float
+    value: float
+
+
+class StepView(msgspec.Struct, frozen=True, gc=False):
+    """The mean demand from `begin` to `until`."""
+
+    begin: datetime
+    until: datetime
+    quantiles: tuple[QuantileView, ...]
+
+
+class PathView(msgspec.Struct, frozen=True, gc=False):
+    """The coming hour step by step. It is made every few cycles, so it has an age of its own."""
+
+    made_at: datetime
+    age_seconds: float
+    model: str
+    steps: tuple[StepView, ...]
+
+
 class LeadTimeView(msgspec.Struct, frozen=True, gc=False):
     """Time from asking for a pod until it serves, and the origin of this duration."""
 
@@ -218,3 +243,13 @@ def signal_item(view: SignalView) -> SignalItem:
 def _fields(kind: type[msgspec.Struct], told: object) -> dict[str, Any]:
     """What a domain value has under the names of a public form."""
     return {name: getattr(told, name) for name in kind.__struct_fields__}
+
+
+def path_view(path: StepForecast, now: datetime) -> PathView:
+    """What is answered at `now`."""
+    steps = (_step(path, path.begin + k * path.step, values) for k, values in enumerate(path.values))
+    return PathView(path.made_at, max((now - path.made_at).total_seconds(), 0.0), path.model, tuple(steps))
+
+
+def _step(path: StepForecast, begin: datetime, values: tuple[float, ...]) -> StepView:
+    return StepView(begin, begin + path.step, tuple(map(QuantileView, path.levels, values)))

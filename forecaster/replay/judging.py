@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from forecaster.demand.fresh import series_by_clock
 from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.wall_clock import series_by_clock
 from forecaster.horizontal.gate import Evidence, judged, unjudged
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.standing import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT, Gates

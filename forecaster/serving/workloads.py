@@ -11,6 +11,7 @@ from forecaster.domain.published import REPLICAS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.values import NotNamed, OfferedValue
+from forecaster.publish.views import PathView, QuantileView, path_view
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of
 from forecaster.serving.rest import json_response, missing
 
@@ -22,30 +23,6 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.views import SignalItem
     from forecaster.serving.rest import RecommendationPages
-
-
-class QuantileView(msgspec.Struct, frozen=True, gc=False):
-    """One quantile of a demand."""
-
-    quantile: float
-    value: float
-
-
-class StepView(msgspec.Struct, frozen=True, gc=False):
-    """The mean demand from `begin` to `until`."""
-
-    begin: datetime
-    until: datetime
-    quantiles: tuple[QuantileView, ...]
-
-
-class PathView(msgspec.Struct, frozen=True, gc=False):
-    """The coming hour step by step. It is made every few cycles, so it has an age of its own."""
-
-    made_at: datetime
-    age_seconds: float
-    model: str
-    steps: tuple[StepView, ...]
 
 
 class OutlookView(msgspec.Struct, frozen=True):
@@ -198,13 +175,3 @@ def outlook_view(item: SignalItem, path: StepForecast | None, now: datetime) -> 
         note=item.note or (ahead.note if ahead else ""),
         path=path_view(path, now) if path else None,
     )
-
-
-def path_view(path: StepForecast, now: datetime) -> PathView:
-    """What is answered at `now`."""
-    steps = (_step(path, path.begin + k * path.step, values) for k, values in enumerate(path.values))
-    return PathView(path.made_at, max((now - path.made_at).total_seconds(), 0.0), path.model, tuple(steps))
-
-
-def _step(path: StepForecast, begin: datetime, values: tuple[float, ...]) -> StepView:
-    return StepView(begin, begin + path.step, tuple(map(QuantileView, path.levels, values)))

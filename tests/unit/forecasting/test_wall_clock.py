@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.cycle.load_forecast import PodLoads
-from forecaster.demand.fresh import FreshHistory, by_wall_clock, columns_by_clock
+from forecaster.demand.fresh import FreshHistory
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.clock import clock_changes, time_by_clock
 from forecaster.domain.outlook import PeakForecast
@@ -22,6 +22,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
+from forecaster.forecasting.wall_clock import by_wall_clock, columns_by_clock
 from forecaster.replay.judging import PastDemand, cases_of
 from tests.support.builders import CPU_HALF, hpa, minutes, workload
 from tests.support.recommendations import ahead_of, workload_id
