@@ -10,8 +10,8 @@ import numpy as np
 
 from forecaster import __version__
 from forecaster.app.serve import database_address
-from forecaster.domain.decision import verdict_of
 from forecaster.errors import StoreError
+from forecaster.publish.record import verdict_of
 from forecaster.publish.views import recommendation_view
 from forecaster.sources.bundle import FORMAT, Bundle, Manifest
 from forecaster.store.ledger import SqlLedger

@@ -140,13 +140,6 @@ class SignalView:
     """Whether what is measured is part of a sum, and so a lower bound."""
 
 
-def verdict_of(current: int, recommended: int | None) -> str:
-    """What a recommended count is beside the present one, in a word."""
-    if recommended is None:
-        return "hold"
-    return "keep" if recommended == current else "up" if recommended > current else "down"
-
-
 class LeadTime(NamedTuple):
     """Time from asking for a pod until it serves, and where the duration comes from."""
 

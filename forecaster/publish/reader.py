@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from forecaster.domain.decision import verdict_of
 from forecaster.domain.outlook import StepForecast
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
@@ -21,7 +20,7 @@ from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.sentences import recommendation
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.overlay import OverlayReader, overlay_path
-from forecaster.publish.record import MODE_CODES, StoredSizes, decided_row, workload_offer
+from forecaster.publish.record import MODE_CODES, StoredSizes, decided_row, verdict_of, workload_offer
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
 from forecaster.publish.views import RecommendationView, recommendation_view

@@ -139,6 +139,13 @@ def _ahead(table: RowColumns, signal: int, row: int, outlook: Outlook, at: datet
     return PeakForecast(outlook.model, quantile, peak, low, median, high, begin, until, outlook.remark)
 
 
+def verdict_of(current: int, recommended: int | None) -> str:
+    """What a recommended count is beside the present one, in a word."""
+    if recommended is None:
+        return "hold"
+    return "keep" if recommended == current else "up" if recommended > current else "down"
+
+
 class StoredSizes(msgspec.Struct, frozen=True):
     """Requests and limits of a pod as they are, and what was decided about them: to resize or to hold."""
 

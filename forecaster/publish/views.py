@@ -20,8 +20,8 @@ from forecaster.domain.decision import (
     Scale,
     SignalView,
     forecast_state,
-    verdict_of,
 )
+from forecaster.publish.record import verdict_of
 
 if TYPE_CHECKING:
     from forecaster.domain.outlook import StepForecast

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from forecaster.domain.decision import Hold, Recommendation, Resize, verdict_of
+from forecaster.domain.decision import Hold, Recommendation, Resize
+from forecaster.publish.record import verdict_of
 from forecaster.report.printed import PrintedColumn, change, print_listing
 
 if TYPE_CHECKING:

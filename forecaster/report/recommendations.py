@@ -12,8 +12,9 @@ from rich.live import Live
 from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, amount, counted
-from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale, SignalView, verdict_of
+from forecaster.domain.decision import Hold, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.errors import TRY_DOCTOR
+from forecaster.publish.record import verdict_of
 from forecaster.publish.views import AMOUNT_FIELDS, RecommendationView, recommendation_view
 from forecaster.report.formats import Output
 from forecaster.report.plot import half_day, sparkline, windows_of
