@@ -16,6 +16,7 @@ from tests.support.control_plane.acting import watched
 from tests.support.control_plane.binaries import CORE, why_not
 from tests.support.control_plane.deployed import NAMESPACE, Deployed
 from tests.support.control_plane.plane import ControlPlane
+from tests.support.kubeconfigs import kubeconfigs_once
 from tests.support.tables import publish
 from tests.support.waiting import wait_until
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from forecaster.app.child import ServingProcess
     from forecaster.sources.live import LiveCluster
 
+__all__ = ["kubeconfigs_once"]
 LONG = {"test_story.py", "test_bad_day.py", "test_outages.py", "test_rights.py", "test_replicas.py"}
 """Begun first: of two workers none is left alone with one of them at the end."""
 _numbers = count(1)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.cluster_week import Week, fill_week, played_week
 from tests.support.evidence import evidence_once
+from tests.support.kubeconfigs import kubeconfigs_once
 from tests.support.prometheus import Binaries, find_binaries
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["evidence_once"]
+__all__ = ["evidence_once", "kubeconfigs_once"]
 
 
 class FilledWeek(NamedTuple):
