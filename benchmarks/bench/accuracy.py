@@ -14,6 +14,7 @@ from benchmarks.bench.loads import by_step, load, sample
 from benchmarks.bench.losses import covered, daily_change, geometric_mean_ratio, quantile_loss
 from benchmarks.bench.tables import Table
 from models import Panel, create
+from models.clean import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -153,9 +154,10 @@ def forecast(model: Model, questions: Sequence[Question]) -> Floats:
 
 
 def quantiles_of(model: Model, panel: Panel, steps: int, levels: Sequence[float]) -> Floats:
-    """Quantiles [row of the panel, level, step] by a model fitted on the panel; 0 for rows that it does not know."""
+    """Quantiles [row of the panel, level, step] by a model fitted on the panel, or the last value."""
     answer = model.fit(panel).forecast(steps, levels)
-    out = np.zeros((len(panel.keys), len(levels), steps))
+    last = filled(np.pad(panel.values, ((0, 0), (1, 0)), constant_values=np.nan))[:, -1]
+    out = np.tile(last[:, None, None], (1, len(levels), steps))
     rows = answer.provenance.rows(panel.keys)
     out[rows >= 0] = answer.values[rows[rows >= 0]]
     return out

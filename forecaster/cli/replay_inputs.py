@@ -108,16 +108,14 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
         raise ConfigError("command line", [Fault("--export", str(options.export), remedy)])
     if options.measured:
         until = instant(options.until, UNTIL) if options.until else None
-        wanted = partial(chosen, pattern=options.workload, settings=settings)
-        kept = settings.history.weeks_kept
         return traces.measured(
             settings.prometheus,
             narrowed(settings, options.workload).queries,
             settings.signals,
             length=length,
-            history=kept,
+            history=settings.history.weeks_kept,
             until=until,
-            chosen=wanted,
+            chosen=partial(chosen, pattern=options.workload, settings=settings),
         )
     known = settings.signal_table
     whole = _exported(options.export, options, known) if options.export else traces.recorded()
@@ -233,14 +231,15 @@ def known_models(names: Iterable[str]) -> None:
 
 def _forecasting(options: ReplayOptions) -> Forecasting:
     """Forecasts from the cache; a model of one's own may change without a version, so it is always asked."""
-    if options.no_cache:
-        return forecast_minutes
-    cache, version = ForecastFiles(options.cache or usual_directory()), models_version()
+    cache = None if options.no_cache else ForecastFiles(options.cache or usual_directory())
 
     def forecast(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
-        if ":" in request.model:
-            return forecast_minutes(measurements, signals, request)
-        return cached_or_forecast(measurements, signals, request, cache, version)
+        if cache is not None and ":" not in request.model:
+            return cached_or_forecast(measurements, signals, request, cache, models_version())
+        made = forecast_minutes(measurements, signals, request)
+        for failure in made.failures:
+            tell(f"! {request.model}: {failure}; while it failed, the HPA alone decided")
+        return made
 
     return forecast
 

@@ -52,6 +52,8 @@ class ReplayForecasts:
     levels: tuple[float, ...]
     values: Mapping[str, Floats]
     """Forecasts by signal: [minute, level, series], ascending with the level; NaN where there is none."""
+    failures: tuple[str, ...] = ()
+    """What the model failed with, each error once."""
 
     def peak(
         self, signal: str, quantile: float, minutes: slice = EVERY_MINUTE, series: Counts | slice = EVERY_MINUTE
@@ -60,10 +62,8 @@ class ReplayForecasts:
         if signal not in self.values:
             return None
         values = self.values[signal][minutes]
-        right = int(np.searchsorted(self.levels, quantile))
-        if right < len(self.levels) and self.levels[right] == quantile:
-            return values[:, right, series]
-        left, right = max(right - 1, 0), min(right, len(self.levels) - 1)
+        right = min(int(np.searchsorted(self.levels, quantile)), len(self.levels) - 1)
+        left = right if self.levels[right] <= quantile else max(right - 1, 0)
         lower = values[:, left, series]
         if left == right:
             return lower
@@ -90,6 +90,7 @@ def forecast_minutes(
     shape = (measurements.minutes, len(LEVELS), len(measurements.traces.workloads))
     values: dict[str, Floats] = {signal: np.full(shape, np.nan) for signal in signals}
     histories = {signal: ServiceHistory.of(measurements, signal) for signal in (*signals, PODS)}
+    failures: dict[str, None] = {}
     for minute in range(measurements.minutes):
         for signal in signals:
             values[signal][minute] = (
@@ -97,7 +98,8 @@ def forecast_minutes(
                 if minute % request.every == 0
                 else values[signal][minute - 1]
             )
-    return ReplayForecasts(request.model, request.span, LEVELS, values)
+        failures |= dict.fromkeys(forecaster.failures())
+    return ReplayForecasts(request.model, request.span, LEVELS, values, tuple(failures))
 
 
 def cached_or_forecast(
@@ -158,8 +160,7 @@ class ServiceHistory:
         lead = (traces.start - EPOCH - MINUTE) % FIVE_MINUTES // MINUTE
         rest = -(values.shape[1] + lead) % (FIVE_MINUTES // MINUTE)
         whole = np.pad(values, ((0, 0), (lead, rest)), constant_values=np.nan)
-        points = WEEKS // FIVE_MINUTES
-        padded = np.pad(five_minutes(whole), ((0, 0), (points, 0)), constant_values=np.nan)
+        padded = np.pad(five_minutes(whole), ((0, 0), (WEEKS // FIVE_MINUTES, 0)), constant_values=np.nan)
         ends = traces.start - lead * MINUTE + FIVE_MINUTES - MINUTE
         minutes = np.pad(values, ((0, 0), (RECENT // MINUTE, 0)), constant_values=np.nan)
         return cls(measurements, minutes, padded, ends)

@@ -1,11 +1,12 @@
-"""A model that breaks the contract of all models: it fails when it is asked."""
+"""Models that fail: one whenever it is asked, so that it breaks the contract, and one in the service alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from models.fitted import FittedRule
+from models.fitted import FittedRule, held
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,16 @@ class Broken:
     def paths(self, *_asked: Any) -> Any:
         """Fail."""
         return list[float]()[3]
+
+
+@dataclass(frozen=True)
+class BrokenLater(Broken):
+    """Holds the last value, and fails on bins of five minutes, which the contract is not checked on."""
+
+    name: str = "broken-later"
+
+    def paths(self, history: Any, learned: Any, steps: int, levels: Any) -> Any:
+        """Fail on bins of five minutes."""
+        if history.step == timedelta(minutes=5):
+            raise RuntimeError("bins of five minutes")
+        return held(history.values, steps, levels)

@@ -15,6 +15,7 @@ from benchmarks.bench.peers import FORESIGHT, PEERS
 from benchmarks.bench.publishers import chosen_without
 from benchmarks.bench.replay import TARGETS, Account, Replay, account, counts_of, hpa_counts, replay_of, scalable
 from benchmarks.bench.tables import Table
+from benchmarks.plugins import forecaster
 from tests.support.snippets import ROOT
 
 MINUTES_OF_DAY = 1440
@@ -208,3 +209,11 @@ def test_the_command_refuses_a_part_that_there_is_not(capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         main(["speed"])
     assert f"there is no part speed; choose from {', '.join(PARTS)}" in capsys.readouterr().err
+
+
+def test_a_plugin_holds_the_last_value_of_a_series_that_went_silent_and_never_says_nothing() -> None:
+    wave = np.tile(np.arange(1.0, 25.0), 7)
+    silent, never = np.append(wave, np.full(30, np.nan)), np.full(40, np.nan)
+    said = forecaster().forecast([wave, silent, never], 3600, 2, (0.5, 0.9), [0, 0, 0])
+    assert said[1:].tolist() == [[[24.0, 24.0]] * 2, [[0.0, 0.0]] * 2]
+    assert (said[0] > 0).all()

@@ -81,6 +81,14 @@ def test_forecasts_are_kept_between_runs(export: Path, manifest: Path, tmp_path:
     assert one["total"] == other["total"]
 
 
+def test_a_model_that_fails_during_the_replay_is_named_with_its_error(export: Path, manifest: Path) -> None:
+    given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
+    done = run(*given, "--every", "30", "--model", "tests.support.broken_model:BrokenLater")
+    assert done.exit_code == 0, done.output
+    assert "! tests.support.broken_model:BrokenLater: forecast of requests: the model failed with" in done.stderr
+    assert "RuntimeError: bins of five minutes" in done.stderr
+
+
 def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> None:
     done = run("--export", str(export), "--no-cache")
     assert done.exit_code == 1
