@@ -20,6 +20,10 @@ _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_LABEL = 63
 _LONGEST_SUBDOMAIN = 253
+_ENDS = "and must start and end with an alphanumeric character"
+_LABEL_RULE = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}"
+_SUBDOMAIN_RULE = _LABEL_RULE.replace("label", "subdomain").replace(" or '-'", ", '-' or '.'")
+_NAME_RULE = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
 
 
 class FieldFault(NamedTuple):
@@ -78,26 +82,23 @@ def dns_label_faults(path: str, name: str) -> FieldFaults:
     if len(name) > _LONGEST_LABEL:
         yield invalid(path, name, f"must be no more than {_LONGEST_LABEL} characters")
     if not _LABEL.fullmatch(name):
-        yield invalid(
-            path,
-            name,
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
-            "and must start and end with an alphanumeric character",
-        )
+        yield invalid(path, name, _LABEL_RULE)
 
 
 def qualified_name_faults(path: str, name: str) -> FieldFaults:
     """HPA rules §12: a name, or a DNS subdomain and a name with a slash between."""
     prefix, slash, own = name.rpartition("/")
-    if slash and (not _SUBDOMAIN.fullmatch(prefix) or len(prefix) > _LONGEST_SUBDOMAIN):
-        yield invalid(path, name, "prefix part must be a lowercase RFC 1123 subdomain")
-    if not _QUALIFIED.fullmatch(own) or len(own) > _LONGEST_LABEL:
-        yield invalid(
-            path,
-            name,
-            "name part must consist of alphanumeric characters, '-', '_' or '.', "
-            "and must start and end with an alphanumeric character",
-        )
+    reasons = {
+        "prefix part must be non-empty": slash and not prefix,
+        f"prefix part must be no more than {_LONGEST_SUBDOMAIN} bytes": len(prefix.encode()) > _LONGEST_SUBDOMAIN,
+        f"prefix part {_SUBDOMAIN_RULE}": prefix and not _SUBDOMAIN.fullmatch(prefix),
+        "name part must be non-empty": not own,
+        f"name part must be no more than {_LONGEST_LABEL} bytes": len(own.encode()) > _LONGEST_LABEL,
+        f"name part {_NAME_RULE}": not _QUALIFIED.fullmatch(own),
+    }
+    if "/" in prefix:
+        reasons = {f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/'": True}
+    return (invalid(path, name, reason) for reason, holds in reasons.items() if holds)
 
 
 Schema = str | dict[str, Any] | list[Any]

@@ -6,6 +6,7 @@ server's order, every one of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -107,6 +108,11 @@ MetricWire = Mapping[str, Any]
 
 TARGET_TYPES = frozenset({"Utilization", "Value", "AverageValue"})
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
+_COUNTED = re.compile(
+    r"(requests|limits)\.(cpu|memory|ephemeral-storage)|requests\.(storage|hugepages-.*)|services(\.nodeports|\."
+    r"loadbalancers)?|pods|storage|secrets|configmaps|replicationcontrollers|resourcequotas|persistentvolumeclaims"
+)
+"""What only a quota may name."""
 
 
 def metric_faults(path: str, metric: MetricWire) -> FieldFaults:
@@ -139,11 +145,7 @@ def reference_faults(path: str, reference: MetricWire, *, needs_group: bool = Fa
     With `needs_group` every kind but ReplicationController needs a group before that slash.
     """
     for key in ("kind", "name"):
-        name = reference.get(key) or ""
-        if name:
-            yield from path_segment_faults(f"{path}.{key}", name)
-        else:
-            yield required(f"{path}.{key}")
+        yield from _stated(f"{path}.{key}", reference.get(key), path_segment_faults)
     version = reference.get("apiVersion") or ""
     group, slash, _ = version.partition("/")
     if version.count("/") > 1:
@@ -187,22 +189,23 @@ def _resource_faults(path: str, source: MetricWire) -> FieldFaults:
 
 
 def _container_resource_faults(path: str, source: MetricWire) -> FieldFaults:
-    resource, container = source.get("name") or "", source.get("container") or ""
-    if resource:
-        yield from _container_resource_name_faults(f"{path}.name", resource)
-    else:
-        yield required(f"{path}.name", "must specify a resource name")
-    if container:
-        yield from dns_label_faults(f"{path}.container", container)
-    else:
-        yield required(f"{path}.container", "must specify a container")
+    name = source.get("name")
+    yield from _stated(f"{path}.name", name, _container_resource_name_faults, "must specify a resource name")
+    yield from _stated(f"{path}.container", source.get("container"), dns_label_faults, "must specify a container")
     yield from _usage_target_faults(f"{path}.target", source.get("target") or {})
 
 
 def _container_resource_name_faults(path: str, resource: str) -> FieldFaults:
-    """A standard resource of containers, or a qualified name with a slash."""
-    yield from qualified_name_faults(path, resource)
-    if "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
+    """A standard resource of containers, or a qualified name with a slash that a quota can track."""
+    unqualified = [*qualified_name_faults(path, resource)]
+    yield from unqualified
+    if "/" in resource:
+        untracked = resource.startswith("requests.") or any(qualified_name_faults(path, f"requests.{resource}"))
+        if untracked and "kubernetes.io/" not in resource:
+            yield invalid(path, resource, "doesn't follow extended resource name standard")
+    elif resource not in _STANDARD and not resource.startswith("hugepages-"):
+        if not unqualified and not _COUNTED.fullmatch(resource):
+            yield invalid(path, resource, "must be a standard resource type or fully qualified")
         yield invalid(path, resource, "must be a standard resource for containers")
 
 
@@ -233,11 +236,12 @@ def _metric_target_faults(path: str, target: MetricWire) -> FieldFaults:
 
 
 def _identifier_faults(path: str, source: MetricWire) -> FieldFaults:
-    name = (source.get("metric") or {}).get("name") or ""
-    if name:
-        yield from path_segment_faults(f"{path}.name", name)
-    else:
-        yield required(f"{path}.name", "must specify a metric name")
+    name = (source.get("metric") or {}).get("name")
+    return _stated(f"{path}.name", name, path_segment_faults, "must specify a metric name")
+
+
+def _stated(path: str, name: str | None, faults: Callable[[str, str], FieldFaults], why: str = "") -> FieldFaults:
+    return faults(path, name) if name else iter([required(path, why)])
 
 
 _BLOCKS: Mapping[str, Callable[[str, MetricWire], FieldFaults]] = {

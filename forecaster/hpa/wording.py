@@ -57,14 +57,6 @@ CLAMP: dict[Clamp, HpaCondition] = {
     **{reason: HpaCondition("ScalingLimited", "True", reason, message) for reason, message in _LIMITED.items()},
 }
 
-_FAILURE_REASON = {
-    "Resource": "FailedGetResourceMetric",
-    "ContainerResource": "FailedGetContainerResourceMetric",
-    "Pods": "FailedGetPodsMetric",
-    "Object": "FailedGetObjectMetric",
-    "External": "FailedGetExternalMetric",
-}
-
 
 def scale_unread(message: str) -> HpaCondition:
     """HPA rules §3, steps 1 and 2."""
@@ -100,7 +92,7 @@ def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:
     """HPA rules §4: the reason that belongs to the source, also sent as an event."""
     if why.cause == "invalid_source":
         return "InvalidMetricSourceType"
-    return _FAILURE_REASON[metric.source]
+    return f"FailedGet{metric.source}Metric"
 
 
 def metric_name(metric: MetricSpec) -> str:

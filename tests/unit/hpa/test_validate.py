@@ -18,6 +18,8 @@ PERCENT = {"type": "Utilization", "averageUtilization": 50}
 EACH = {"type": "AverageValue", "averageValue": "1"}
 RULES = {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}
 
+NOT_EXTENDED = "doesn't follow extended resource name standard"
+
 
 def faults(*metrics: dict[str, Any], **changed: Any) -> list[str]:
     return [str(fault) for fault in validate(GOOD | {"metrics": list(metrics)} | changed)]
@@ -190,8 +192,27 @@ def test_good_metrics_have_no_faults() -> None:
         (container(name=""), ["containerResource.name: Required value: must specify a resource name"]),
         (
             container(name="widgets"),
-            ['containerResource.name: Invalid value: "widgets": must be a standard resource for containers'],
+            [
+                'containerResource.name: Invalid value: "widgets": must be a standard resource type or fully qualified',
+                'containerResource.name: Invalid value: "widgets": must be a standard resource for containers',
+            ],
         ),
+        (
+            container(name="pods"),
+            ['containerResource.name: Invalid value: "pods": must be a standard resource for containers'],
+        ),
+        (
+            container(name="requests.example.com/gpu"),
+            [f'containerResource.name: Invalid value: "requests.example.com/gpu": {NOT_EXTENDED}'],
+        ),
+        (
+            container(name="/gpu"),
+            [
+                f'containerResource.name: Invalid value: "/gpu": {reason}'
+                for reason in ("prefix part must be non-empty", NOT_EXTENDED)
+            ],
+        ),
+        (container(name="kubernetes.io/gpu"), []),
         (container(name="hugepages-2Mi"), []),
         (container(name="example.com/gpu"), []),
         (container(container="a" * 63), []),
@@ -268,4 +289,4 @@ def test_container_names_are_dns_labels(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["/gpu", "Bad.Prefix/gpu", "example.com/", "example.com/-gpu", f"{'a' * 254}/gpu"])
 def test_resource_names_are_qualified(name: str) -> None:
-    assert "part must" in faults(container(name=name))[0]
+    assert " part " in faults(container(name=name))[0]
