@@ -1,10 +1,9 @@
-"""What policies, targets and decisions say of a row beside its numbers; and whole records of workloads."""
+"""What policies, targets and decisions say of a row beside its numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.outlook import Measured, Unknown
 from forecaster.domain.policy_numbers import stated_numbers
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
@@ -24,26 +23,9 @@ from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targe
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
-
-
-def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:
-    """The record of a workload about which nothing was decided: everything stays as it is."""
-    hold, hpa = Hold(reason, message), workload.autoscaler
-    return Recommendation(
-        id=workload.id,
-        at=now,
-        replicas_now=workload.replicas,
-        replicas=hold,
-        resources_now=workload.resources,
-        resources=hold,
-        autoscaler=hpa.name if hpa else "",
-        targets=hpa.targets if hpa else (),
-    )
 
 
 def unread_row(workload: Workload) -> DecidedRow:

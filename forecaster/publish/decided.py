@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.domain.decision import FORECAST_STATES, Reason, Recommendation, Scale, forecast_state
+from forecaster.domain.decision import FORECAST_STATES, Hold, Reason, Recommendation, Scale, forecast_state
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import REASONS, SCALED
-from forecaster.horizontal.record import held
 from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.offer import NO_COUNT, DecidedColumns
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.decision import Hold, Resize
+    from forecaster.domain.decision import Resize
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
 
@@ -102,7 +101,9 @@ class DecidedRows(Sequence["Recommendation"]):
         try:
             return self._made(workload, index)
         except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
-            return held(workload, Reason.FAILED, unexpected(error), self.at)
+            hold, hpa = Hold(Reason.FAILED, unexpected(error)), workload.autoscaler
+            one = Recommendation(workload.id, self.at, workload.replicas, hold, workload.resources, hold)
+            return replace(one, autoscaler=hpa.name, targets=hpa.targets) if hpa else one
 
     def _made(self, workload: Workload, index: int) -> Recommendation:
         row, columns, hpa = decided_row(self, index, self.at), self.numbers, workload.autoscaler

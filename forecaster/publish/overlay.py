@@ -165,13 +165,12 @@ class OverlayReader:
         """
         state = self._current()
         found = None if state is None else state.rows.get(row.identity)
-        if state is None or (state.since > published_at and found is None):
-            return msgspec.structs.replace(offer, live=True) if row.kind in kinds else offer
-        if found is None:
-            live = row.kind in kinds
-            return msgspec.structs.replace(offer, live=live, confirmed=state.confirmed if live else None)
-        if found.replicas == GONE:
+        if found is None and row.kind not in kinds:
+            return offer
+        if state is None or (found.replicas == GONE if found else state.since > published_at):
             return msgspec.structs.replace(offer, live=True)
+        if found is None:
+            return msgspec.structs.replace(offer, live=True, confirmed=state.confirmed)
         return msgspec.structs.replace(
             offer, replicas_now=found.replicas, consumers=found.readers, live=True, confirmed=state.confirmed
         )

@@ -9,7 +9,7 @@ import numpy as np
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.outlook import PeakForecast, Unknown
 from forecaster.domain.signal import BUILT_IN
-from forecaster.domain.workload import Resources, WorkloadId
+from forecaster.domain.workload import Resources, Workload, WorkloadId
 from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, NEVER_SEEN, PeakForecasts
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -78,3 +78,18 @@ def ahead_of(peaks: PeakForecasts, id_: WorkloadId, quantile: float) -> PeakFore
     peak, low, median, high = (float(np.interp(level, LEVELS, values)) for level in (quantile, LOW, MEDIAN, HIGH))
     spoken = (peaks.begin, peaks.until, note, LEVELS, tuple(values.tolist()))
     return PeakForecast(peaks.models[peaks.model[row]], quantile, peak, low, median, high, *spoken)
+
+
+def held(workload: Workload, reason: Reason, message: str, now: datetime) -> Recommendation:
+    """The record of a workload about which nothing was decided: everything stays as it is."""
+    hold, hpa = Hold(reason, message), workload.autoscaler
+    return Recommendation(
+        id=workload.id,
+        at=now,
+        replicas_now=workload.replicas,
+        replicas=hold,
+        resources_now=workload.resources,
+        resources=hold,
+        autoscaler=hpa.name if hpa else "",
+        targets=hpa.targets if hpa else (),
+    )

@@ -8,7 +8,6 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Resources
 from forecaster.horizontal.explain import explanation
-from forecaster.horizontal.record import held
 from tests.support.builders import (
     CPU_HALF,
     GIB,
@@ -25,6 +24,7 @@ from tests.support.builders import (
     workload,
 )
 from tests.support.horizontal import decided, recommended_before
+from tests.support.recommendations import held
 
 
 def test_a_raised_count_is_told_step_by_step() -> None:

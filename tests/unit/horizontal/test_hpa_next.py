@@ -9,13 +9,13 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Target, TargetType, Workload
 from forecaster.horizontal import hpa_next
-from forecaster.horizontal.record import held
 from forecaster.horizontal.standing import Gate
 from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
 from forecaster.publish.values import values_for
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, hpa, outlooks, policy, workload
 from tests.support.horizontal import decided
 from tests.support.published import offer_of
+from tests.support.recommendations import held
 
 QUEUE = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
 RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
