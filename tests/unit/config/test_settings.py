@@ -89,7 +89,7 @@ class TestFaults:
         assert allowed in faults(text)[path][1]
 
     def test_one_between_settings_names_no_value(self) -> None:
-        with pytest.raises(ConfigError, match="\n  policy: mode floor needs floor.enabled: true, and"):
+        with pytest.raises(ConfigError, match=r"\n  policy: mode floor needs floor.enabled: true, and"):
             parse({"policy": {"mode": "floor"}}, "settings.yaml")
 
     @pytest.mark.parametrize(
