@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
 FAILURES_SHOWN = 5
-"""Failures of one cycle that are written out in the log; the report holds all of them."""
+"""Failures of one cycle that are written out in the log; a metric counts all of them."""
 OUTCOMES = ("complete", "incomplete", "failed")
 """All of them are there from the start: Prometheus sees no increase in a series that begins."""
 STEP_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -122,10 +122,9 @@ class Cycle:
         scored = steps.optional("scores", lambda: self._score(known, policies, now), Scored())
         failed = decided.failures() if isinstance(decided, FleetDecisions) else []
         ages = known.ages()
-        missing = (*targets.inventory.faults, *(missing or _silent(targets, ages)))
-        early = (*missing, *learned.unread, *known.failures, *learned.gates.failures)
+        early = (*(missing or _silent(targets, ages)), *learned.unread, *known.failures, *learned.gates.failures)
         unwritten = [line for one in effected.values() for line in one.failures]
-        late = (*failed, *unkept, *unwritten, *scored.unkept, *steps.failures)
+        late = (*failed, *unkept, *scored.unkept, *steps.failures, *unwritten)
         report = CycleReport(
             at=now,
             steps=steps.seconds,
@@ -134,7 +133,7 @@ class Cycle:
             incomplete=Counter(self.completeness.counts),
             verdicts=decided.verdicts(),
             at_maximum=decided.at_maximum(),
-            failures=early + late,
+            failures=early + late + targets.inventory.faults,  # last what owners make up: the first few are shown
             scores=scored.scores,
             masked=tuple(self.forecaster.masked()),
             gates=tuple(learned.gates.moved),

@@ -23,7 +23,7 @@ CYCLES_KEPT = 60
 MOVES_KEPT = 20
 """Promotions and demotions."""
 FAILURES_KEPT = 5
-"""Failures kept of each cycle; all of them are in its log."""
+"""Failures kept of each cycle, as many as its log has; a metric counts all."""
 WORST_KEPT = 20
 GROUPS_KEPT = 200
 """Signals, models and leads that are told apart. Owners choose leads: of more, those with fewest forecasts go."""

@@ -323,6 +323,15 @@ class TestWorkload:
         assert outcome.report.failures == stage.source.faults
         assert reasons(outcome) == {Reason.REACTIVE}
 
+    def test_faults_of_owners_come_after_what_failed(self) -> None:
+        """A log shows the first few, and an owner can make up any number."""
+        stage = CycleOnFakes(load())
+        stage.source.faults = tuple(f"HPA team/h{i}: not understood" for i in range(9))
+        stage.run()
+        stage.source.refuses = {MEMORY: SourceRefused("memory: parse error at char 7")}
+        failures = stage.run(after(1)).report.failures
+        assert failures == ("memory: parse error at char 7", *stage.source.faults)
+
     def test_gets_its_own_policy(self) -> None:
         own = {"horizontal": {"max_replicas": 5, "lead_time": "10m"}}
         stage = CycleOnFakes(
