@@ -121,4 +121,4 @@ def write_file(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror}); {OUTPUT_REMEDY}") from error
-    tell(f"{path}: written, {len(text.encode()) / 2**10:.0f} KiB")
+    tell(f"{path}: written, {len(text.encode()) / 2**10:.1f} KiB")

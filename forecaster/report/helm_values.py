@@ -193,12 +193,11 @@ def changes_text(found: HelmValues, share: float, prices: Prices | None) -> str:
     lines = [f"{len(changes)} of {whole} moved by more than {share * 100:g} % of what Git has."]
     if changes:
         lines += [markdown_table(list(_columns(changes, prices))), RISK]
-    if changes and prices:
-        pairs = [(now, then) for now, then in (_costs(one, prices) for one in changes) if None not in (now, then)]
+    costs_of_both = (_costs(one, prices) for one in changes) if prices else ()
+    if prices and (pairs := [(now, then) for now, then in costs_of_both if None not in (now, then)]):
         now, then = (sum(filter(None, costs)) for costs in zip((0.0, 0.0), *pairs, strict=True))
-        among = (
-            "" if len(pairs) == len(changes) else f", {counted(len(pairs), 'container')} of which Git has the requests"
-        )
+        some = f", {counted(len(pairs), 'container')} of which Git has the requests"
+        among = "" if len(pairs) == len(changes) else some
         lines.append(f"Cost a month{in_currency(prices)}{among}: {now:,.2f} → {then:,.2f} ({then - now:+,.2f}).")
     return "\n\n".join(lines) + "\n"
 

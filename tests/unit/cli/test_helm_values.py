@@ -125,6 +125,14 @@ def test_where_nothing_moved_no_file_is_made(folder: Path) -> None:
     assert not (folder / "over.yaml").exists()
 
 
+def test_of_requests_that_git_never_had_no_money_is_compared(folder: Path) -> None:
+    prices = ("--price-core-hour", "1", "--price-gib-hour", "1")
+    told = run("shop/storefront/app: storefront.resources", folder, "--moved", "1%", *prices)
+    assert "1 of 1 container moved" in told.stdout
+    assert "Cost a month" not in told.stdout
+    assert "written, 0.2 KiB" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
