@@ -1,9 +1,11 @@
 """Pooled models: what one series has not shown, the others teach."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
-from models import Panel, StepWindow, create
+from models import Fitted, Panel, StepWindow, create
 from models.evaluate import coverage, pinball
 from models.pooled import HORIZON
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
@@ -15,9 +17,15 @@ WAVES = daily_waves(12, days=9, step=FIVE_MINUTES, noise=0.2)
 ORIGIN = 8 * DAY
 
 
+@cache
+def fitted_to_waves(name: str) -> Fitted:
+    """To eight of the nine days."""
+    return create(name).fit(WAVES.until(MONDAY + ORIGIN * FIVE_MINUTES))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_hour_of_day_waves_is_forecast_with_true_quantiles(name: str) -> None:
-    fitted, hits = create(name).fit(WAVES.until(MONDAY + ORIGIN * FIVE_MINUTES)), []
+    fitted, hits = fitted_to_waves(name), []
     for origin in range(ORIGIN, WAVES.length - 12, 23):
         said = fitted.update(WAVES.until(MONDAY + origin * FIVE_MINUTES)).forecast(12, LEVELS)
         assert set(said.provenance.models) == {name}
@@ -39,7 +47,7 @@ def test_a_young_series_gains_from_the_others(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_peak_of_a_window_lies_above_each_of_its_steps(name: str) -> None:
-    fitted = create(name).fit(WAVES)
+    fitted = fitted_to_waves(name).update(WAVES)
     path, peak = fitted.forecast(6, (0.8,)).values, fitted.forecast_peak(StepWindow(1, 6), (0.8,)).values
     assert (peak[:, 0] >= 0.97 * path[:, 0].max(axis=1)).all()
 
