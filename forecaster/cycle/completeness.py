@@ -220,9 +220,11 @@ class Completeness:
 
     def _tell(self, block: Block, verdict: CompletenessVerdict) -> None:
         """Count what is incomplete now, and name one workload for each cause."""
-        if self.again[block.signal].late >= LATE:
-            self.sentences[f"{block.signal}: {ARRIVE_LATE}"] = None
         codes = verdict.code[:, -1]
+        lacking = {block.ids[row].namespace for row in np.flatnonzero(codes != COMPLETE)}
+        spread = len(lacking) > 1 or all(id_.namespace in lacking for id_ in block.ids)  # not the series of one owner
+        if self.again[block.signal].late >= LATE and spread:
+            self.sentences[f"{block.signal}: {ARRIVE_LATE}"] = None
         for code in np.unique(codes[codes != COMPLETE]).tolist():
             rows = np.flatnonzero(codes == code)
             self.counts[str(block.signal), INCOMPLETE_CAUSES[code]] = len(rows)

@@ -83,7 +83,7 @@ class PodSizes:
         divided = [one for one in due if containers.of_workload.get(one.id)]
         whole = [one for one in due if not containers.of_workload.get(one.id)]
         sized = sizings_of_containers(containers, policies, divided, loads)
-        sized = with_donors(sized, self.known, containers.facts, policies, _alike_name)
+        sized = with_donors(sized, self.known, containers.facts, policies, lambda id_: "/".join(family(id_)))
         return sized | sizings_of_pods(history, policies, whole, loads)
 
     def _unsized(self, workloads: Sequence[Workload]) -> list[Workload]:
@@ -147,11 +147,6 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
     for policy, same in alike.items():
         for begin in range(0, len(same), _CHUNK):
             yield policy, same[begin : begin + _CHUNK]
-
-
-def _alike_name(id_: WorkloadId) -> str:
-    """What workloads that are called alike have in common, as forecasts of a cold start have it."""
-    return "/".join(family(id_))
 
 
 def spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad = UNFORECAST) -> ContainerSpec:

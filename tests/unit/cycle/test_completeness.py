@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.cycle.completeness import Again
+from forecaster.cycle.completeness import ARRIVE_LATE, Again
 from forecaster.domain.decision import Hold
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE, Gap
-from tests.support.builders import after, workload
-from tests.support.fakes import CycleOnFakes, Question, kept, load, named, steady
+from forecaster.domain.workload import WorkloadId
+from tests.support.builders import NOON, after, workload
+from tests.support.fakes import CycleOnFakes, Load, Question, kept, load, named, steady
 
 WEB = workload("web").id
 
@@ -128,3 +129,15 @@ def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
     assert np.isnan(kept(stage.history, CPU, WEB)[-1])
     assert "cpu of shop/web: 8000 is more than its pods can use (32)" in outcome.report.failures
     assert outcome.report.incomplete == {("cpu", "beyond-limit"): 1}
+
+
+def test_series_of_one_owner_that_come_and_go_are_no_late_samples_of_all() -> None:
+    """A tenant's pod may export what it likes, when it likes: that is no reason to delay the cycles."""
+    now = [NOON]
+    tenant = workload(id=WorkloadId("tenant", "Deployment", "odd"))
+    shows = Load(tenant, {CPU: lambda at: np.nan if at == now[0] > NOON else 2.0})
+    stage = CycleOnFakes(load("web"), shows, learns_first=False)
+    for minute in range(8):
+        now[0] = after(minute)
+        failures = stage.run(now[0]).report.failures
+    assert f"cpu: {ARRIVE_LATE}" not in failures
