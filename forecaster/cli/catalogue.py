@@ -86,8 +86,9 @@ def models(
 
 
 def _lines(text: str) -> list[str]:
-    """Paragraphs as one line each, so that they end where the terminal does; what is indented stays as it is."""
-    found = [one if one.startswith(" ") or "\n " in one else one.replace("\n", " ") for one in text.split("\n\n")]
+    """Paragraphs but for code, as one line each, so that they end where the terminal does; an indented one stays."""
+    told = [one for one in text.split("\n\n") if not one.startswith(">>>")]
+    found = [one if one.startswith(" ") or "\n " in one else one.replace("\n", " ") for one in told]
     return [line for one in found for line in (*one.split("\n"), "")][:-1]
 
 

@@ -427,6 +427,12 @@ class TestSettings:
         assert "cycle.intervall" in told.err
 
 
+def test_a_model_says_of_itself_what_is_no_code(terminal: Terminal) -> None:
+    told = terminal.types_exactly("models", "seasonal-naive-week").out
+    assert "the yardstick" in told
+    assert ">>>" not in told
+
+
 def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
     lines = terminal.types_exactly("models").out.splitlines()
     assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
