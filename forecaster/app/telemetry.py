@@ -47,6 +47,7 @@ def configure(*, level: str = "INFO", json: bool | None = None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.captureWarnings(capture=True)  # of numpy about huge samples, else two lines that are no JSON
     logging.getLogger("forecaster").setLevel(level.upper())
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # each retry; what fails in the end is a line of the cycle's
     structlog.configure(

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import logging
 import re
+import subprocess
+import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -165,6 +167,16 @@ def test_a_cycle_that_lacks_something_is_one_warning_however_much_it_lacks(capsy
     (event,) = events(capsys)
     assert (event["level"], event["failed"]) == ("warning", 1000)
     assert event["failures"] == [f"w{i}: failed" for i in range(5)]
+
+
+def test_a_warning_of_python_is_a_line_of_the_log() -> None:
+    """A series of a tenant with enormous values makes numpy warn."""
+    program = (
+        "from forecaster.app import telemetry; telemetry.configure(json=True); import warnings; warnings.warn('a')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert json.loads(line)["level"] == "warning"
 
 
 def test_what_libraries_warn_of_has_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
