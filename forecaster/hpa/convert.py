@@ -22,16 +22,16 @@ DEFAULT_CPU_PERCENT = 80
 def spec_from_v1(spec: Wire, annotations: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldFault]]:
     """HPA rules §13: the v2 spec of a v1 object, and the annotations that are not JSON of their form.
 
-    The cpu target comes first; 80 percent stands in where there is no metric at all.
+    The cpu target comes last; 80 percent stands in where there is no metric at all. A behavior of no direction is none.
     """
     others, metric_faults = _decode(annotations, METRICS_ANNOTATION, list)
     behavior, behavior_faults = _decode(annotations, BEHAVIOR_ANNOTATION, dict, _lowered)
     percent = spec.get("targetCPUUtilizationPercentage")
-    metrics = [cpu_metric(percent)] if percent is not None else []
-    metrics += [_metric(metric) if isinstance(metric, Mapping) else metric for metric in others or []]
+    metrics = [_metric(metric) if isinstance(metric, Mapping) else metric for metric in others or []]
+    metrics += [cpu_metric(percent)] if percent is not None else []
     converted = {key: spec[key] for key in ("scaleTargetRef", "minReplicas", "maxReplicas") if key in spec}
     converted["metrics"] = metrics or [cpu_metric()]
-    if behavior is not None:
+    if _present(behavior or {}):
         converted["behavior"] = behavior
     return converted, [*metric_faults, *behavior_faults]
 

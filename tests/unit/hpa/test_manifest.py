@@ -217,7 +217,7 @@ class TestVersion1:
         (metric,) = self.read(targetCPUUtilizationPercentage=50).metrics
         assert metric == MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", 50))
 
-    def test_metrics_of_the_annotation_follow_the_cpu_metric(self) -> None:
+    def test_metrics_of_the_annotation_precede_the_cpu_metric(self) -> None:
         others = [
             {
                 "type": "Pods",
@@ -247,7 +247,6 @@ class TestVersion1:
         ]
         ingress = CrossVersionObjectReference("Ingress", "i")
         assert self.read({METRICS_ANNOTATION: others}, targetCPUUtilizationPercentage=50).metrics == (
-            MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", 50)),
             MetricSpec("Pods", "pps", HpaMetricTarget("AverageValue", average_value_milli=10**6), selector="a=b"),
             MetricSpec("Object", "rps", HpaMetricTarget("Value", value_milli=10**7), described_object=ingress),
             MetricSpec(
@@ -258,11 +257,16 @@ class TestVersion1:
             MetricSpec("Resource", "memory", HpaMetricTarget("AverageValue", average_value_milli=2**30 * 1000)),
             MetricSpec("Resource", "memory", HpaMetricTarget("Utilization", 70)),
             MetricSpec("ContainerResource", "cpu", HpaMetricTarget("Utilization", 60), "app"),
+            MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", 50)),
         )
 
     def test_metrics_of_the_annotation_alone_need_no_default(self) -> None:
         pods = [{"type": "Pods", "pods": {"metricName": "pps", "targetAverageValue": "1k"}}]
         assert [metric.source for metric in self.read({METRICS_ANNOTATION: pods}).metrics] == ["Pods"]
+
+    @pytest.mark.parametrize("nothing", [{}, {"ScaleUp": None, "ScaleDown": None}])
+    def test_a_behavior_of_no_direction_is_none(self, nothing: dict[str, None]) -> None:
+        assert self.read({BEHAVIOR_ANNOTATION: nothing}).behavior is None
 
     def test_behavior_travels_under_capital_letters(self) -> None:
         up = {"StabilizationWindowSeconds": 30, "Policies": [{"Type": "Pods", "Value": 1, "PeriodSeconds": 9}]}
