@@ -69,10 +69,8 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
     try:
         rows = source.rows(by_its_own_clock("time", "vector(time())"))
     except Denied as error:
-        return [
-            address,
-            Check("authentication", ok=False, detail=str(error), remedy=PERMISSIONS.get(settings.identity, _WHO)),
-        ]
+        remedy = PERMISSIONS.get(settings.identity, _WHO)
+        return [address, Check("authentication", ok=False, detail=str(error), remedy=remedy)]
     except SourceError as error:
         remedy = _WHERE if isinstance(error, SourceUnavailable) else _TLS if isinstance(error, Untrusted) else _WHAT
         return [Check("address", ok=False, detail=str(error), remedy=remedy)]
@@ -268,15 +266,11 @@ def _identity(source: PrometheusSource, at: datetime) -> Identity:
 
 def _clusters(source: PrometheusSource, at: datetime) -> Check:
     found = _identity(source, at)
-    detail = (
-        counted(found.clusters, "cluster")
-        if found.clusters
-        else "not known: nothing tells when kube-system was created"
-    )
+    unknown = "not known: nothing tells when kube-system was created"
+    detail = counted(found.clusters, "cluster") if found.clusters else unknown
     if found.several:
-        detail += (
-            f"; {counted(len(found.several), 'workload')} told as several objects, {min(found.several)} among them"
-        )
+        told = counted(len(found.several), "workload")
+        detail += f"; {told} told as several objects, {min(found.several)} among them"
     return Check("clusters", not found.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")
 
 
