@@ -93,7 +93,7 @@ board
 board["pooled_ridge:PooledRidge"].plot(count=2)
 
 # %% [markdown]
-# On the recording it beats yesterday and not `nearest-day`: eleven series are little to pool. What it is worth on yours,
+# On the recording chance explains its lead on yesterday: eleven series are little to pool. What it is worth on yours,
 # this says.
 #
 # ## Hyper-parameters
