@@ -126,6 +126,10 @@ REFUSED = {
     ),
     "no name of a Service": ({"fullnameOverride": "9to5"}, "9to5 would be the name of a Service"),
     "a name with a tag": ({"image": {"repository": "registry:5000/a:1"}}, "a:1 has more than registry and name"),
+    "a port at which no probe looks": (
+        {"settings": {"serving": {"port": 9000}}},
+        "settings: serving.port: 9000 is not 8080, where probes and Services look",
+    ),
     "pods that know nothing of each other": ({"replicas": 2}, "replicas: 2 needs components.replicas: true"),
     "a mode without its rights": (
         {"settings": {"policy": {"mode": "floor"}}},
