@@ -32,6 +32,15 @@ class WorkloadId(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+LONGEST_NAME = 253
+"""Signs of the longest name of an object. Names in an HPA, in references to owners and in series may have a million."""
+
+
+def may_be_a_name(text: str) -> bool:
+    """Whether an object may have this name, as far as it takes to show it: any pod exports series with any labels."""
+    return 0 < len(text) <= LONGEST_NAME and text.isprintable()
+
+
 LEADERS = {"LeaderWorkerSet": "StatefulSet"}
 """Kinds whose replica is a group of pods, and the kind of the object of the same name that makes their leaders."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import Block, PodSamples
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId, may_be_a_name
 from forecaster.sources.wire import MalformedAnswer, QueryAnswer, Series
 
 if TYPE_CHECKING:
@@ -164,7 +164,9 @@ def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedel
     unique, values, doubled = each_once(ids, values)
     said = (remark[:_REMARK_LENGTH] for remark in answer.remarks[:_REMARKS_KEPT])
     nameless = len(answer.series) - len(named)
-    dropped = (f"{nameless} series lack namespace, workload_kind or workload and were dropped",) if nameless else ()
+    dropped = (
+        (f"{nameless} series lack a usable namespace, workload_kind or workload and were dropped",) if nameless else ()
+    )
     sentences = (*said, *dropped, *doubled, *remarks.sentences())
     warnings = tuple(f"{signal}: {sentence}" for sentence in sentences)
     return Block(signal, unique, start, step, values, warnings, partial=answer.partial)
@@ -254,13 +256,13 @@ def _owner(labels: bytes) -> WorkloadId | None:
 
 
 def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
-    """The workload of a series; None when its labels do not say.
+    """The workload of a series; None when its labels do not say, or name what no object is called.
 
     Its words are interned: identities are looked up some twenty times in a cycle, and equal words that are the same
     object are not compared letter by letter.
     """
-    namespace, kind, name = labels.get("namespace"), labels.get("workload_kind"), labels.get("workload")
-    return WorkloadId(intern(namespace), intern(kind), intern(name)) if namespace and kind and name else None
+    path = [intern(labels.get(one, "")) for one in ("namespace", "workload_kind", "workload")]
+    return WorkloadId(*path) if all(map(may_be_a_name, path)) else None
 
 
 def each_once(

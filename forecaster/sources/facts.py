@@ -18,6 +18,7 @@ from forecaster.domain.workload import (
     Target,
     TargetType,
     WorkloadId,
+    may_be_a_name,
     scaled_workload,
 )
 from forecaster.sources.blocks import each_once, matrix_of, owner_of, single_values, workload_of
@@ -117,7 +118,8 @@ def _owned(rows: Sequence[InstantRow]) -> dict[WorkloadId, list[HpaName]]:
     owned: dict[WorkloadId, list[HpaName]] = defaultdict(list)
     for row, hpa in _with_hpa(rows):
         kind, name = row.labels.get("scaletargetref_kind", ""), row.labels.get("scaletargetref_name", "")
-        owned[scaled_workload(hpa.namespace, kind, name)].append(hpa)
+        if all(map(may_be_a_name, (kind, name))):
+            owned[scaled_workload(hpa.namespace, kind, name)].append(hpa)
     return {workload: sorted(names) for workload, names in owned.items()}
 
 
@@ -137,7 +139,9 @@ def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
 
 def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]]:
     for row in rows:
-        yield row, HpaName(row.labels.get("namespace", ""), row.labels.get("horizontalpodautoscaler", ""))
+        hpa = HpaName(row.labels.get("namespace", ""), row.labels.get("horizontalpodautoscaler", ""))
+        if all(map(may_be_a_name, hpa)):
+            yield row, hpa
 
 
 def _stated_by_container(rows: Sequence[InstantRow]) -> dict[WorkloadId, tuple[NamedContainer, ...]]:

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, WorkloadId, scaled_workload, total
+from forecaster.domain.workload import (
+    LONGEST_NAME,
+    Autoscaler,
+    NamedContainer,
+    Resources,
+    Target,
+    WorkloadId,
+    scaled_workload,
+    total,
+)
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
 from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
 from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta, ours
-from forecaster.sources.live_targets import LONGEST_NAME, bounded_name, targets_of_hpa
+from forecaster.sources.live_targets import bounded_name, targets_of_hpa
 from forecaster.sources.settings import ScalableKind
 
 if TYPE_CHECKING:

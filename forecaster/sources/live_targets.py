@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from forecaster.domain.published import DEMAND_METRIC, OwnMetric, own_metric
-from forecaster.domain.workload import Target, TargetType, WorkloadId
+from forecaster.domain.workload import LONGEST_NAME, Target, TargetType, WorkloadId
 from forecaster.hpa.selectors import SELECTOR_MAX, SelectorError, parse_selector
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 MAX_TARGETS = 32
 """Metrics of an HPA that are read: each takes 50 bytes in every row of the fleet, and an owner can write thousands."""
-LONGEST_NAME = 253
-"""Signs of the longest name of an object. Names in an HPA and in references to owners may have a million."""
 
 
 def bounded_name(text: str) -> str:

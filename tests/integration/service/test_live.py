@@ -88,7 +88,7 @@ def test_without_rights_everything_is_as_without_it_and_a_line_for_each_says_so(
         tick(service, NOON + MINUTE)
         ages = [one for one in service.metrics.text().splitlines() if one.startswith("forecaster_live_age_seconds{")]
     assert "".join(printed).count("live_facts_missing") == len(server.refuses)
-    old = [one for one in ages if float(one.rpartition(" ")[2]) > 1]
+    old = [one for one in ages if float(one.rpartition(" ")[2]) > 0]
     assert all(any(f"/{name}" in one for one in old) for name in server.refuses), (
         "by which ForecasterLiveFactsMissing fires"
     )

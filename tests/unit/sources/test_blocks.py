@@ -156,7 +156,7 @@ def test_a_series_that_does_not_name_its_workload_is_dropped_and_counted(label: 
     made = block((nameless, [(T0, "1")]))
     assert made.ids == ()
     assert made.values.shape == (0, 2)
-    assert made.warnings == ("cpu: 1 series lack namespace, workload_kind or workload and were dropped",)
+    assert made.warnings == ("cpu: 1 series lack a usable namespace, workload_kind or workload and were dropped",)
 
 
 def test_remarks_of_the_server_are_kept_short_and_few() -> None:
@@ -166,8 +166,14 @@ def test_remarks_of_the_server_are_kept_short_and_few() -> None:
 
 
 def test_odd_names_stay_as_they_are() -> None:
-    odd = {"namespace": "ä/ö", "workload_kind": "K", "workload": 'w"\\\n'}
-    assert workload_of(odd) == WorkloadId("ä/ö", "K", 'w"\\\n')
+    odd = {"namespace": "ä/ö", "workload_kind": "K", "workload": 'w"\\'}
+    assert workload_of(odd) == WorkloadId("ä/ö", "K", 'w"\\')
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\u2028b", "\0", "x" * 254])
+@pytest.mark.parametrize("label", WEB)
+def test_a_name_that_makes_lines_of_its_own_is_none(label: str, name: str) -> None:
+    assert workload_of(WEB | {label: name}) is None
 
 
 def test_the_same_labels_are_the_same_workload_object() -> None:
