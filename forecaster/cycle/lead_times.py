@@ -136,7 +136,7 @@ class LeadTimes:
         """The lead time in force and where it comes from; `policy` as its owner states it."""
         if policy.lead_time is not None:
             return lead_time(policy)
-        if id_ in self.pools and (slower := self._slower_pool(id_)):
+        if slower := self._slower_pool(id_):
             found = self.pools[id_].by_pool
             which = f" on node pool {slower}, the slowest of {len(found)},"
             return measured_on_pods(found[slower].rung or MAX_LEAD_TIME, found[slower].took, which)

@@ -7,7 +7,6 @@ sentences of a row are made of both by `horizontal.sentences`, as in the computi
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -45,7 +44,6 @@ def encoded_stated(row: DecidedRow) -> bytes:
     return _encoder.encode((row.rules, targets, row.autoscaler))
 
 
-@lru_cache(maxsize=4096)
 def encoded_lead_time(lead: LeadTime) -> bytes:
     """Encode a lead time: seconds and origin."""
     return _encoder.encode((lead.value.total_seconds(), lead.origin))

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.domain.decision import (
-    Clamp,
-    Hold,
-    Recommendation,
-    Resize,
-    Scale,
-    SignalView,
-    forecast_state,
-)
+from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scale, SignalView, forecast_state
 from forecaster.publish.record import verdict_of
 
 if TYPE_CHECKING:
