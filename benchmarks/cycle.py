@@ -301,7 +301,7 @@ def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, 
 def weighed(cycle: Cycle, history: HistoryStore, directory: Path) -> dict[str, float]:
     """What lies in the directory after a snapshot, and the serving process on it, in MiB."""
     Snapshots(directory / "snapshot", history).save()
-    (directory / "observed.json").write_bytes(cycle.decider.observed.kept())
+    (directory / "observed.json").write_bytes(cycle.decider.observed.encoded())
     with running(directory / "table") as serving:
         requests.get(f"http://{serving.address}/readyz", timeout=300).raise_for_status()
         memory = {"serving": rss_mib(serving.pid or 0), "serving at its peak": peak_mib(serving.pid or 0)}

@@ -89,7 +89,7 @@ def measure_cycles(history: HistoryStore, ids: tuple[WorkloadId, ...]) -> None:
             slowest = max(slowest, time.perf_counter() - begin)
     print(f"slowest of the five {slowest:.3f} s")
     weeks = history.rings[CPU].weeks
-    later = weeks.newest
+    later = weeks.latest
     with timed("moving all five-minute columns to the front, three signals"):
         for signal in DEMAND:
             ring = history.rings[signal].weeks
@@ -105,7 +105,7 @@ def measure_snapshot(history: HistoryStore, settings: HistorySettings, directory
     with timed("snapshot saved"):
         Snapshots(path, history).save()
     print(f"snapshot {path.stat().st_size / 2**20:.0f} MiB; peak grew by {peak_mib() - before:.0f}")
-    now = max(ring.newest for pair in history.rings.values() for ring in (pair.minutes, pair.weeks))
+    now = max(ring.latest for pair in history.rings.values() for ring in (pair.minutes, pair.weeks))
     with timed("snapshot read"):
         Snapshots(path, HistoryStore(DEMAND, settings, now=now)).load()
 

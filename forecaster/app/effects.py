@@ -293,7 +293,7 @@ class SharedParts:
 
 def start_boosts(settings: Settings, parts: ExitStack, table: Path) -> StartBoosts:
     """What the process before this one learned of starts, to go on from with a client that `parts` close."""
-    told = NewPodsFile(new_pods_path(table)).newest()
+    told = NewPodsFile(new_pods_path(table)).latest()
     known = {id_: size.boosts for id_, size in told.by_workload().items() if size.boosts} if told else {}
     source = prometheus(settings.prometheus, settings.queries, settings.signals)
     parts.callback(source.close)

@@ -48,16 +48,16 @@ SIZES_BETWEEN = 2
 workloads sixteen rows each take a second and a half."""
 
 
-def recall(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
+def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
     """What became of each workload before this start; a database that is away leaves it unknown."""
     history = DecisionHistory()
     try:
-        found = ledger.recalled(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
+        found = ledger.persisted_history(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
     except StoreError as error:
         log.warning("past_not_recalled", error=str(error))
     else:
         changes = ((one.id, DecisionChange(*one[1:])) for one in found.decisions)
-        history.recall(now, changes, ((one.id, one.signal, ScoreSums(*one[2:])) for one in found.scores))
+        history.restore(now, changes, ((one.id, one.signal, ScoreSums(*one[2:])) for one in found.scores))
     return history
 
 
@@ -162,7 +162,7 @@ class ReleaseState(NamedTuple):
             news.log.warning("state_secret_not_read", error=str(error))
             content = b""
         try:
-            if content and (found := checkpoint.of(content)).at > observed.decided_at:
+            if content and (found := checkpoint.decoded(content)).at > observed.decided_at:
                 observed.restore(found.observed)
                 news.log.info("checkpoint_restored", at=datetime.fromtimestamp(found.at, UTC))
         except (StoreError, msgspec.MsgspecError) as error:
@@ -229,7 +229,7 @@ class OnChange:
 
     def save(self) -> None:
         """Write it where it differs from what was written last. Raises `StoreError`."""
-        kept = self.file.observed.kept()
+        kept = self.file.observed.encoded()
         if kept != self.written:
             self.file.save()
             self.written = kept

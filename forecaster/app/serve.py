@@ -39,7 +39,7 @@ from forecaster.app.outlets import (
     table_path,
 )
 from forecaster.app.reload import SettingsFiles, SettingsReload
-from forecaster.app.restored import ReleaseState, StateBefore, StateNews, recall, restored, state_keys, state_secret
+from forecaster.app.restored import ReleaseState, StateBefore, StateNews, read_past, restored, state_keys, state_secret
 from forecaster.app.service import Service
 from forecaster.app.telemetry import CountedLedger, Metrics
 from forecaster.cycle.benefit import LiveBenefit
@@ -226,7 +226,7 @@ def build_service(
     kept.follow(None if kept.shards else origins_file(settings, source, release.keys_of_files), news)
     kept.follow(live.stated_file(settings) if live else None, news)
     table = offer_table(
-        settings, directory, recall(ledger, now, log), metrics, paths, live, lambda: service.report, health
+        settings, directory, read_past(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
     judged_here = () if kept.shards else (partial(gate_unjudged, settings.policies, kept.observed),)
     writers = writers_of(settings, log, parts, live, election, table.path, source, *judged_here)

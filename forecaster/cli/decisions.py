@@ -187,7 +187,7 @@ def history(
     settings = settings_of(config, None, None)
     span = duration_of("--length", length)
     with closing(recorded_ledger(settings.state)) as ledger:
-        changes = ledger.changes_of(chosen(ledger.newest(), workload), current() - span)
+        changes = ledger.changes_of(chosen(ledger.latest(), workload), current() - span)
     found = [(id_, one) for id_, some in changes.items() for one in some]
     print_recorded(sorted(found, key=lambda each: (each[1].at, each[0])), length, output)
 

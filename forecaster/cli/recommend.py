@@ -275,7 +275,7 @@ def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
     from forecaster.domain.workload import Resources
 
     with closing(recorded_ledger(settings.state)) as ledger:
-        found = ledger.newest()
+        found = ledger.latest()
     return {
         id_: Resources(one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
         for id_, one in found.items()

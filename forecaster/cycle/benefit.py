@@ -176,7 +176,7 @@ class LiveBenefit:
         self.view = view(list(self.pasts), _waiting(first))
         self.seen = TextsBeside(msgspec.json.encode(self.view), self._texts)
 
-    def kept(self) -> bytes:
+    def encoded(self) -> bytes:
         """Encode the sums for a file."""
         pasts = self.pasts.items()
         return msgspec.msgpack.encode(

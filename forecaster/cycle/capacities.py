@@ -99,7 +99,7 @@ class Capacities:
         for id_, found in self.answered.items():
             self.filled[id_] = self.filled.get(id_, {}) | found
 
-    def kept(self) -> tuple[PersistedCapacity, ...]:
+    def persisted(self) -> tuple[PersistedCapacity, ...]:
         """Return the capacities to persist."""
         learned_here = (
             PersistedCapacity(

@@ -190,25 +190,25 @@ class Observed:
         self.lead_times.forget_others(here)
         self.capacities.forget_others(here)
 
-    def kept(self) -> bytes:
+    def encoded(self) -> bytes:
         """Encode the observations as JSON."""
         told = PersistedObservations(
             version=VERSION,
             **self.lead_times.persisted(),
             gates=packed(self.gates.gates),
             gated=tuple(self.gates.fleet.persisted()),
-            capacities=self.capacities.kept(),
+            capacities=self.capacities.persisted(),
             fleet=tuple(self.fleet.persisted()),
             state=packed(self.state) | BEFORE,
         )
         return msgspec.json.encode(told)
 
-    def kept_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
+    def encoded_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
         """Encode and pack as much of the observations as has room in `most` bytes, and name what is left out.
 
         What is dearest to learn goes last.
         """
-        told, left = _decoded(self.kept()), list[str]()
+        told, left = _decoded(self.encoded()), list[str]()
         packed = pack(content := msgspec.json.encode(told))
         for part, without in LEAVES_OUT:
             if len(packed) <= most:

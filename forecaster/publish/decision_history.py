@@ -79,7 +79,7 @@ class DecisionHistory:
         """Encoded histories of workloads with none that is newer."""
         self._reported: datetime | None = None
 
-    def recall(
+    def restore(
         self,
         now: datetime,
         changes: Iterable[tuple[WorkloadId, DecisionChange]],

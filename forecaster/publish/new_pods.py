@@ -131,7 +131,7 @@ class NewPodsFile:
         """Whether nothing is to be given, whatever the file says."""
         return self._mark.there
 
-    def newest(self) -> NewPods | None:
+    def latest(self) -> NewPods | None:
         """What is in it; None where there is none that can be read."""
         try:
             status = self._path.stat()

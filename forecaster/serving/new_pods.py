@@ -159,7 +159,7 @@ class NewPodAdmission:
         if self._file.paused:
             return AdmittedPod(AdmissionOutcome.PAUSED, "writing is paused")
         try:
-            return admitted_pod(asked.object, asked.namespace, self._file.newest(), self._clock())
+            return admitted_pod(asked.object, asked.namespace, self._file.latest(), self._clock())
         except Exception as error:  # noqa: BLE001  the boundary of a review: whatever fails, the pod is made
             return AdmittedPod(AdmissionOutcome.UNREADABLE, f"{type(error).__name__}: {error}")
 

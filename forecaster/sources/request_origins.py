@@ -135,7 +135,7 @@ class Origins:
                 self._see(block.ids[row], at)
         return replace(block, ids=tuple(block.ids[row] for row in rows), values=block.values[rows])
 
-    def kept(self) -> bytes:
+    def encoded(self) -> bytes:
         """Encode the origins as JSON for the snapshot."""
         origins: dict[str, list[WorkloadId]] = defaultdict(list)
         for id_, name in sorted(self.of.items()):
@@ -160,7 +160,7 @@ class Origins:
 
 
 def handed_over(kept: Iterable[bytes], place: Callable[[str], int]) -> dict[int, bytes]:
-    """Distribute persisted origins of several shards (`Origins.kept`) to new shards; `place` maps namespaces to shards.
+    """Distribute encoded origins of several shards to new shards; `place` maps namespaces to shards.
 
     Raises:
         msgspec.MsgspecError: one of them is no such JSON.
@@ -174,7 +174,7 @@ def handed_over(kept: Iterable[bytes], place: Callable[[str], int]) -> dict[int,
             of_shard.of[id_] = name
             if id_ in known.before:
                 of_shard.before[id_] = known.before[id_]
-    return {shard: one.kept() for shard, one in found.items()}
+    return {shard: one.encoded() for shard, one in found.items()}
 
 
 def several(found: Mapping[str, Collection[WorkloadId]]) -> list[WorkloadId]:

@@ -73,7 +73,7 @@ class StatedBefore:
 
     objects: StatedObjects = field(default_factory=StatedObjects)
 
-    def kept(self) -> bytes:
+    def encoded(self) -> bytes:
         """Encode as JSON."""
         return msgspec.json.encode(self.objects.persisted(), enc_hook=lambda one: one.model_dump())
 

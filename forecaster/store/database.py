@@ -168,7 +168,7 @@ class Database:
                 yield connection
         except SQLAlchemyError as error:
             self._renew()
-            raise StoreError(f"ledger {self}: {_told(error)}") from error
+            raise StoreError(f"ledger {self}: {_error_text(error)}") from error
         except (ValueError, OverflowError) as error:  # a row that no forecaster wrote
             raise StoreError(f"ledger {self}: malformed ({error}); {DATABASE_REMEDIES['malformed']}") from error
 
@@ -199,13 +199,13 @@ class Database:
 
     def _check(self) -> None:
         with self._engine.begin() as connection:
-            found = version_of(connection)
-        if found < LATEST_REVISION:
+            version = version_of(connection)
+        if version < LATEST_REVISION:
             with self._engine.begin() as connection:
-                found = upgrade(connection)
-        if found > LATEST_REVISION:
+                version = upgrade(connection)
+        if version > LATEST_REVISION:
             raise StoreError(
-                f"ledger {self}: it has version {found} of the tables, and this forecaster knows {LATEST_REVISION}; "
+                f"ledger {self}: it has version {version} of the tables, and this forecaster knows {LATEST_REVISION}; "
                 "install the forecaster that made it, or name another database"
             )
         self._checked = True
@@ -223,9 +223,9 @@ def _url(address: str) -> URL:
     raise _refused(url.drivername)
 
 
-def _refused(what: str) -> ConfigError:
+def _refused(problem: str) -> ConfigError:
     """Names the kind of database only: the address may hold a password."""
-    return ConfigError("ledger", [Fault("state.database", what, "sqlite:///FILE or postgresql://USER@HOST/NAME")])
+    return ConfigError("ledger", [Fault("state.database", problem, "sqlite:///FILE or postgresql://USER@HOST/NAME")])
 
 
 def _engine(url: URL) -> Engine:
@@ -260,7 +260,7 @@ def _write_ahead(connection: Any) -> None:
             return
 
 
-def _told(error: SQLAlchemyError) -> str:
+def _error_text(error: SQLAlchemyError) -> str:
     """The first line of what the driver says, without statement and parameters, and what to do."""
     cause = str(getattr(error, "orig", None) or error).strip().split("\n", 1)[0][:200]
     remedy = next((remedy for sign, remedy in DATABASE_REMEDIES.items() if sign in cause.lower()), OTHER_REMEDY)

@@ -28,16 +28,16 @@ class ForecastFiles:
     limit: int = BYTES_LIMIT
 
     def get(self, key: str) -> Mapping[str, NDArray[np.float64]] | None:
-        """What was kept under this key; None when nothing usable was."""
+        """Return the arrays that were put under this key; None where there are none that can be used."""
         path = self._path(key)
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
+                forecast = {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
             return None
         with suppress(OSError):
             os.utime(path)
-        return found
+        return forecast
 
     def put(self, key: str, arrays: Mapping[str, NDArray[np.float64]]) -> None:
         """Keep this, if it can be kept: whole or not at all."""
@@ -54,10 +54,10 @@ class ForecastFiles:
 
     def _tidy(self) -> None:
         newest_first = sorted(self.directory.glob("*.npz"), key=lambda path: -path.stat().st_mtime)
-        kept = 0
+        total_bytes = 0
         for path in newest_first:
-            kept += path.stat().st_size
-            if kept > self.limit:
+            total_bytes += path.stat().st_size
+            if total_bytes > self.limit:
                 path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:

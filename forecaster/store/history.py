@@ -54,8 +54,8 @@ class Rings:
     def empty(cls, settings: HistorySettings, now: datetime) -> Rings:
         """Rings that end at `now` and hold nothing."""
         return cls(
-            HistoryRing(step=MINUTE, columns=settings.minutes_kept // MINUTE, newest=now),
-            HistoryRing(step=FIVE_MINUTES, columns=settings.weeks_kept // FIVE_MINUTES, newest=now),
+            HistoryRing(step=MINUTE, columns=settings.minutes_kept // MINUTE, latest=now),
+            HistoryRing(step=FIVE_MINUTES, columns=settings.weeks_kept // FIVE_MINUTES, latest=now),
         )
 
 
@@ -116,7 +116,7 @@ class HistoryStore:
         dropped = 0
         for rings in self.rings.values():
             dropped += rings.minutes.forget(rings.minutes.oldest)
-            dropped += rings.weeks.forget(rings.weeks.newest - self.settings.forget_after)
+            dropped += rings.weeks.forget(rings.weeks.latest - self.settings.forget_after)
         return dropped
 
     def _missing_minutes(self) -> list[Gap]:
@@ -135,7 +135,7 @@ class HistoryStore:
 
 
 def _unanswered_minutes(rings: Rings) -> list[tuple[datetime, datetime]]:
-    return rings.minutes.missing(rings.minutes.oldest, rings.minutes.newest)
+    return rings.minutes.missing(rings.minutes.oldest, rings.minutes.latest)
 
 
 def _unanswered_weeks(rings: Rings) -> list[tuple[datetime, datetime]]:
@@ -158,7 +158,7 @@ def _thin(rings: Rings, block: Block) -> None:
 def _ends_touched(block: Block, minutes: HistoryRing) -> list[datetime]:
     """Five-minute instants with a minute in `block` and all their minutes within the ring."""
     first = last_multiple(max(block.start, minutes.oldest + REST_OF_POINT) + REST_OF_POINT, FIVE_MINUTES)
-    last = last_multiple(min(block.end + REST_OF_POINT, minutes.newest), FIVE_MINUTES)
+    last = last_multiple(min(block.end + REST_OF_POINT, minutes.latest), FIVE_MINUTES)
     return [first + i * FIVE_MINUTES for i in range((last - first) // FIVE_MINUTES + 1)]
 
 

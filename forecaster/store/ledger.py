@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from forecaster.ports import Changes
 
 IDENTITY = ("namespace", "name", "kind")
-ASKED_AT_ONCE = 300
+IDS_PER_QUERY = 300
 """Workloads whose decisions one question is about: SQLite takes some thousand values in one."""
-WRITTEN_AT_ONCE = 2000
+ROWS_PER_STATEMENT = 2000
 """Decisions that are handed to the database together: it takes kilobytes of memory for each of them."""
-DROPPED_AT_ONCE = 6 * 3600
+DROPPED_SECONDS = 6 * 3600
 """Seconds of decisions that one cycle deletes at most; an hour's worth is what the steady state has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A change of a decision, as it was kept."""
+    """A change of a decision, as it was written."""
 
     at: datetime
     decided: DecisionRow
@@ -50,14 +50,14 @@ class Decision:
 
 
 class KnownWorkload(NamedTuple):
-    """What the ledger remembers of a workload between cycles: its row and what is written there."""
+    """A workload as the ledger knows it between cycles: its row and the decision that is written there."""
 
     row: int
     decided: DecisionRow
 
 
-class Recalled(NamedTuple):
-    """What is remembered of all workloads."""
+class PersistedHistory(NamedTuple):
+    """Latest decisions and faded scores of all workloads, for a new process."""
 
     decisions: list[PastDecision]
     scores: list[FadedScores]
@@ -67,7 +67,7 @@ class SqlLedger:
     """The ledger on a `Database`. Writing is left to one thread; reading may happen from other processes.
 
     A cycle writes rows only for the decisions that changed, and once an hour that all others are still there, so the
-    steady state costs a comparison for each workload. Nothing is remembered before it is committed: what failed is
+    steady state costs a comparison for each workload. A decision is known once it is committed: what failed is
     written by the next cycle.
     """
 
@@ -79,22 +79,23 @@ class SqlLedger:
         self._tidied_at = 0
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Keep the decisions that differ from the last ones kept, and that these workloads are there.
+        """Write the decisions that differ from those written last, and that these workloads are there.
 
         Raises:
-            StoreError: nothing of this cycle was kept.
+            StoreError: nothing of this cycle was written.
         """
         now = int(at.timestamp())
         tidy = not 0 <= now - self._tidied_at < HOUR.total_seconds()  # after a clock that was ahead, too
         known, self._known = self._known, None  # what becomes of a commit that is not answered is read anew
         with self._database.transaction() as connection:
             known = _read_known(connection) if known is None else known
-            looked_at = recommendations if changes is None else changes.summaries
-            news = [(one, after) for one in looked_at if changed(_before(known, one.id), after := decision_row(one))]
+            records = recommendations if changes is None else changes.summaries
+            rows = ((record, decision_row(record)) for record in records)
+            news = [(record, after) for record, after in rows if changed(_before(known, record.id), after)]
             if news:
                 known = self._write(connection, now, known, news)
             if tidy:
-                present = [one.id for one in recommendations] if changes is None else changes.present
+                present = [record.id for record in recommendations] if changes is None else changes.present
                 tidied = self._tidy(connection, now, [known[id_].row for id_ in present if id_ in known])
         # Read anew after tidying: workloads that have been gone for long are gone from the tables.
         self._known = None if tidy else known
@@ -116,24 +117,25 @@ class SqlLedger:
         Raises:
             StoreError: the database cannot be read.
         """
-        found: dict[WorkloadId, list[Decision]] = {id_: [] for id_ in ids}
+        changes: dict[WorkloadId, list[Decision]] = {id_: [] for id_ in ids}
         columns = [decisions.c[name] for name in DecisionRow._fields]
-        asked = (
+        query = (
             select(*IDENTITY_COLUMNS, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
             .join(workloads, workloads.c.id == decisions.c.workload)
             .where(decisions.c.at >= int(since.timestamp()))
             .order_by(decisions.c.at)
         )
-        every = list(found)
+        identities = list(changes)
         with self._database.transaction() as connection:
-            for first in range(0, len(every), ASKED_AT_ONCE):
-                some = tuple_(*IDENTITY_COLUMNS).in_(every[first : first + ASKED_AT_ONCE])
-                for namespace, kind, name, at, one, other, *rest in connection.execute(asked.where(some)):
-                    change = Decision(_instant(at), DecisionRow(*rest), one, other)
-                    found[WorkloadId(namespace, kind, name)].append(change)
-        return found
+            for first in range(0, len(identities), IDS_PER_QUERY):
+                chunk = tuple_(*IDENTITY_COLUMNS).in_(identities[first : first + IDS_PER_QUERY])
+                for namespace, kind, name, at, *messages_and_row in connection.execute(query.where(chunk)):
+                    message, resources_message, *row = messages_and_row
+                    change = Decision(_instant(at), DecisionRow(*row), message, resources_message)
+                    changes[WorkloadId(namespace, kind, name)].append(change)
+        return changes
 
-    def newest(self) -> dict[WorkloadId, DecisionRow]:
+    def latest(self) -> dict[WorkloadId, DecisionRow]:
         """The latest decision about every workload.
 
         Raises:
@@ -142,14 +144,15 @@ class SqlLedger:
         with self._database.transaction() as connection:
             return {id_: known.decided for id_, known in _read_known(connection).items()}
 
-    def recalled(self, now: datetime, *, changes: int, half_life: timedelta) -> Recalled:
-        """What a new process wants to know: the latest so many decisions of all workloads, and their faded scores.
+    def persisted_history(self, now: datetime, *, changes: int, half_life: timedelta) -> PersistedHistory:
+        """Return the latest decisions, at most `changes` of each workload, and the faded scores, for a new process.
 
         Raises:
             StoreError: the database cannot be read.
         """
         with self._database.transaction() as connection:
-            return Recalled(list(latest_decisions(connection, changes)), list(faded_scores(connection, now, half_life)))
+            scores = list(faded_scores(connection, now, half_life))
+            return PersistedHistory(list(latest_decisions(connection, changes)), scores)
 
     def close(self) -> None:
         """Write the scores that wait, and give back the connections.
@@ -170,18 +173,18 @@ class SqlLedger:
         news: Sequence[tuple[Recommendation, DecisionRow]],
     ) -> dict[WorkloadId, KnownWorkload]:
         """The state of these workloads and the change that led to it, some thousands at a time."""
-        parts = [news[first : first + WRITTEN_AT_ONCE] for first in range(0, len(news), WRITTEN_AT_ONCE)]
+        parts = [news[first : first + ROWS_PER_STATEMENT] for first in range(0, len(news), ROWS_PER_STATEMENT)]
         for part in parts:
-            self._write_states(connection, now, known, {one.id: after for one, after in part})
-        if any(one.id not in known for one, _ in news):
-            found = _read_known(connection)
+            self._write_states(connection, now, known, {record.id: after for record, after in part})
+        if any(record.id not in known for record, _ in news):
+            updated = _read_known(connection)
         else:
-            found = {**known, **{one.id: KnownWorkload(known[one.id].row, after) for one, after in news}}
+            updated = {**known, **{record.id: KnownWorkload(known[record.id].row, after) for record, after in news}}
         # The evaluation time is the same for every replica: a decision that is there already is this one.
         insert = self._database.insert(decisions).on_conflict_do_nothing()
         for part in parts:
-            connection.execute(insert, [_change(found[one.id].row, now, one, after) for one, after in part])
-        return found
+            connection.execute(insert, [_change(updated[record.id].row, now, record, after) for record, after in part])
+        return updated
 
     def _write_states(
         self,
@@ -212,9 +215,9 @@ class SqlLedger:
 
         Gives whether all that is too old is gone; after a long standstill the cycles share the work.
         """
-        seen = update(workloads).where(workloads.c.id == bindparam("row")).values(seen_at=now)
+        statement = update(workloads).where(workloads.c.id == bindparam("row")).values(seen_at=now)
         if present:
-            connection.execute(seen, [{"row": row} for row in present])
+            connection.execute(statement, [{"row": row} for row in present])
         join_hours(self._database, connection, now)
         before = now - self._keep
         connection.execute(delete(workloads).where(workloads.c.seen_at < before))
@@ -227,7 +230,7 @@ def _dropped(connection: Connection, column: Column[int], before: int) -> bool:
     oldest: int | None = connection.scalar(select(func.min(column)))
     if oldest is None or oldest >= before:
         return True
-    end = min(before, oldest + DROPPED_AT_ONCE)
+    end = min(before, oldest + DROPPED_SECONDS)
     connection.execute(delete(column.table).where(column < end))
     return end == before
 
@@ -241,12 +244,11 @@ def _read_known(connection: Connection) -> dict[WorkloadId, KnownWorkload]:
 
 
 def _before(known: Mapping[WorkloadId, KnownWorkload], workload: WorkloadId) -> DecisionRow | None:
-    found = known.get(workload)
-    return None if found is None else found.decided
+    return known[workload].decided if workload in known else None
 
 
-def _change(row: int, at: int, one: Recommendation, after: DecisionRow) -> dict[str, object]:
-    messages = {"message": _plain(one.replicas.message), "resources_message": _plain(one.resources.message)}
+def _change(row: int, at: int, record: Recommendation, after: DecisionRow) -> dict[str, object]:
+    messages = {"message": _plain(record.replicas.message), "resources_message": _plain(record.resources.message)}
     return dict(after._asdict(), workload=row, at=at, **messages)
 
 

@@ -38,8 +38,8 @@ class MovedTable:
     """Checksum of all rows, whatever their order."""
 
 
-def move(source: Database, target: Database, told: Callable[[str, float], None]) -> list[MovedTable]:
-    """Copy every row; `told` hears of each table and the share that is done.
+def move(source: Database, target: Database, report_progress: Callable[[str, float], None]) -> list[MovedTable]:
+    """Copy every row; `report_progress` is called with the table and the share that is done.
 
     Nothing writes to the source meanwhile: a service on it goes on, and keeps what it decided once it may write again.
 
@@ -50,7 +50,7 @@ def move(source: Database, target: Database, told: Callable[[str, float], None])
         source.hold(reading)
         _refuse_empty(source, reading)
         _refuse_other_rows(source, target, reading)
-        moved = [_Move(source, target, table, reading).run(told) for table in OWNER_COLUMNS]
+        moved = [_Move(source, target, table, reading).run(report_progress) for table in OWNER_COLUMNS]
         with target.transaction() as writing:
             _refuse_difference(target, writing, moved)
             target.continue_ids(writing)
@@ -76,27 +76,27 @@ class _Move:
         self._rows = self._copied = 0
         self._checksum = blake2b(digest_size=16)
 
-    def run(self, told: Callable[[str, float], None]) -> MovedTable:
-        """All of it."""
+    def run(self, report_progress: Callable[[str, float], None]) -> MovedTable:
+        """Copy the whole table."""
         spans = list(_spans(self._reading))
         for done, (after, last) in enumerate(spans):
-            told(self._table.name, done / len(spans))
+            report_progress(self._table.name, done / len(spans))
             owner = OWNER_COLUMNS[self._table]
             self._copy((owner > after) & (owner <= last))
         return MovedTable(str(self._table.name), self._rows, self._copied, self._checksum.hexdigest())
 
     def _copy(self, part: ColumnElement[bool]) -> None:
         """The rows of some workloads: left where they are the same there, else put in the place of what is there."""
-        wanted = select(self._table).where(part)
-        rows = self._reading.execute(wanted).all()
+        query = select(self._table).where(part)
+        rows = self._reading.execute(query).all()
         checksum = _checksum(rows)
         with self._target.transaction() as writing:
-            if _checksum(writing.execute(wanted).all()) != checksum:
+            if _checksum(writing.execute(query).all()) != checksum:
                 writing.execute(delete(self._table).where(part))
                 if rows:
                     writing.execute(insert(self._table), [row._asdict() for row in rows])
                 self._copied += len(rows)
-                if _checksum(writing.execute(wanted).all()) != checksum:
+                if _checksum(writing.execute(query).all()) != checksum:
                     raise StoreError(
                         f"ledger {self._target}: rows of `{self._table.name}` came back other than they were written; "
                         f"nothing was taken from {self._source}: go on with that one, and report this"
@@ -114,10 +114,10 @@ def _spans(reading: Connection) -> Iterator[tuple[int, int]]:
 
 def _checksum(rows: Sequence[Row[tuple[object, ...]]]) -> bytes:
     """Numbers count by their value, and the order of the rows does not count: databases sort text each in its way."""
-    found = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     for line in sorted(repr(tuple(row)) for row in rows):
-        found.update(line.encode())
-    return found.digest()
+        digest.update(line.encode())
+    return digest.digest()
 
 
 def _refuse_empty(source: Database, reading: Connection) -> None:
@@ -130,22 +130,24 @@ def _refuse_other_rows(source: Database, target: Database, reading: Connection) 
     identity = select(workloads.c.id, workloads.c.namespace, workloads.c.kind, workloads.c.name)
     with target.transaction() as writing:
         foreign = {tuple(row) for row in writing.execute(identity)} - {tuple(row) for row in reading.execute(identity)}
-        newer = (_newest(writing) or 0) > (_newest(reading) or 0)
+        newer = (_latest_decision_at(writing) or 0) > (_latest_decision_at(reading) or 0)
     if foreign or newer:
-        what = f"{counted(len(foreign), 'workload')} not in {source}" if foreign else f"later decisions than {source}"
-        raise StoreError(f"ledger {target}: it holds {what}, so a service writes to it; name an empty database")
+        content = (
+            f"{counted(len(foreign), 'workload')} not in {source}" if foreign else f"later decisions than {source}"
+        )
+        raise StoreError(f"ledger {target}: it holds {content}, so a service writes to it; name an empty database")
 
 
-def _newest(connection: Connection) -> int | None:
+def _latest_decision_at(connection: Connection) -> int | None:
     instants = [connection.scalar(select(func.max(column))) for column in (workloads.c.seen_at, decisions.c.at)]
     return max((at for at in instants if at is not None), default=None)
 
 
 def _refuse_difference(target: Database, writing: Connection, moved: list[MovedTable]) -> None:
-    for table, one in zip(OWNER_COLUMNS, moved, strict=True):
-        found = writing.scalar(select(func.count()).select_from(table))
-        if found != one.rows:
+    for table, expected in zip(OWNER_COLUMNS, moved, strict=True):
+        rows = writing.scalar(select(func.count()).select_from(table))
+        if rows != expected.rows:
             raise StoreError(
-                f"ledger {target}: `{table.name}` has {found} rows, and {one.rows} were moved: something else writes to"
-                " it; stop that, and move once more"
+                f"ledger {target}: `{table.name}` has {rows} rows, and {expected.rows} were moved: something else "
+                "writes to it; stop that, and move once more"
             )

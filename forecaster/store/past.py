@@ -42,16 +42,16 @@ class DecisionRow(NamedTuple):
 def decision_row(recommendation: Recommendation) -> DecisionRow:
     """The decision without its explanation."""
     horizontal, vertical = recommendation.replicas, recommendation.resources
-    wanted = vertical.resources if isinstance(vertical, Resize) else UNDECIDED
+    resources = vertical.resources if isinstance(vertical, Resize) else UNDECIDED
     return DecisionRow(
         recommendation.replicas_now,
         horizontal.replicas if isinstance(horizontal, Scale) else None,
         "scale" if isinstance(horizontal, Scale) else "hold",
         horizontal.reason.value,
-        wanted.cpu_request,
-        wanted.cpu_limit,
-        wanted.memory_request,
-        wanted.memory_limit,
+        resources.cpu_request,
+        resources.cpu_limit,
+        resources.memory_request,
+        resources.memory_limit,
         "resize" if isinstance(vertical, Resize) else "hold",
         vertical.reason.value,
         recommendation.spare_replicas,
@@ -67,12 +67,12 @@ def changed(before: DecisionRow | None, after: DecisionRow) -> bool:
     return not all(map(_near, _amounts(before), _amounts(after)))
 
 
-def _exact(one: DecisionRow) -> tuple[object, ...]:
-    return one[:4] + one[8:]
+def _exact(row: DecisionRow) -> tuple[object, ...]:
+    return row[:4] + row[8:]
 
 
-def _amounts(one: DecisionRow) -> tuple[float | None, ...]:
-    return (one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
+def _amounts(row: DecisionRow) -> tuple[float | None, ...]:
+    return (row.cpu_request, row.cpu_limit, row.memory_request, row.memory_limit)
 
 
 def _near(before: float | None, after: float | None) -> bool:
@@ -122,9 +122,9 @@ def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecisio
         .offset(count - 1)
         .scalar_subquery()
     )
-    kept = (decisions.c[name] for name in ("at", "replicas", "verdict", "reason", "message"))
+    columns = (decisions.c[name] for name in ("at", "replicas", "verdict", "reason", "message"))
     rows = connection.execute(
-        select(*IDENTITY_COLUMNS, *kept)
+        select(*IDENTITY_COLUMNS, *columns)
         .join(decisions, workloads.c.id == decisions.c.workload)
         .where(decisions.c.at >= func.coalesce(least, 0))
         .order_by(workloads.c.id, decisions.c.at)

@@ -23,7 +23,7 @@ ROWS_AT_A_TIME = 512
 
 
 class HistoryRing:
-    """float32 [workloads, columns] on a regular grid of `step`, ending at `newest`.
+    """float32 [workloads, columns] on a regular grid of `step`, ending at `latest`.
 
     Every row of the buffer is longer than the window by some slack. Advancing moves the window along the slack, and
     only when the slack is used up are the kept columns moved back to the front; so the window is always one plain
@@ -35,13 +35,13 @@ class HistoryRing:
     Instants are aware UTC at the border and column numbers (epoch / step) inside. Not safe for concurrent use.
     """
 
-    def __init__(self, *, step: timedelta, columns: int, newest: datetime) -> None:
+    def __init__(self, *, step: timedelta, columns: int, latest: datetime) -> None:
         self.step = step
         self.columns = columns
         self.ignored = 0
         """Values that were written outside the window, in total."""
         self._seconds = int(step.total_seconds())
-        self._last = self._column(newest)
+        self._last = self._column(latest)
         self._offset = 0
         self._width = columns + max(16, columns // 64)
         self._buffer = np.empty((0, self._width), np.float32)
@@ -52,12 +52,12 @@ class HistoryRing:
         """Whether a window has the rows: they are copied before they change."""
         self._written = RememberedRows()
         """An answer mostly names the workloads of the one before."""
-        self._seen = np.empty(0, np.int64)
+        self._last_known = np.empty(0, np.int64)
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
-    def newest(self) -> datetime:
+    def latest(self) -> datetime:
         """Instant of the last column."""
         return self._instant(self._last)
 
@@ -76,7 +76,7 @@ class HistoryRing:
 
     def window(self) -> Window:
         """Return the whole history as a read-only view."""
-        values = self._kept
+        values = self._values
         values.flags.writeable = False
         self._shown = True
         return Window(tuple(self._keys), self.oldest, self.step, values, self._rows)
@@ -101,7 +101,7 @@ class HistoryRing:
         elif ahead < 0:
             self._shift_back(min(-ahead, self.columns))
         self._last += ahead
-        np.minimum(self._seen, self._last, out=self._seen)
+        np.minimum(self._last_known, self._last, out=self._last_known)
 
     def write(self, block: Block) -> None:
         """Merge a block: known values replace, NaN and infinity change nothing, columns outside the window are counted.
@@ -123,7 +123,7 @@ class HistoryRing:
 
     def forget(self, before: datetime) -> int:
         """Drop every workload with a latest known value older than `before`; how many that were."""
-        dead = np.flatnonzero(self._seen[: len(self)] < self._column_from(before))
+        dead = np.flatnonzero(self._last_known[: len(self)] < self._column_from(before))
         for row in dead[::-1].tolist():
             self._drop(row)
         return len(dead)
@@ -147,9 +147,9 @@ class HistoryRing:
         self._answered[self.columns - keep :] = answered[len(answered) - keep :]
         row = 0
         for part in parts:
-            rows = self._kept[row : row + len(part), self.columns - keep :]
+            rows = self._values[row : row + len(part), self.columns - keep :]
             rows[...] = part[:, len(answered) - keep :]
-            self._seen[row : row + len(part)] = _newest_known(np.isfinite(rows), self._last - keep + 1)
+            self._last_known[row : row + len(part)] = _last_known_columns(np.isfinite(rows), self._last - keep + 1)
             row += len(part)
 
     # --- rows ------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class HistoryRing:
         merged = self._buffer[rows, at : at + fresh.shape[1]]
         np.copyto(merged, fresh, where=known)
         self._buffer[rows, at : at + fresh.shape[1]] = merged
-        self._seen[rows] = np.maximum(self._seen[rows], _newest_known(known, low))
+        self._last_known[rows] = np.maximum(self._last_known[rows], _last_known_columns(known, low))
 
     def _add(self, new: Sequence[WorkloadId]) -> None:
         if not new:
@@ -181,17 +181,17 @@ class HistoryRing:
         self._rows.update(zip(new, range(count, count + len(new)), strict=True))
         self._keys.extend(new)
         self._buffer[count : len(self), self._offset : self._offset + self.columns] = np.nan
-        self._seen[count : len(self)] = self._first - 1
+        self._last_known[count : len(self)] = self._first - 1
 
     def _reserve(self, rows: int) -> None:
         """Room for `rows` and an eighth more, so that growth is rare. Pages that no row has touched cost no memory."""
         if rows <= len(self._buffer):
             return
         capacity = rows * 9 // 8 + 64
-        buffer, seen = np.empty((capacity, self._width), np.float32), np.empty(capacity, np.int64)
-        buffer[: len(self), : self.columns] = self._kept
-        seen[: len(self)] = self._seen[: len(self)]
-        self._buffer, self._seen, self._offset = buffer, seen, 0
+        buffer, last_known = np.empty((capacity, self._width), np.float32), np.empty(capacity, np.int64)
+        buffer[: len(self), : self.columns] = self._values
+        last_known[: len(self)] = self._last_known[: len(self)]
+        self._buffer, self._last_known, self._offset = buffer, last_known, 0
 
     def _own_rows(self) -> None:
         """Leave the rows to the windows that have them."""
@@ -204,8 +204,8 @@ class HistoryRing:
         last = len(self) - 1
         del self._rows[self._keys[row]]
         if row != last:
-            self._kept[row] = self._kept[last]
-            self._seen[row] = self._seen[last]
+            self._values[row] = self._values[last]
+            self._last_known[row] = self._last_known[last]
             self._keys[row] = self._keys[last]
             self._rows[self._keys[row]] = row
         self._keys.pop()
@@ -217,7 +217,7 @@ class HistoryRing:
         return self._last - self.columns + 1
 
     @property
-    def _kept(self) -> NDArray[np.float32]:
+    def _values(self) -> NDArray[np.float32]:
         return self._buffer[: len(self), self._offset : self._offset + self.columns]
 
     def _shift(self, ahead: int) -> None:
@@ -227,14 +227,14 @@ class HistoryRing:
             self._offset = 0
         else:
             self._offset += ahead
-        self._kept[:, keep:] = np.nan
+        self._values[:, keep:] = np.nan
         self._answered[:keep] = self._answered[ahead:]
         self._answered[keep:] = False
 
     def _shift_back(self, back: int) -> None:
         keep = self.columns - back
         for i in range(0, len(self), ROWS_AT_A_TIME):
-            rows = self._kept[i : i + ROWS_AT_A_TIME]
+            rows = self._values[i : i + ROWS_AT_A_TIME]
             rows[:, back:] = rows[:, :keep].copy()
             rows[:, :back] = np.nan
         self._answered[back:] = self._answered[:keep].copy()
@@ -269,7 +269,7 @@ def _count_known(values: NDArray[np.float64]) -> int:
     return int(np.isfinite(values).sum())
 
 
-def _newest_known(known: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
+def _last_known_columns(known: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
     """Column of the last true value of every row, counted from `first`; the one before `first` where there is none."""
     last = first + known.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1)
     return np.where(known.any(axis=1), last, first - 1)

@@ -33,7 +33,7 @@ class Accuracy:
     actual: float = 0.0
 
     def add(self, score: ForecastScore) -> None:
-        """One more has matured."""
+        """Add one matured score."""
         self.count += 1
         self.covered += score.covered
         self.quantiles += score.quantile
@@ -65,14 +65,14 @@ class WaitingScores:
 
     def __init__(self) -> None:
         self._sums: dict[Key, Accuracy] = {}
-        self._newest = 0
+        self._latest = 0
         self._written_at = 0
 
     def add(self, matured: Sequence[ForecastScore]) -> None:
-        """Some more."""
-        for one in matured:
-            self._sums.setdefault(_key(one), Accuracy()).add(one)
-        self._newest = max((int(one.matured_at.timestamp()) for one in matured), default=self._newest)
+        """Add matured scores."""
+        for score in matured:
+            self._sums.setdefault(_key(score), Accuracy()).add(score)
+        self._latest = max((int(score.matured_at.timestamp()) for score in matured), default=self._latest)
 
     def __bool__(self) -> bool:
         return bool(self._sums)
@@ -80,7 +80,7 @@ class WaitingScores:
     @property
     def due(self) -> bool:
         """Is it time to write? Told from the scores, not from a clock; after a jump back in time it is."""
-        return not 0 <= self._newest - self._written_at < SCORE_INTERVAL
+        return not 0 <= self._latest - self._written_at < SCORE_INTERVAL
 
     @contextmanager
     def written(self) -> Iterator[Mapping[Key, Accuracy]]:
@@ -92,7 +92,7 @@ class WaitingScores:
             self._sums = dict(islice(self._sums.items(), max(0, len(self._sums) - SCORES_WAITING), None))
             raise
         self._sums = {}
-        self._written_at = self._newest
+        self._written_at = self._latest
 
 
 def write_scores(

@@ -25,15 +25,15 @@ class ShardState(NamedTuple):
 
     at: datetime
     observed: bytes
-    """Encoded observations (`Observed.kept`)."""
+    """Encoded observations (`Observed.encoded`)."""
     origins: bytes
-    """Encoded origins (`Origins.kept`); empty where the settings state them."""
+    """Encoded origins (`Origins.encoded`); empty where the settings state them."""
 
 
 class StoredShards(NamedTuple):
     """What lies in the database."""
 
-    of: int
+    shards: int
     """Number of shards that the fleet was divided into; 0 where nothing was learned."""
     states: dict[int, ShardState]
     refused: tuple[str, ...] = ()
@@ -54,32 +54,32 @@ class ShardStates:
         """
         with self._database.transaction() as connection:
             rows = connection.execute(select(shards)).all()
-        found, refused = dict[int, ShardState](), []
+        states, refused = dict[int, ShardState](), []
         for row in rows:
             try:
-                found[row.shard] = self._state(row)
+                states[row.shard] = self._state(row)
             except (StoreError, zlib.error, TypeError) as error:
-                told = str(error) if isinstance(error, StoreError) else f"shard {row.shard} is damaged ({error})"
-                refused.append(f"ledger {self._database}: {told}")
-        return StoredShards(max((row.of for row in rows if row.shard in found), default=0), found, tuple(refused))
+                problem = str(error) if isinstance(error, StoreError) else f"shard {row.shard} is damaged ({error})"
+                refused.append(f"ledger {self._database}: {problem}")
+        return StoredShards(max((row.of for row in rows if row.shard in states), default=0), states, tuple(refused))
 
     def _state(self, row: Row[tuple[object, ...]]) -> ShardState:
         """Return the state of one row. Raises StoreError, zlib.error, TypeError."""
         origins = inflated(row.origins)
-        observed = self._keys.verified(inflated(row.observed), _what(row.shard, row.of, row.at), origins)
+        observed = self._keys.verified(inflated(row.observed), _subject(row.shard, row.of, row.at), origins)
         return ShardState(datetime.fromtimestamp(row.at, UTC), observed, origins)
 
-    def write(self, of: int, learned: Mapping[int, ShardState]) -> None:
-        """Put these in the place of what is there, and take away what is of no shard of this number of them.
+    def write(self, count: int, learned: Mapping[int, ShardState]) -> None:
+        """Replace the states of these shards of `count`, and delete those of any other number of shards.
 
         Raises:
             StoreError: nothing was written.
         """
         insert = self._database.insert(shards)
         renewed = {name: insert.excluded[name] for name in ("of", "at", "observed", "origins")}
-        rows = [self._row(shard, of, one) for shard, one in learned.items()]
+        rows = [self._row(shard, count, state) for shard, state in learned.items()]
         with self._database.transaction() as connection:
-            connection.execute(delete(shards).where(or_(shards.c.of != of, shards.c.shard >= of)))
+            connection.execute(delete(shards).where(or_(shards.c.of != count, shards.c.shard >= count)))
             if rows:
                 connection.execute(insert.on_conflict_do_update(index_elements=["shard"], set_=renewed), rows)
 
@@ -87,13 +87,13 @@ class ShardStates:
         """Give back the connections."""
         self._database.close()
 
-    def _row(self, shard: int, of: int, one: ShardState) -> dict[str, object]:
-        at = int(one.at.timestamp())
-        signed = self._keys.signed(one.observed, _what(shard, of, at), one.origins)
-        observed, origins = (zlib.compress(text, QUICKLY) for text in (signed, one.origins))
-        return {"shard": shard, "of": of, "at": at, "observed": observed, "origins": origins}
+    def _row(self, shard: int, count: int, state: ShardState) -> dict[str, object]:
+        at = int(state.at.timestamp())
+        signed = self._keys.signed(state.observed, _subject(shard, count, at), state.origins)
+        observed, origins = (zlib.compress(text, QUICKLY) for text in (signed, state.origins))
+        return {"shard": shard, "of": count, "at": at, "observed": observed, "origins": origins}
 
 
-def _what(shard: int, of: int, at: int) -> str:
+def _subject(shard: int, count: int, at: int) -> str:
     """A row is of one shard and instant: its signature counts for no other."""
-    return f"shard {shard} of {of} at {at}"
+    return f"shard {shard} of {count} at {at}"

@@ -51,22 +51,22 @@ class StateKeys:
             raise StoreError(f"{origin}: one key a line of {MIN_KEY_BYTES} characters or more; `openssl rand -hex 32`")
         return cls(keys, origin, of_release)
 
-    def signed(self, content: bytes, what: str, beside: bytes = b"") -> bytes:
-        """Return a JSON object with a signature, which is of `what` it is about and of what lies `beside` it, too."""
-        return HEAD + _signature(self.keys[0], content, what, beside) + TAIL + content[1:]
+    def signed(self, content: bytes, subject: str, beside: bytes = b"") -> bytes:
+        """Return a JSON object with a signature, which also covers its `subject` and what lies `beside` it."""
+        return HEAD + _signature(self.keys[0], content, subject, beside) + TAIL + content[1:]
 
-    def verified(self, content: bytes, what: str, beside: bytes = b"") -> bytes:
+    def verified(self, content: bytes, subject: str, beside: bytes = b"") -> bytes:
         """Return the JSON object without its signature.
 
         Raises:
-            StoreError: none of our keys signed this content as the state of `what`.
+            StoreError: none of our keys signed this content as the state of `subject`.
         """
         place = len(HEAD) + SIGNATURE_DIGITS
         bare = b"{" + content[place + len(TAIL) :]
         signature = content[len(HEAD) : place] if is_signed(content) else b""
-        if not any(hmac.compare_digest(signature, _signature(key, bare, what, beside)) for key in self.keys):
+        if not any(hmac.compare_digest(signature, _signature(key, bare, subject, beside)) for key in self.keys):
             raise StoreError(
-                f"the state of {what} was not signed by a key of this release ({self.origin}), and is learned anew; "
+                f"the state of {subject} was not signed by a key of this release ({self.origin}), and is learned anew; "
                 "if it is yours, add the key that signed it there as a second line before the next start"
             )
         return bare
@@ -80,14 +80,14 @@ def is_signed(content: bytes) -> bool:
 def inflated(content: bytes) -> bytes:
     """Decompress what may be forged, of zlib or gzip. Raises zlib.error, TypeError."""
     stream = zlib.decompressobj(EITHER_FORMAT)
-    found = stream.decompress(content, MAX_BYTES)
+    decompressed = stream.decompress(content, MAX_BYTES)
     if not stream.eof:
         raise zlib.error(f"more than {MAX_BYTES} bytes, or cut off")
-    return found
+    return decompressed
 
 
-def _signature(key: bytes, content: bytes, what: str, beside: bytes) -> bytes:
-    signed = what.encode() + b"\0" + hashlib.sha256(beside).digest() + content
+def _signature(key: bytes, content: bytes, subject: str, beside: bytes) -> bytes:
+    signed = subject.encode() + b"\0" + hashlib.sha256(beside).digest() + content
     return hmac.digest(key, signed, "sha256").hex().encode()
 
 

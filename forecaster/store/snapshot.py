@@ -119,7 +119,7 @@ def _header(signal: str, ring: HistoryRing) -> RingHeader:
     return RingHeader(
         signal=str(signal),
         step_seconds=int(ring.step.total_seconds()),
-        newest=ring.newest,
+        newest=ring.latest,
         columns=ring.columns,
         answered=np.packbits(ring.answered).tobytes(),
         keys=list(ring.window().keys),
@@ -157,29 +157,29 @@ class _Content:
         self._left = os.fstat(file.fileno()).st_size
         self._checksum = 0
 
-    def take(self, size: int) -> bytearray:
+    def read(self, size: int) -> bytearray:
         """The next bytes; refused before memory is taken for what is not there."""
         if size > self._left:
             raise StoreError("it is cut off")
         self._left -= size
-        taken = bytearray(size)
-        self._file.readinto(taken)
-        self._checksum = zlib.crc32(taken, self._checksum)
-        return taken
+        part = bytearray(size)
+        self._file.readinto(part)
+        self._checksum = zlib.crc32(part, self._checksum)
+        return part
 
     def check(self) -> None:
         """Refuse content that is not what was written."""
         expected = self._checksum
-        if CHECKSUM.unpack(self.take(CHECKSUM.size)) != (expected,):
+        if CHECKSUM.unpack(self.read(CHECKSUM.size)) != (expected,):
             raise StoreError("it is damaged: the checksum differs")
 
 
 def _headers(content: _Content) -> list[RingHeader]:
-    magic, size = SNAPSHOT_PREFIX.unpack(content.take(SNAPSHOT_PREFIX.size))
+    magic, size = SNAPSHOT_PREFIX.unpack(content.read(SNAPSHOT_PREFIX.size))
     if magic != SNAPSHOT_MAGIC:
         raise StoreError("it is not a snapshot of this version")
     try:
-        return _decoder.decode(content.take(size))
+        return _decoder.decode(content.read(size))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"it is damaged: {error}") from error
 
@@ -187,7 +187,7 @@ def _headers(content: _Content) -> list[RingHeader]:
 def _ring(header: RingHeader, content: _Content, history: HistoryStore) -> HistoryRing:
     """The ring of a header, as long as the settings say now."""
     ring = HistoryRing(
-        step=timedelta(seconds=header.step_seconds), columns=_columns(header, history), newest=header.newest
+        step=timedelta(seconds=header.step_seconds), columns=_columns(header, history), latest=header.newest
     )
     answered = np.unpackbits(np.frombuffer(header.answered, np.uint8), count=header.columns).astype(np.bool_)
     ring.restore([WorkloadId(*key) for key in header.keys], answered, _values(header, content))
@@ -203,18 +203,18 @@ def _columns(header: RingHeader, history: HistoryStore) -> int:
     for signal, pair in history.rings.items():
         for ring in (pair.minutes, pair.weeks):
             if (signal, ring.step.total_seconds()) == (header.signal, header.step_seconds):
-                _refuse_future(header.newest, ring.newest)
+                _refuse_future(header.newest, ring.latest)
                 return ring.columns
     return 1  # of no use now, but its bytes lie between those that are
 
 
-def _refuse_future(newest: datetime, now: datetime) -> None:
-    if newest > now:
-        raise StoreError(f"it ends at {newest:%Y-%m-%dT%H:%MZ}, but now is {now:%Y-%m-%dT%H:%MZ}: a clock was wrong")
+def _refuse_future(end: datetime, now: datetime) -> None:
+    if end > now:
+        raise StoreError(f"it ends at {end:%Y-%m-%dT%H:%MZ}, but now is {now:%Y-%m-%dT%H:%MZ}: a clock was wrong")
 
 
 def _values(header: RingHeader, content: _Content) -> Iterator[NDArray[np.float32]]:
     for row in range(0, len(header.keys), ROWS_AT_A_TIME):
         rows = min(ROWS_AT_A_TIME, len(header.keys) - row)
-        part = content.take(rows * header.columns * FLOAT.itemsize)
+        part = content.read(rows * header.columns * FLOAT.itemsize)
         yield np.frombuffer(part, FLOAT).reshape(rows, header.columns)

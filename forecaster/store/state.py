@@ -99,11 +99,11 @@ def _move_aside(directory: Path) -> None:
 class Persisted(Protocol):
     """What outlives the process, as bytes."""
 
-    def kept(self) -> bytes:
+    def encoded(self) -> bytes:
         """Encode the present state."""
 
-    def restore(self, kept: bytes) -> None:
-        """Take over what `kept` gave. Raises `msgspec.MsgspecError` where it is something else."""
+    def restore(self, persisted: bytes) -> None:
+        """Take over a state that `encoded` gave. Raises `msgspec.MsgspecError` where it is something else."""
 
 
 State = TypeVar("State", bound=Persisted)
@@ -126,7 +126,7 @@ class ObservedFile(Generic[State]):
         """
         temporary = self.path.with_name(f".{self.path.name}.new")
         try:
-            persisted = self.observed.kept()
+            persisted = self.observed.encoded()
             persisted = self.keys.signed(persisted, self.path.name) if self.keys else persisted
             temporary.write_bytes(CHECKSUM.pack(zlib.crc32(persisted)) + persisted)
             temporary.replace(self.path)
@@ -169,7 +169,7 @@ FREE_BYTES = 2 * 2**30
 
 def probe_state(directory: Path) -> list[Check]:
     """Try to write where snapshot, table and database lie, or in the folder in which their directory would be made."""
-    there = next(one for one in (directory, *directory.absolute().parents) if one.exists())
+    there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(b"forecaster")

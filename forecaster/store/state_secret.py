@@ -44,11 +44,11 @@ class StateSecret:
         Raises:
             StoreError: the Secret cannot be read or written, or holds no key.
         """
-        found = self.read(KEY)
-        if not found:
+        text = self.read(KEY)
+        if not text:
             self.write(KEY, new_key())
-            found = self.read(KEY)  # that of another replica, perhaps
-        return StateKeys.of_text(found, f"Secret {self.name}")
+            text = self.read(KEY)  # that of another replica, perhaps
+        return StateKeys.of_text(text, f"Secret {self.name}")
 
     def read(self, entry: str) -> bytes:
         """Read one entry; nothing where there is none.
@@ -57,11 +57,11 @@ class StateSecret:
             StoreError: the Secret cannot be read.
         """
         try:
-            found = self._client.get(self._path, Secret)
+            secret = self._client.get(self._path, Secret)
         except ApiError as error:
             raise StoreError(_remedy(self.name, error)) from error
-        self._version = found.metadata.resource_version
-        return (found.data or {}).get(entry, b"")
+        self._version = secret.metadata.resource_version
+        return (secret.data or {}).get(entry, b"")
 
     def write(self, entry: str, content: bytes) -> None:
         """Replace one entry, unless another process wrote since the Secret was seen last: then that counts.
@@ -106,8 +106,8 @@ class CheckpointedState(Protocol):
     def decided_at(self) -> float:
         """Epoch seconds of the last evaluation time that was decided."""
 
-    def kept_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
-        """Encode and pack as much as has room in `most` bytes; name what is left out."""
+    def encoded_within(self, max_bytes: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
+        """Encode and pack what fits into `max_bytes`; name what is left out."""
 
 
 class ReadCheckpoint(NamedTuple):
@@ -128,7 +128,7 @@ class Checkpoint:
     holds: Callable[[], bool] = lambda: True
     """Whether this replica leads."""
     tell_left: Callable[[tuple[str, ...]], None] = lambda _: None
-    """Hears which parts had no room, when that changes."""
+    """Called with the parts that did not fit, when these change."""
     left: tuple[str, ...] = field(default=(), init=False)
     _written: bytes = field(default=b"", init=False)
     _at: float = field(default=0.0, init=False)
@@ -142,7 +142,7 @@ class Checkpoint:
         """
         if not self.holds():
             return
-        observed, packed, left = self.state.kept_within(MAX_CHECKPOINT, self._packed)
+        observed, packed, left = self.state.encoded_within(MAX_CHECKPOINT, self._packed)
         if left != self.left:
             self.left = left
             self.tell_left(left)
@@ -150,25 +150,29 @@ class Checkpoint:
             self.secret.write(CHECKPOINT, packed)
             self._written = observed
 
-    def of(self, content: bytes) -> ReadCheckpoint:
+    def decoded(self, content: bytes) -> ReadCheckpoint:
         """Return what an earlier pod has learned, and what it wrote into the Secret.
 
         Raises:
             StoreError: it is damaged, not signed by our key, of another cluster or a later version.
         """
         try:
-            found = msgspec.json.decode(self.keys.verified(inflated(content), CHECKPOINT), type=PersistedCheckpoint)
+            checkpoint = msgspec.json.decode(
+                self.keys.verified(inflated(content), CHECKPOINT), type=PersistedCheckpoint
+            )
         except (zlib.error, msgspec.MsgspecError) as error:
             raise StoreError(f"it is damaged ({error})") from error
-        if found.format != CHECKPOINT_FORMAT:
-            raise StoreError(f"it has the format {found.format}, and not {CHECKPOINT_FORMAT}")
-        if found.cluster and self.cluster and found.cluster != self.cluster:
-            raise StoreError(f"its cluster's kube-system has the UID {found.cluster}, and here it has {self.cluster}")
-        self._at = found.at
-        return ReadCheckpoint(found.at, bytes(found.observed))
+        if checkpoint.format != CHECKPOINT_FORMAT:
+            raise StoreError(f"it has the format {checkpoint.format}, and not {CHECKPOINT_FORMAT}")
+        if checkpoint.cluster and self.cluster and checkpoint.cluster != self.cluster:
+            raise StoreError(
+                f"its cluster's kube-system has the UID {checkpoint.cluster}, and here it has {self.cluster}"
+            )
+        self._at = checkpoint.at
+        return ReadCheckpoint(checkpoint.at, bytes(checkpoint.observed))
 
     def _packed(self, observed: bytes) -> bytes:
         at = max(self.state.decided_at, self._at)
-        told = PersistedCheckpoint(CHECKPOINT_FORMAT, at, self.cluster, msgspec.Raw(observed))
+        checkpoint = PersistedCheckpoint(CHECKPOINT_FORMAT, at, self.cluster, msgspec.Raw(observed))
         stream = zlib.compressobj(wbits=GZIP)
-        return stream.compress(self.keys.signed(msgspec.json.encode(told), CHECKPOINT)) + stream.flush()
+        return stream.compress(self.keys.signed(msgspec.json.encode(checkpoint), CHECKPOINT)) + stream.flush()

@@ -27,7 +27,7 @@ class RingMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.ring = HistoryRing(step=MINUTE, columns=COLUMNS, newest=START)
+        self.ring = HistoryRing(step=MINUTE, columns=COLUMNS, latest=START)
         self.newest = 0
         self.model: dict[tuple[WorkloadId, int], float] = {}
         self.answered: set[int] = set()
@@ -90,7 +90,7 @@ class RingMachine(RuleBasedStateMachine):
 
     @invariant()
     def missing_is_the_rest(self) -> None:
-        gaps = self.ring.missing(self.ring.oldest, self.ring.newest)
+        gaps = self.ring.missing(self.ring.oldest, self.ring.latest)
         missing = {
             column for start, end in gaps for column in range((start - START) // MINUTE, (end - START) // MINUTE + 1)
         }

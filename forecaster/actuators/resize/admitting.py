@@ -168,7 +168,7 @@ class InitialActuator:
 
 def given_before(path: Path, cluster: Resizes) -> dict[WorkloadId, NewPodSize]:
     """What the process before this one gave: by its file, else by the pods that have it. Raises ApiError."""
-    known = NewPodsFile(path).newest()
+    known = NewPodsFile(path).latest()
     if known is not None and known.sizes:
         given = known.by_workload().items()
         return {id_: NewPodSize(size.containers, size.replicas, size.why) for id_, size in given if size.containers}

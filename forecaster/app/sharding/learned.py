@@ -156,7 +156,7 @@ def undivided(settings: Settings, keys: StateKeys | None, news: StateNews) -> Sh
         return None
     restore(ObservedFile(origins_path(settings), origins, keys), news)
     at = datetime.fromtimestamp(observed.observed.decided_at, UTC)
-    return ShardState(at, observed.observed.kept(), origins.kept())
+    return ShardState(at, observed.observed.encoded(), origins.encoded())
 
 
 def rejoined(
@@ -188,7 +188,7 @@ PERSISTED_LISTS = ("lead_times", "pods", "capacities")
 
 
 def handed_over(kept: Iterable[bytes], place: Place) -> dict[int, bytes]:
-    """Distribute persisted observations of several shards (`Observed.kept`) to the shards of a new partition.
+    """Distribute persisted observations of several shards (`Observed.encoded`) to the shards of a new partition.
 
     Raises:
         msgspec.MsgspecError: one of them is no such JSON, or that of another version.

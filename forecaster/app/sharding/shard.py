@@ -139,7 +139,8 @@ class _RunningShard:
         """Decide."""
         outcome = self.cycle.run(task.inventory.at)
         fleet, origins = cast("DecidedRows", outcome.recommendations), origins_of(self.source)
-        learned = ShardState(task.inventory.at, self.cycle.decider.observed.kept(), origins.kept() if origins else b"")
+        observed = self.cycle.decider.observed.encoded()
+        learned = ShardState(task.inventory.at, observed, origins.encoded() if origins else b"")
         self.sizes.follow(fleet)
         self.decided = _DecidedShard(fleet, outcome.report, learned)
 
@@ -149,8 +150,8 @@ class _RunningShard:
         rows = len(task.inventory.workloads)  # one that is held because it is listed no more is behind these
         if fleet.ids[:rows] != task.inventory.ids:
             raise ValueError("the workloads of the answer are not those that were asked for")
-        sizes = self.sizes.since(task.told, fleet, rows)
-        return ShardResult(task.shard, fleet.numbers.take(np.arange(rows)), sizes, report, learned)
+        numbers, sizes = fleet.numbers.take(np.arange(rows)), self.sizes.since(task.told, fleet, rows)
+        return ShardResult(task.shard, numbers, sizes, report, learned)
 
 
 @dataclass(slots=True)
@@ -187,8 +188,7 @@ class ShardCycles:
         if before := self.running.pop(key, None):
             close(before.source)
         source = narrowed_source(task)
-        found = self.running[key] = _RunningShard(task.namespaces, source, new_cycle(task, source))
-        return found
+        return self.running.setdefault(key, _RunningShard(task.namespaces, source, new_cycle(task, source)))
 
     def _give_back(self, now: datetime) -> None:
         idle = [key for key, one in self.running.items() if one.decided and now - one.decided.learned.at > IDLE]

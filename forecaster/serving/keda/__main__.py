@@ -83,9 +83,9 @@ class ScalerCertificates:
             ssl.SSLError: certificate and key do not belong together, or a file is no PEM.
         """
         demanded = self._files.client_ca is not None
-        return grpc.dynamic_ssl_server_credentials(self._loaded, self.newest, require_client_authentication=demanded)
+        return grpc.dynamic_ssl_server_credentials(self._loaded, self.latest, require_client_authentication=demanded)
 
-    def newest(self) -> grpc.ServerCertificateConfiguration:
+    def latest(self) -> grpc.ServerCertificateConfiguration:
         """The configuration of the files; the last good one while they are being replaced."""
         try:
             stamp = self._stamp_now()

@@ -19,8 +19,8 @@ def version_of(connection: Connection) -> int:
     """The revision of a database's tables: 0 where there are none, 1 where they are older than revisions."""
     there = inspect(connection).get_table_names()
     if "alembic_version" in there:
-        found = connection.scalar(text("SELECT version_num FROM alembic_version"))
-        return int(found or 0)
+        version = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        return int(version or 0)
     return int("schema" in there and connection.scalar(text("SELECT version FROM schema")) is not None)
 
 

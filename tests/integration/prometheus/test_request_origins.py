@@ -127,7 +127,7 @@ def test_rates_are_known_as_such_now_and_in_the_past(started: Callable[..., Cycl
 def test_nor_does_a_restart(started: Callable[..., CycleOnFakes]) -> None:
     before = started("stays")
     run(before, 5, INSTALLED + 5)
-    after = started("stays", before.cycle.source.request_origins.kept(), INSTALLED + 10)
+    after = started("stays", before.cycle.source.request_origins.encoded(), INSTALLED + 10)
     run(after, INSTALLED + 10)
     assert requests(after, WEB) == pytest.approx(INGRESS, rel=0.02)
 

@@ -45,7 +45,7 @@ def forged() -> bytes:
     gates.standing[:], gates.forecaster[:] = ACTING, SEASONAL
     gates.judged_at[:], gates.due[:] = NOON.timestamp(), after(600).timestamp()
     state = State.new(1).opened(after(60).timestamp(), 3600.0, ())
-    return Observed(gates=ForecastGates(fleet=fleet, gates=gates), fleet=fleet, state=state).kept()
+    return Observed(gates=ForecastGates(fleet=fleet, gates=gates), fleet=fleet, state=state).encoded()
 
 
 def put_row(directory: Path, shard: int, of: int, observed: bytes) -> None:

@@ -256,7 +256,7 @@ class Large:
 
     decided_at = 0.0
 
-    def kept_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
+    def encoded_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
         text = np.random.default_rng(1).bytes(most).hex()
         whole, part = (msgspec.json.encode({"text": each}) for each in (text, text[:1000]))
         assert len(pack(whole)) > most > len(pack(part))
@@ -273,7 +273,7 @@ def test_observations_leave_out_the_cheapest_part_first(cluster: Cluster, tmp_pa
         sizes.append(len(content))
         return bytes(3 - len(sizes))
 
-    content, _, left = observed.kept_within(0, packed)
+    content, _, left = observed.encoded_within(0, packed)
     assert left == ("stabilization", "capacities")
     assert sizes[0] > sizes[1] >= sizes[2]
     other = Observed()

@@ -138,5 +138,5 @@ class TestALaterRelease:
         connection.close()
         ledger = SqlLedger(f"sqlite:///{state / 'ledger.sqlite'}", keep=after(60 * 24) - NOON)
         with pytest.raises(StoreError, match="later"):
-            ledger.newest()
+            ledger.latest()
         ledger.close()

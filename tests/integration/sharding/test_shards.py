@@ -288,7 +288,7 @@ def test_a_fleet_whose_shards_have_learned_nothing_goes_on_undivided(cluster: Cl
     with sharded(cluster, tmp_path) as service:
         learned = cycle_of(service).learned
         learned.recall()
-        learned.keep(0, ShardState(after(1), Observed().kept(), b""))
+        learned.keep(0, ShardState(after(1), Observed().encoded(), b""))
         ended(service)
     with composed(cluster, tmp_path, policy=POLICY) as service:
         tick(service, after(2))

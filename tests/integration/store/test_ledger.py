@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, text
 
-from forecaster.app.restored import recall
+from forecaster.app.restored import read_past
 from forecaster.app.telemetry import logger
 from forecaster.domain.decision import Clamp, Reason
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.errors import ConfigError, StoreError
 from forecaster.store.database import Database, metadata, workloads
-from forecaster.store.ledger import ASKED_AT_ONCE, SqlLedger
+from forecaster.store.ledger import IDS_PER_QUERY, SqlLedger
 from tests.support.accuracies import accuracy_of
 from tests.support.full_disk import full_disk
 from tests.support.recommendations import NOON, recommendation, workload_id
@@ -62,7 +62,7 @@ def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
 
 def test_many_are_asked_for_together(ledger: SqlLedger) -> None:
     """By some hundreds; of one that was never decided about there is nothing."""
-    ids = [workload_id(f"web-{number}", f"team-{number % 7}") for number in range(2 * ASKED_AT_ONCE + 1)]
+    ids = [workload_id(f"web-{number}", f"team-{number % 7}") for number in range(2 * IDS_PER_QUERY + 1)]
     for minute, wanted in enumerate([5, 6]):
         at = NOON + minute * MINUTE
         ledger.record(at, [recommendation(id_, at=at, replicas=wanted) for id_ in ids])
@@ -316,7 +316,7 @@ def test_a_new_process_recalls_the_newest_decisions_of_all(ledger: SqlLedger) ->
     for minute in range(6):
         at = NOON + minute * MINUTE
         ledger.record(at, [recommendation(WEB, at=at, replicas=minute + 1), recommendation(API, at=at)])
-    found = ledger.recalled(NOON + HOUR, changes=2, half_life=DAY).decisions
+    found = ledger.persisted_history(NOON + HOUR, changes=2, half_life=DAY).decisions
     assert [(one.replicas, one.at.minute) for one in found if one.id == WEB] == [(5, 4), (6, 5)]
     assert [(one.replicas, one.verdict, one.message) for one in found if one.id == API] == [
         (5, "scale", "the forecast asks for 5, the measured demand for 4")
@@ -327,16 +327,16 @@ def test_and_how_forecasts_turned_out_the_older_the_less(ledger: SqlLedger) -> N
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score(NOON), score(NOON + HOUR, model="seasonal")])
     ledger.score([score(NOON + DAY, actual=2.5)])
-    (found,) = ledger.recalled(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
+    (found,) = ledger.persisted_history(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
     assert (found.id, found.signal) == (WEB, "cpu")
     assert found.forecasts == pytest.approx(2 * 0.5 + 1, rel=0.1)
     assert found.covered == pytest.approx(1, rel=0.1)
-    assert ledger.recalled(NOON + 30 * DAY, changes=2, half_life=DAY).scores == []
+    assert ledger.persisted_history(NOON + 30 * DAY, changes=2, half_life=DAY).scores == []
 
 
 def test_the_chronicle_of_a_new_process_goes_on(ledger: SqlLedger) -> None:
     ledger.record(NOON, [recommendation(WEB, replicas=4)])
     ledger.record(NOON + MINUTE, [recommendation(WEB, at=NOON + MINUTE, replicas=5, cpu_request=0.9)])
     ledger.record(NOON + HOUR, [recommendation(WEB, at=NOON + HOUR, replicas=5, cpu_request=0.2)])
-    chronicle = recall(ledger, NOON + HOUR, logger())
+    chronicle = read_past(ledger, NOON + HOUR, logger())
     assert [(change.replicas, change.at.minute) for change in chronicle.of(WEB).decisions] == [(5, 1), (4, 0)]

@@ -75,7 +75,7 @@ def moved(source: str, target: str, stop_after: int | None = None) -> dict[str, 
 def content(address: str) -> list[object]:
     with closing(open_ledger(address)) as ledger:
         kept = [(ledger.changes_of([id_], EVER)[id_], accuracy_of(address, id_, EVER)) for id_ in FLEET]
-        return [ledger.newest(), *kept]
+        return [ledger.latest(), *kept]
 
 
 def refusal(source: str, target: str) -> str:
@@ -104,7 +104,7 @@ def test_the_service_goes_on_in_the_new_database(source: str, target: str) -> No
     with closing(open_ledger(target)) as ledger:
         assert [one.decided.replicas for one in ledger.changes_of([FLEET[0]], EVER)[FLEET[0]]] == [4, None, 6]
         assert [one.decided.replicas for one in ledger.changes_of([newcomer], EVER)[newcomer]] == [6]
-        assert len(ledger.newest()) == len(FLEET) + 1
+        assert len(ledger.latest()) == len(FLEET) + 1
 
 
 def test_a_move_that_ended_early_is_gone_on_with(source: str, target: str) -> None:

@@ -133,7 +133,7 @@ def test_after_twenty_starts_that_nothing_held_back_a_step_less_is_tried(learnin
 def test_what_was_learned_outlives_the_process(learning: Learning) -> None:
     learning.seen(*[HELD_BACK] * 5)
     learning.seen()
-    kept = NewPodsFile(learning.admitting.path).newest()
+    kept = NewPodsFile(learning.admitting.path).latest()
     assert kept is not None
     known = {id_: size.boosts for id_, size in kept.by_workload().items()}
     learning.admitting.actuator.starts = StartBoosts(learning.starts, known)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.app.restored import recall
+from forecaster.app.restored import read_past
 from forecaster.errors import StoreError
-from forecaster.store.ledger import Recalled
+from forecaster.store.ledger import PersistedHistory
 from forecaster.store.past import FadedScores, PastDecision
 from tests.support.recommendations import NOON, workload_id
 
@@ -16,9 +16,9 @@ WEB = workload_id("web")
 class Kept:
     """A ledger with one decision and some scores."""
 
-    def recalled(self, now: object, **_asked: object) -> Recalled:
+    def persisted_history(self, now: object, **_asked: object) -> PersistedHistory:
         before = NOON - timedelta(hours=1)
-        return Recalled(
+        return PersistedHistory(
             [PastDecision(WEB, before, 4, "scale", "forecast", "peak at 11:10")],
             [FadedScores(WEB, "cpu", 2.0, 1.0, 1.8, 1.0, 4.0)],
         )
@@ -27,7 +27,7 @@ class Kept:
 class Away:
     """A ledger whose database is away."""
 
-    def recalled(self, now: object, **_asked: object) -> Recalled:
+    def persisted_history(self, now: object, **_asked: object) -> PersistedHistory:
         raise StoreError("the database is away")
 
 
@@ -42,7 +42,7 @@ class Log:
 
 
 def test_it_goes_on_where_the_last_process_stopped() -> None:
-    past = recall(Kept(), NOON, Log()).of(WEB)  # type: ignore[arg-type]
+    past = read_past(Kept(), NOON, Log()).of(WEB)  # type: ignore[arg-type]
     assert [(one.replicas, one.message) for one in past.decisions] == [(4, "peak at 11:10")]
     assert [(one.signal, one.forecasts, one.coverage, one.error_ratio) for one in past.accuracy] == [
         ("cpu", 2.0, 0.5, 0.25)
@@ -51,5 +51,5 @@ def test_it_goes_on_where_the_last_process_stopped() -> None:
 
 def test_a_database_that_is_away_leaves_the_past_unknown_and_is_told() -> None:
     log = Log()
-    assert recall(Away(), NOON, log).of(WEB).decisions == ()  # type: ignore[arg-type]
+    assert read_past(Away(), NOON, log).of(WEB).decisions == ()  # type: ignore[arg-type]
     assert log.told == ["past_not_recalled: the database is away"]

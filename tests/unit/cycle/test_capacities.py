@@ -171,7 +171,7 @@ class TestRollout:
 
 def test_a_restart_goes_on_with_what_was_learned() -> None:
     before = Stage(busy(), held_back=0.4).hours(0, 8)
-    later = Stage(busy(), held_back=0.4, observed=before.cycle.decider.observed.kept())
+    later = Stage(busy(), held_back=0.4, observed=before.cycle.decider.observed.encoded())
     assert later.known() == before.known()
     later.run(after(540))
     assert "full at" in named(later.run(after(541)), "web").signals[0].target
@@ -192,7 +192,7 @@ def test_who_was_not_looked_at_before_the_next_reading_comes_first_then() -> Non
 
 def test_what_is_known_of_others_is_forgotten_with_them() -> None:
     observed = Observed()
-    observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.decider.observed.kept())
+    observed.restore(Stage(busy(), held_back=0.4).hours(0, 2).cycle.decider.observed.encoded())
     observed.forget_others(set())
     assert observed.capacities.known == {}
 
@@ -236,6 +236,6 @@ class TestAnswered:
     def test_a_day_without_a_queue_and_a_restart_leave_it_known(self) -> None:
         before = self.stage(40.0).hours(0, 0)
         before.source.carried = {}
-        kept = before.hours(1, 2).cycle.decider.observed.kept()
+        kept = before.hours(1, 2).cycle.decider.observed.encoded()
         decided = named(self.stage(None, observed=kept).run(after(60 * 3)), "web")
         assert decided.signals[0].target.startswith("32 requests in flight a pod")

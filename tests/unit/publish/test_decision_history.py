@@ -88,7 +88,7 @@ def test_a_cycle_that_sees_nobody_forgets_nobody() -> None:
 def test_it_goes_on_from_what_another_process_has_seen() -> None:
     history, before = DecisionHistory(), NOON - timedelta(hours=1)
     past = [(WEB, DecisionChange(before, count, "scale", "forecast", "")) for count in (4, 5, 5)]
-    history.recall(NOON, past, [(WEB, "cpu", ScoreSums(1.0, 0.0, 0.9, 1.0, 2.0))])
+    history.restore(NOON, past, [(WEB, "cpu", ScoreSums(1.0, 0.0, 0.9, 1.0, 2.0))])
     follow(history, [recommendation(replicas=5)], report(score(NOON)))
     assert [change.replicas for change in history.of(WEB).decisions] == [5, 4]
     (cpu,) = history.of(WEB).accuracy

@@ -34,7 +34,7 @@ def row(**changed: Any) -> Recommendation:
 
 def table(folder: Path, level: Gauges, *rows: Recommendation, mode: str = "publish") -> PublishedTable:
     history = DecisionHistory()
-    history.recall(NOON, (), [(workload_id(), "cpu", ScoreSums(10.0, 8.0, 8.5, 1.2, 10.0))])
+    history.restore(NOON, (), [(workload_id(), "cpu", ScoreSums(10.0, 8.0, 8.5, 1.2, 10.0))])
     file = TableFile(folder / "table", interval=timedelta(minutes=1), version="1", gauges=level, history=history)
     record_publisher(file, Policies(Policy.model_validate({"mode": mode}))).publish(NOON, rows or [row()])
     reader = TableReader(file.path)

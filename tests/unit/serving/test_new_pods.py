@@ -32,7 +32,7 @@ class SlowFile:
     def __init__(self) -> None:
         self.free = threading.Event()
 
-    def newest(self) -> NewPods | None:
+    def latest(self) -> NewPods | None:
         assert self.free.wait(PATIENCE)
         return None
 
@@ -42,7 +42,7 @@ class DearFile:
 
     paused = False
 
-    def newest(self) -> NewPods | None:
+    def latest(self) -> NewPods | None:
         until = time.thread_time() + 0.1
         while time.thread_time() < until:
             pass

@@ -626,7 +626,7 @@ class TestPolicies:
         first = with_resources(**RESOURCES)
         first.policies()
         again = LiveCluster(clock=Clock(), resources=True)
-        again.before.restore(first.before.kept())
+        again.before.restore(first.before.encoded())
         assert again.policies().defaults
         for watch in again.stated.watches if again.stated else ():
             watch.health.absent = True
@@ -639,7 +639,7 @@ class TestPolicies:
             scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor", EXPIRES: expires}
             found = cluster(horizontalpodautoscalers=[scaler])
             found.policies()
-            kept.append(found.before.kept())
+            kept.append(found.before.encoded())
         assert kept[0] == kept[1]
 
     def test_labels_come_with_them_and_are_shown(self) -> None:

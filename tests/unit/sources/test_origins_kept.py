@@ -18,7 +18,7 @@ HERE, GONE = workload_id("here"), workload_id("gone")
 
 def restarted(before: Origins) -> Origins:
     after = Origins()
-    after.restore(before.kept())
+    after.restore(before.encoded())
     return after
 
 

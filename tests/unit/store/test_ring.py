@@ -16,7 +16,7 @@ WEB, API = WorkloadId("shop", "Deployment", "web"), WorkloadId("shop", "Deployme
 
 
 def ring(columns: int = 5) -> HistoryRing:
-    return HistoryRing(step=MINUTE, columns=columns, newest=NOON)
+    return HistoryRing(step=MINUTE, columns=columns, latest=NOON)
 
 
 def block(start: datetime, *rows: list[float], ids: tuple[WorkloadId, ...] = (WEB, API)) -> Block:
@@ -58,18 +58,18 @@ def test_a_clock_that_goes_back_keeps_what_lies_before_it_and_asks_again_for_the
     one = ring()
     one.write(block(NOON - 2 * MINUTE, [1.0, 2.0, 3.0]))
     one.advance(NOON - MINUTE)
-    assert one.newest == NOON - MINUTE
+    assert one.latest == NOON - MINUTE
     assert one.window().values[0, -2:].tolist() == [1.0, 2.0]
-    assert one.missing(one.oldest, one.newest) == [(one.oldest, NOON - 3 * MINUTE)]
+    assert one.missing(one.oldest, one.latest) == [(one.oldest, NOON - 3 * MINUTE)]
     one.advance(NOON)
-    assert (NOON, NOON) in one.missing(one.oldest, one.newest)
+    assert (NOON, NOON) in one.missing(one.oldest, one.latest)
 
 
 def test_a_clock_that_was_ahead_by_more_than_the_ring_begins_anew() -> None:
     one = ring()
     one.write(block(NOON, [1.0]))
     one.advance(NOON - timedelta(days=400))
-    assert one.newest == NOON - timedelta(days=400)
+    assert one.latest == NOON - timedelta(days=400)
     assert np.isnan(one.window().values).all()
     assert not one.answered.any()
 

@@ -89,7 +89,7 @@ class Text:
     def __init__(self, text: bytes = STATE) -> None:
         self.text = text
 
-    def kept(self) -> bytes:
+    def encoded(self) -> bytes:
         return self.text
 
     def restore(self, kept: bytes) -> None:
