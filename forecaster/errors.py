@@ -36,7 +36,7 @@ OWN_PACKAGES = ("forecaster", "models", "forecaster_models")
 
 
 def unexpected(error: Exception) -> str:
-    """What a boundary reports of an error that was not raised on purpose: its text, and the line of ours behind it."""
+    """Describe an error that was not raised on purpose: its text, and our line behind it."""
     told = f"{type(error).__name__}: {error}"
     if isinstance(error, ForecasterError):
         return told

@@ -1,4 +1,4 @@
-"""What the cycle needs from the outside, in its own words. The edge implements these; the tests fake them."""
+"""Ports: protocols of the cycle's surroundings. The edge implements these; the tests fake them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class ContainerSource(Protocol):
-    """A source that tells containers apart. Raises `SourceError` when it cannot say."""
+    """A source that reports containers. Raises `SourceError` when it cannot."""
 
     def containers(self, at: datetime) -> ContainerFacts:
-        """What is told about every container at `at`."""
+        """Return the facts about every container at `at`."""
 
     def container_usage(
         self, signal: Signal, start: datetime, end: datetime, step: timedelta
@@ -56,17 +56,17 @@ class Histories(Protocol):
         """Keep what a source answered."""
 
     def window(self, signal: Signal, step: timedelta) -> Window:
-        """All that is known of a signal by minutes or by five minutes; a view for the length of this cycle."""
+        """Return the history of a signal by minutes or by five minutes; a view for the length of this cycle."""
 
     def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
-        """Have all of a signal asked for again, because more workloads have it now; what these had is dropped."""
+        """Mark a signal's history as unanswered, because more workloads have it now; drop the rows `without` it."""
 
     def forget(self) -> int:
         """Drop workloads that have been silent for long; how many series that were."""
 
 
 class StageWatch(Protocol):
-    """Looks on at something long, and says what becomes of it after Ctrl-C."""
+    """Observes something long, and decides what becomes of it after Ctrl-C."""
 
     def began(self, stage: str, share: float) -> None:
         """A stage begins; `share` of the whole, 0-1, lies behind it."""
@@ -76,7 +76,7 @@ class StageWatch(Protocol):
 
 
 class Changes(NamedTuple):
-    """What a cycle decided otherwise than the last one that was recorded."""
+    """Decisions of a cycle that differ from the last recorded ones."""
 
     present: Sequence[WorkloadId]
     """Every workload."""
@@ -98,7 +98,7 @@ class Actuator(Protocol):
     """Acts on the cluster by the offers of a cycle."""
 
     def act(self, now: datetime) -> Mapping[str, Effected]:
-        """What was written, and what could not be, by kind of effect. Raises what the step's boundary reports."""
+        """Act; return the writes and failures by kind of effect. Raises errors that the step's boundary reports."""
 
 
 class Publisher(Protocol):

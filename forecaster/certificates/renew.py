@@ -37,7 +37,7 @@ CERTIFICATE_HEAD = "-----BEGIN CERTIFICATE-----"
 
 
 class StoredCertificate(NamedTuple):
-    """What a Secret holds; empty texts where it holds nothing. `version` is what it must still have when written."""
+    """Contents of a Secret; empty texts where it is empty. `version` must be unchanged when it is written."""
 
     authority: str
     certificate: str
@@ -67,7 +67,7 @@ class Registration(NamedTuple):
 
 
 class CertificateStore(Protocol):
-    """What is read and written. Raises `ChangedError` when another client wrote first."""
+    """Reads and writes the Secret. Raises `ChangedError` when another client wrote first."""
 
     def secret(self) -> StoredCertificate:
         """The Secret as it is."""
@@ -100,7 +100,7 @@ class CertificateSpec(NamedTuple):
 
 
 def renew_certificate(store: CertificateStore, spec: CertificateSpec, now: datetime) -> Iterator[str]:
-    """What was done, line by line; nothing where nothing was needed."""
+    """Renew the certificate if needed; yield a line for each action."""
     stored = store.secret()
     why = why_renew(stored, spec.names, now, spec.renew_before)
     if not why:
@@ -126,7 +126,7 @@ def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, 
 
 
 def why_renew(stored: StoredCertificate, names: Sequence[str], now: datetime, renew_before: timedelta) -> str:
-    """Why this certificate needs a successor; empty if it does not."""
+    """Say why this certificate needs a successor; empty if it does not."""
     if not stored.certificate:
         return "there is none"
     try:

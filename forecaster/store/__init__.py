@@ -1,4 +1,4 @@
-"""What survives a cycle: the rings of history with their snapshot on disk, and the ledger of decisions and errors.
+"""State that survives a cycle: rings of history with a snapshot on disk, and the ledger of decisions.
 
-Arrays and SQL stay here. Nothing here asks a source, decides, or reads the clock: instants are arguments.
+Arrays and SQL stay here. Nothing here reads a source, decides, or reads the clock: instants are arguments.
 """

@@ -57,7 +57,7 @@ metadata = MetaData()
 
 
 def _decision() -> list[Column[object]]:
-    """What is decided; the same columns in `workloads` and in `decisions`."""
+    """Return the columns of a decision, the same in `workloads` and in `decisions`."""
     return [
         Column("replicas_now", Integer, nullable=False),
         Column("replicas", Integer),
@@ -128,7 +128,7 @@ SUMS = ("count", "covered", "quantiles", "absolute_error", "pinball_loss", "actu
 
 
 LOCK_WAIT_SECONDS = 5
-"""How long a locked or silent database may hold up a cycle."""
+"""Longest time for which a locked or silent database delays a cycle."""
 DATABASE_REMEDIES = {
     "locked": "another process holds it; stop that one, or use PostgreSQL for several",
     "readonly": "make the file and its directory writable",

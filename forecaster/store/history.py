@@ -60,11 +60,11 @@ class Rings:
 
 
 class HistoryStore:
-    """What is known of every workload, ending at the evaluation time of the current cycle.
+    """History of every workload, ending at the evaluation time of the current cycle.
 
-    One cycle asks `gaps(now)`, has a source answer them and writes the blocks; then it reads windows. A five-minute
-    point within reach of the minute ring is the mean of its minutes, so in the steady state each instant is asked for
-    once, as one minute; older ones are asked for as five-minute points.
+    A cycle calls `gaps(now)`, has a source answer them and writes the blocks; then it reads windows. A five-minute
+    point within the minute ring is the mean of its minutes, so in the steady state each instant is read once, as one
+    minute; older ones are read as five-minute points.
 
     Values describe the time that ends at their instant, in both resolutions. Not safe for concurrent use.
     """
@@ -97,16 +97,16 @@ class HistoryStore:
         _thin(rings, block)
 
     def window(self, signal: str, step: timedelta) -> Window:
-        """All that is known of a signal by `MINUTE` or by `FIVE_MINUTES`."""
+        """Return the history of a signal by `MINUTE` or by `FIVE_MINUTES`."""
         rings = self.rings[signal]
         return (rings.minutes if step == MINUTE else rings.weeks).window()
 
     def missing(self, signal: str) -> int:
-        """How many instants of a signal are not answered yet, as of the last `gaps`: the rest of the back-fill."""
+        """Number of instants of a signal without an answer as of the last `gaps`: the rest of the back-fill."""
         return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal == signal)
 
     def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
-        """Have all of a signal asked for again, because more workloads have it now; what these had is dropped."""
+        """Mark a signal's history as unanswered, because more workloads have it now; drop the rows `without` it."""
         rings = self.rings[signal]
         rings.minutes.ask_again(without)
         rings.weeks.ask_again(without)

@@ -112,7 +112,7 @@ class SqlLedger:
             self._write_scores()
 
     def changes_of(self, ids: Iterable[WorkloadId], since: datetime) -> dict[WorkloadId, list[Decision]]:
-        """Every change of the decisions about these workloads, oldest first; some hundreds are asked for at once.
+        """Return every change of the decisions about these workloads, oldest first; a query reads some hundreds.
 
         Raises:
             StoreError: the database cannot be read.

@@ -28,7 +28,7 @@ OWNER_COLUMNS = {workloads: workloads.c.id, decisions: decisions.c.workload, sco
 
 @dataclass(frozen=True, slots=True)
 class MovedTable:
-    """What both databases hold of a table now."""
+    """Contents of a table that both databases have now."""
 
     table: str
     rows: int
@@ -59,7 +59,7 @@ def move(source: Database, target: Database, report_progress: Callable[[str, flo
 
 
 def _moved_shards(reading: Connection, writing: Connection) -> list[MovedTable]:
-    """What was learned in shards, as a whole; nothing where the fleet was never divided."""
+    """Copy the state learned in shards, as a whole; nothing where the fleet was never divided."""
     rows = reading.execute(select(shards)).all()
     if not rows:
         return []
@@ -126,7 +126,7 @@ def _refuse_empty(source: Database, reading: Connection) -> None:
 
 
 def _refuse_other_rows(source: Database, target: Database, reading: Connection) -> None:
-    """What a service wrote there is not ours to replace: other workloads, or anything newer than the source."""
+    """Refuse to replace rows that a service wrote to the target: other workloads, or anything newer than the source."""
     identity = select(workloads.c.id, workloads.c.namespace, workloads.c.kind, workloads.c.name)
     with target.transaction() as writing:
         foreign = {tuple(row) for row in writing.execute(identity)} - {tuple(row) for row in reading.execute(identity)}

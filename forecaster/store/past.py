@@ -89,7 +89,7 @@ SCORES_BACK = timedelta(days=7)
 
 
 class PastDecision(NamedTuple):
-    """A decision about the count as it was kept; `replicas` is None while holding."""
+    """A stored decision about the count; `replicas` is None while holding."""
 
     id: WorkloadId
     at: datetime

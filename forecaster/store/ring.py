@@ -68,7 +68,7 @@ class HistoryRing:
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """[columns]: has a source been asked for this instant? A copy."""
+        """[columns]: whether a source has been queried for this instant. A copy."""
         return self._answered.copy()
 
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class HistoryRing:
     def advance(self, to: datetime) -> None:
         """Make the column at or before `to` the latest; new columns are unknown and unanswered.
 
-        A clock that went back takes the columns after `to` along: what was real in them is asked for again in time.
+        If the clock was set back, the columns after `to` are dropped: real ones among them are read again in time.
         """
         ahead = self._column(to) - self._last
         if ahead > 0:
@@ -129,7 +129,7 @@ class HistoryRing:
         return len(dead)
 
     def ask_again(self, without: Iterable[WorkloadId]) -> None:
-        """Have every column asked for again, and drop these workloads."""
+        """Mark every column as unanswered, and drop these workloads."""
         self._answered[:] = False
         for key in without:
             if key in self._rows:

@@ -1,4 +1,4 @@
-"""How forecasts of one kind turned out over a span of time, as sums."""
+"""Outcome of forecasts of one kind over a span of time, as sums."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class WaitingScores:
 
     @contextmanager
     def written(self) -> Iterator[Mapping[Key, Accuracy]]:
-        """What has to be written; it goes on waiting if that fails."""
+        """Yield the sums to be written; they stay pending if that fails."""
         try:
             yield self._sums
         except StoreError:

@@ -21,7 +21,7 @@ QUICKLY = 1
 
 
 class ShardState(NamedTuple):
-    """What was learned of a shard's workloads until an evaluation time."""
+    """Learned state of a shard's workloads until an evaluation time."""
 
     at: datetime
     observed: bytes
@@ -31,13 +31,13 @@ class ShardState(NamedTuple):
 
 
 class StoredShards(NamedTuple):
-    """What lies in the database."""
+    """States of shards in the database."""
 
     shards: int
     """Number of shards that the fleet was divided into; 0 where nothing was learned."""
     states: dict[int, ShardState]
     refused: tuple[str, ...] = ()
-    """Why the state of a shard is not taken over, a line each."""
+    """Reasons why states of shards are not restored, a line each."""
 
 
 class ShardStates:

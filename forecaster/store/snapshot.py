@@ -195,7 +195,7 @@ def _ring(header: RingHeader, content: _Content, history: HistoryStore) -> Histo
 
 
 def _columns(header: RingHeader, history: HistoryStore) -> int:
-    """How many columns are kept at that resolution.
+    """Return the number of columns stored at that resolution.
 
     Raises:
         StoreError: the stored ring ends after the present.

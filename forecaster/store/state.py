@@ -97,7 +97,7 @@ def _move_aside(directory: Path) -> None:
 
 
 class Persisted(Protocol):
-    """What outlives the process, as bytes."""
+    """State that outlives the process, as bytes."""
 
     def encoded(self) -> bytes:
         """Encode the present state."""
@@ -116,7 +116,8 @@ class ObservedFile(Generic[State]):
     path: Path
     observed: State
     keys: StateKeys | None = None
-    """What signs it; a file without a signature is of a forecaster from before signatures, and taken over."""
+    """Keys that sign the file; a file without a signature comes from an older version without signatures, and is
+    accepted."""
 
     def save(self) -> None:
         """Replace the file; call it between cycles.

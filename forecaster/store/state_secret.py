@@ -36,7 +36,7 @@ class StateSecret:
     def __init__(self, client: ApiClient, name: str) -> None:
         self.name, self._client, self._path = name, client, secret_path(*name.split("/"))
         self._version = ""
-        """Version of the object as it was seen last."""
+        """Last observed version of the object."""
 
     def keys(self) -> StateKeys:
         """Read the keys of the release; the first one that asks makes one.
@@ -100,7 +100,7 @@ class PersistedCheckpoint(msgspec.Struct, frozen=True):
 
 
 class CheckpointedState(Protocol):
-    """What has a checkpoint."""
+    """State that has a checkpoint."""
 
     @property
     def decided_at(self) -> float:
@@ -111,7 +111,7 @@ class CheckpointedState(Protocol):
 
 
 class ReadCheckpoint(NamedTuple):
-    """What an earlier pod has learned."""
+    """A checkpoint written by an earlier pod."""
 
     at: float
     observed: bytes
