@@ -57,7 +57,7 @@ def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
 
 def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId, dict[str, Resources | None]]:
     """What the VPA and KRR would recommend for each."""
-    targeted = [_targeted(one) for one in workloads]
+    targeted = [_targeted(workload) for workload in workloads]
     pairs = zip(
         usage.ids, vpa(usage.cpu, usage.memory, usage.instants), krr(usage.cpu, usage.memory, targeted), strict=True
     )
@@ -71,16 +71,16 @@ def beside(id_: WorkloadId, cluster: Cluster) -> dict[str, Resources | None]:
     """
     if not cluster.vpas:
         return {}
-    found, template = cluster.vpas.get(id_, ()), cluster.templates.get(id_)
-    if len(found) != 1 or template is None:
+    vpas, template = cluster.vpas.get(id_, ()), cluster.templates.get(id_)
+    if len(vpas) != 1 or template is None:
         return {LIVE_VPA: None}
-    return {LIVE_VPA: found[0].pod([one.name for one in template.containers])}
+    return {LIVE_VPA: vpas[0].pod([container.name for container in template.containers])}
 
 
 def _targeted(workload: Workload) -> frozenset[str]:
     """Resources that its HPA scales by."""
     targets = workload.autoscaler.targets if workload.autoscaler else ()
-    return frozenset(one.metric for one in targets if one.type is TargetType.UTILIZATION)
+    return frozenset(target.metric for target in targets if target.type is TargetType.UTILIZATION)
 
 
 def advices(
@@ -94,7 +94,7 @@ def advices(
     terms: ApplyTerms = ROLLED_OUT,
 ) -> list[Advice]:
     """Advice for each workload, in their order; `compared` with VPA and KRR on the same history, and with its VPA."""
-    usage = pod_usage(history, [one.id for one in workloads])
+    usage = pod_usage(history, [workload.id for workload in workloads])
     others = baselines(usage, workloads) if compared else {}
     peaks = usage.peak_memory()
     return [

@@ -93,8 +93,8 @@ class LiveBenefit:
         """Replay those that are due, the longest ago first, and sum up."""
         from forecaster.replay.live import LivePast  # noqa: PLC0415  no start waits for the replay
 
-        present = {one.id: one for one in workloads}
-        self.decided = {id_: some for id_, some in self.decided.items() if id_ in present}
+        present = {workload.id: workload for workload in workloads}
+        self.decided = {id_: counts for id_, counts in self.decided.items() if id_ in present}
         for id_, counts in self.decided.items():
             if id_ not in self.pasts:
                 self.pasts[id_] = LivePast(counts[0][0], counts[0][0])
@@ -103,9 +103,9 @@ class LiveBenefit:
         due = sorted(
             (id_ for id_ in self.decided if now - self.pasts[id_].until >= HOUR), key=lambda id_: self.pasts[id_].until
         )
-        for some in _alike(due, self.pasts):
-            self._replay([present[id_] for id_ in some], history, policies, now)
-            for id_ in some:
+        for batch in _alike(due, self.pasts):
+            self._replay([present[id_] for id_ in batch], history, policies, now)
+            for id_ in batch:
                 self.decided[id_] = _in_force(self.decided[id_], now)
                 self._texts.pop(id_, None)
             if not time():
@@ -114,19 +114,19 @@ class LiveBenefit:
             self._shown = now
             self._show(now)
 
-    def _replay(self, some: Sequence[Workload], history: Histories, policies: Policies, now: datetime) -> None:
+    def _replay(self, workloads: Sequence[Workload], history: Histories, policies: Policies, now: datetime) -> None:
         """Replay all at once; when that fails one by one, so that one workload is left out and the others are not."""
         from forecaster.replay.live import add_replayed  # noqa: PLC0415  as above
 
         try:
-            traces, assumed = traces_of(history, some, now), self._assumed([one.id for one in some])
+            traces, assumed = traces_of(history, workloads, now), self._assumed([workload.id for workload in workloads])
             add_replayed(self.pasts, traces, self.decided, policies, assumed)
         except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
-            if len(some) > 1:
-                for one in some:
-                    self._replay([one], history, policies, now)
+            if len(workloads) > 1:
+                for workload in workloads:
+                    self._replay([workload], history, policies, now)
             else:
-                past = self.pasts[some[0].id]
+                past = self.pasts[workloads[0].id]
                 past.until, past.left_out = now, unexpected(error)
 
     def _take_over(self, present: Mapping[WorkloadId, Workload], policies: Policies) -> None:
@@ -152,7 +152,7 @@ class LiveBenefit:
         known = ((id_, self.start_ups(id_)) for id_ in ids)
         return Assumptions(
             prices=self.prices,
-            measured_start_ups={id_: (_rounded(some),) for id_, some in known if some},
+            measured_start_ups={id_: (_rounded(start_ups),) for id_, start_ups in known if start_ups},
         )
 
     def _show(self, now: datetime) -> None:
@@ -160,11 +160,11 @@ class LiveBenefit:
 
         def view(ids: Sequence[WorkloadId], unknown: str) -> BenefitView:
             pasts, assumed = [self.pasts[id_] for id_ in ids], self._assumed()
-            known = min((one.since for one in pasts), default=now), max((one.until for one in pasts), default=now)
+            known = min((past.since for past in pasts), default=now), max((past.until for past in pasts), default=now)
             periods = {
-                name: _period(found, period, known)
+                name: _period(comparison, period, known)
                 for name, period in COMPARED_PERIODS.items()
-                if (found := live_comparison(pasts, period, now, assumed))
+                if (comparison := live_comparison(pasts, period, now, assumed))
             }
             return BenefitView(periods, "" if periods else unknown)
 
@@ -180,19 +180,19 @@ class LiveBenefit:
         """Encode the sums for a file."""
         pasts = self.pasts.items()
         return msgspec.msgpack.encode(
-            [KeptPast(id_, one.since, one.until, one.numbers, one.sums.tobytes()) for id_, one in pasts]
+            [KeptPast(id_, past.since, past.until, past.numbers, past.sums.tobytes()) for id_, past in pasts]
         )
 
-    def restore(self, kept: bytes) -> None:
+    def restore(self, encoded: bytes) -> None:
         """Take over what `kept` gave; decisions from the stop until the first new one are not compared."""
         from forecaster.replay.live import RUNS, SUMMED, LivePast  # noqa: PLC0415  as above
 
-        for one in msgspec.msgpack.decode(kept, type=list[KeptPast]):
-            sums = np.frombuffer(one.sums, np.float32).copy()
-            if sums.size != len(one.numbers) * len(RUNS) * len(SUMMED):
-                raise msgspec.ValidationError(f"sums of {one.id} are of another version")
+        for past in msgspec.msgpack.decode(encoded, type=list[KeptPast]):
+            sums = np.frombuffer(past.sums, np.float32).copy()
+            if sums.size != len(past.numbers) * len(RUNS) * len(SUMMED):
+                raise msgspec.ValidationError(f"sums of {past.id} are of another version")
             shaped = sums.reshape(-1, len(RUNS), len(SUMMED))
-            self.pasts[one.id] = LivePast(one.since, one.until, one.numbers, shaped)
+            self.pasts[past.id] = LivePast(past.since, past.until, past.numbers, shaped)
 
 
 def _rounded(start_ups: Sequence[timedelta]) -> timedelta:
@@ -201,16 +201,16 @@ def _rounded(start_ups: Sequence[timedelta]) -> timedelta:
 
 def _in_force(decided: Sequence[Count], now: datetime) -> list[Count]:
     """Decisions that a replay after `now` still needs: of its warm-up, and the one that was in force before."""
-    old = [one for one in decided if one[0] <= now - 3 * HOUR]
+    old = [count for count in decided if count[0] <= now - 3 * HOUR]
     return [*old[-1:], *decided[len(old) :]]
 
 
 def _alike(due: Sequence[WorkloadId], pasts: Mapping[WorkloadId, LivePast]) -> Iterator[list[WorkloadId]]:
     """Workloads that were replayed up to the same instant, some at a time."""
-    for _, some in groupby(due, key=lambda id_: pasts[id_].until):
-        together = list(some)
-        for first in range(0, len(together), REPLAYED_AT_ONCE):
-            yield together[first : first + REPLAYED_AT_ONCE]
+    for _, group in groupby(due, key=lambda id_: pasts[id_].until):
+        ids = list(group)
+        for first in range(0, len(ids), REPLAYED_AT_ONCE):
+            yield ids[first : first + REPLAYED_AT_ONCE]
 
 
 def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) -> Traces:
@@ -218,36 +218,36 @@ def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) 
     from forecaster.replay.traces import Traces  # noqa: PLC0415  as above
 
     values = {}
-    for signal in (*(one for one in history.signals if not one.of_container), PODS):
+    for signal in (*(signal for signal in history.signals if not signal.of_container), PODS):
         window = history.window(signal, MINUTE)
         minutes = window.values.shape[1]
-        rows = rows_among([one.id for one in workloads], window.row)
+        rows = rows_among([workload.id for workload in workloads], window.row)
         late = (now - window.end) // MINUTE
-        found = np.full((len(workloads), minutes), np.nan)
+        measured = np.full((len(workloads), minutes), np.nan)
         known = rows >= 0
-        found[known, : max(0, minutes - late)] = window.values[rows[known], max(0, late) :]
-        values[signal] = found
-    width = min(one.shape[1] for one in values.values())
-    return Traces(
-        tuple(workloads), now - (width - 1) * MINUTE, {signal: one[:, -width:] for signal, one in values.items()}
-    )
+        measured[known, : max(0, minutes - late)] = window.values[rows[known], max(0, late) :]
+        values[signal] = measured
+    width = min(measured.shape[1] for measured in values.values())
+    begin = now - (width - 1) * MINUTE
+    return Traces(tuple(workloads), begin, {signal: measured[:, -width:] for signal, measured in values.items()})
 
 
 def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetime]) -> PeriodBenefit:
     from forecaster.replay.comparison import workload_verdict  # noqa: PLC0415  as above
 
-    counts = Counter(one.benefit(whole.ours) for one in whole.workloads)
-    said = workload_verdict(next(iter(counts)), period) if len(whole.workloads) == 1 else whole.verdict()
-    plain, ours = (_four(whole.own(name), whole) for name in ("hpa", whole.ours))
+    counts = Counter(workload.benefit(whole.ours) for workload in whole.workloads)
+    verdict = workload_verdict(next(iter(counts)), period) if len(whole.workloads) == 1 else whole.verdict()
+    plain, forecaster = (_four(whole.own(name), whole) for name in ("hpa", whole.ours))
     begin, until = max(known[0], whole.begin), known[1]
-    return PeriodBenefit(begin, until, plain, ours, {str(one): count for one, count in counts.items()}, said)
+    by_benefit = {str(benefit): count for benefit, count in counts.items()}
+    return PeriodBenefit(begin, until, plain, forecaster, by_benefit, verdict)
 
 
-def _four(one: Account, whole: Comparison) -> FourNumbers:
+def _four(account: Account, whole: Comparison) -> FourNumbers:
     def rounded(value: float | None) -> float | None:
         return None if value is None else float(f"{value:.{SHOWN_DIGITS}g}")
 
-    numbers = one.missing_share, one.short_minutes, one.pod_hours, one.money if whole.prices else None
+    numbers = account.missing_share, account.short_minutes, account.pod_hours, account.money if whole.prices else None
     return FourNumbers(*map(rounded, numbers))  # type: ignore[arg-type]  # of what is known
 
 

@@ -78,9 +78,9 @@ class Capacities:
         if containers.read is not None and containers.read != self.read:
             self.read = containers.read
             self._take(containers.facts.carried)
-            late = {one.id for one in self.waiting}
-            due = [one for one in workloads if learns(policies.stated(one.id).horizontal)]
-            self.waiting = deque(sorted(due, key=lambda one: one.id not in late))
+            late = {workload.id for workload in self.waiting}
+            due = [workload for workload in workloads if learns(policies.stated(workload.id).horizontal)]
+            self.waiting = deque(sorted(due, key=lambda workload: workload.id not in late))
             self.at_once = -(-len(self.waiting) // CAPACITY_ROUNDS)
         if not self.waiting:
             return
@@ -96,69 +96,68 @@ class Capacities:
         self._put_answers_in_force()
 
     def _put_answers_in_force(self) -> None:
-        for id_, found in self.answered.items():
-            self.filled[id_] = self.filled.get(id_, {}) | found
+        for id_, capacities in self.answered.items():
+            self.filled[id_] = self.filled.get(id_, {}) | capacities
 
     def persisted(self) -> tuple[PersistedCapacity, ...]:
         """Return the capacities to persist."""
         learned_here = (
             PersistedCapacity(
-                id_, str(signal), one.amount, one.minutes, one.version, one.cost, self._in_force(id_, signal)
+                id_, str(signal), known.amount, known.minutes, known.version, known.cost, self._in_force(id_, signal)
             )
-            for (id_, signal), one in self.known.items()
+            for (id_, signal), known in self.known.items()
             if signal not in self.answered.get(id_, {})
         )
         answered = (
-            PersistedCapacity(id_, str(signal), one.amount, 0, "", None, one.why)
-            for id_, found in self.answered.items()
-            for signal, one in found.items()
+            PersistedCapacity(id_, str(signal), capacity.amount, 0, "", None, capacity.why)
+            for id_, capacities in self.answered.items()
+            for signal, capacity in capacities.items()
         )
         return (*learned_here, *answered)
 
     def _in_force(self, id_: WorkloadId, signal: str) -> str:
         """Why a capacity differs from what is assumed; empty where it does not."""
-        found = self.filled.get(id_, {}).get(signal)
-        return found.why if found else ""
+        capacity = self.filled.get(id_, {}).get(signal)
+        return capacity.why if capacity else ""
 
-    def restore(self, kept: tuple[PersistedCapacity, ...]) -> None:
+    def restore(self, persisted: tuple[PersistedCapacity, ...]) -> None:
         """Restore persisted capacities, which take effect at once."""
-        self.known = {
-            (WorkloadId(*one.id), one.signal): LearnedCapacity(one.amount, one.minutes, one.version, one.cost)
-            for one in kept
-            if one.why != ANSWERED
-        }
-        self.filled, self.answered = {}, {}
-        for one in kept:
-            if one.why:
-                where = self.answered if one.why == ANSWERED else self.filled
-                where.setdefault(WorkloadId(*one.id), {})[one.signal] = PodCapacity(one.amount, one.why)
+        self.known, self.filled, self.answered = {}, {}, {}
+        for capacity in persisted:
+            id_ = WorkloadId(*capacity.id)
+            if capacity.why != ANSWERED:
+                learned_values = capacity.amount, capacity.minutes, capacity.version, capacity.cost
+                self.known[id_, capacity.signal] = LearnedCapacity(*learned_values)
+            if capacity.why:
+                pod_capacities = self.answered if capacity.why == ANSWERED else self.filled
+                pod_capacities.setdefault(id_, {})[capacity.signal] = PodCapacity(capacity.amount, capacity.why)
         self._put_answers_in_force()
 
-    def forget_others(self, here: Container[WorkloadId]) -> None:
+    def forget_others(self, ids: Container[WorkloadId]) -> None:
         """Keep these workloads only."""
-        self.known = {key: one for key, one in self.known.items() if key[0] in here}
-        self.rolling = {key: one for key, one in self.rolling.items() if key[0] in here}
-        self.filled = {id_: one for id_, one in self.filled.items() if id_ in here}
-        self.answered = {id_: one for id_, one in self.answered.items() if id_ in here}
+        self.known = {key: capacity for key, capacity in self.known.items() if key[0] in ids}
+        self.rolling = {key: version for key, version in self.rolling.items() if key[0] in ids}
+        self.filled = {id_: capacities for id_, capacities in self.filled.items() if id_ in ids}
+        self.answered = {id_: capacities for id_, capacities in self.answered.items() if id_ in ids}
 
     def _look(
         self, workload: Workload, weeks: Mapping[Signal, Window], containers: Containers, policy: HorizontalPolicy
     ) -> None:
         """The hour that was read: without anything told about strain, or with gaps only, nothing is learned."""
         ids = containers.of_workload.get(workload.id, ())
-        told = [share for id_ in ids if (share := containers.facts.held_back.get(id_)) is not None]
-        if not told or self.read is None:
+        throttled_shares = [share for id_ in ids if (share := containers.facts.held_back.get(id_)) is not None]
+        if not throttled_shares or self.read is None:
             return
         hour = {signal: _hour(week, workload.id, self.read) for signal, week in weeks.items()}
-        strained = throttled(max(told))
+        strained = throttled(max(throttled_shares))
         version = version_of(containers.facts.images.get(id_, "") for id_ in ids)
         answered = self.answered.get(workload.id, {})
-        found: dict[str, PodCapacity] = dict(answered)
+        pod_capacities: dict[str, PodCapacity] = dict(answered)
         for target in targets_of(workload, policy):
             if not isinstance(target, Unusable) and throttles(target.signal) and target.signal not in answered:
                 self._learn(workload, target, hour, version, strained=strained)
-                found |= filling(self.known.get((workload.id, target.signal)), target)
-        self.filled[workload.id] = found
+                pod_capacities |= filling(self.known.get((workload.id, target.signal)), target)
+        self.filled[workload.id] = pod_capacities
 
     def _learn(
         self, workload: Workload, target: PodTarget, hour: Mapping[Signal, Floats], version: str, *, strained: bool
@@ -196,8 +195,8 @@ def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, Po
     assumed = full_pod(replace(target, full=None), None)
     if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE_CHANGE:
         return {}
-    what = "throttled above" if capacity.amount < assumed else "carried well"
-    return {target.signal: PodCapacity(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {what}")}
+    evidence = "throttled above" if capacity.amount < assumed else "carried well"
+    return {target.signal: PodCapacity(capacity.amount, f"learned from {capacity.minutes / 60:.0f} h, {evidence}")}
 
 
 def throttles(signal: Signal) -> bool:
@@ -232,8 +231,8 @@ def _hour(window: Window, id_: WorkloadId, end: datetime) -> Floats:
     """The columns of the hour that ends at `end`, and one before it; gaps where nothing is known."""
     count = CENSORED_SPAN // FIVE_MINUTES + 1
     last = (end - window.start) // window.step + 1
-    found = np.full(count, np.nan)
+    values = np.full(count, np.nan)
     if id_ in window.row and 0 < last <= window.values.shape[1]:
         known = window.values[window.row[id_], max(0, last - count) : last]
-        found[count - len(known) :] = known
-    return found
+        values[count - len(known) :] = known
+    return values

@@ -111,7 +111,7 @@ class Completeness:
         self.sentences.clear()
         self.moved.clear()
         self.bounds.clear()
-        self.away = {at: one for at, one in self.away.items() if now - FORGET_AFTER <= at <= now}
+        self.away = {at: away for at, away in self.away.items() if now - FORGET_AFTER <= at <= now}
         for book in self.books.values():
             book.ended(now)
 
@@ -162,8 +162,8 @@ class Completeness:
         expected = Expected(*ready, self._usual(block, now), most, self._away(block))
         verdict = judged(block, expected)
         if block.signal == CPU and block.rated and block.made_of is not None:
-            found = away(covered(block, expected.samples), verdict)
-            self.away |= {block.start + i * block.step: bool(one) for i, one in enumerate(found)}
+            columns = away(covered(block, expected.samples), verdict).tolist()
+            self.away |= {block.start + i * block.step: is_away for i, is_away in enumerate(columns)}
         return verdict
 
     def _usual(self, block: Block, now: datetime) -> Floats:
@@ -193,8 +193,8 @@ class Completeness:
             self.bounds[signal] = block.ids, *_pods_and_most(block.ids, signal, workloads)
         _, pods, most = self.bounds[signal]
         counted = np.zeros(ready.shape) if block.made_of is None else block.made_of.pods
-        seen = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
-        return np.asarray(np.fmax(pods, seen) * most)
+        observed = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
+        return np.asarray(np.fmax(pods, observed) * most)
 
     def _away(self, block: Block) -> NDArray[np.bool_]:
         times = (block.start + i * block.step for i in range(block.values.shape[1]))
@@ -230,9 +230,9 @@ class Completeness:
             self.counts[str(block.signal), INCOMPLETE_CAUSES[code]] = len(rows)
             if code not in {PARTIAL_ANSWER, *PASSING}:
                 first = int(rows[0])
-                said = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
+                sentence = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
                 others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-                self.sentences[f"{block.signal} of {block.ids[first]}{others}: {said}"] = None
+                self.sentences[f"{block.signal} of {block.ids[first]}{others}: {sentence}"] = None
 
 
 @dataclass(slots=True)
@@ -312,10 +312,10 @@ def _pods_and_most(
     ids: Sequence[WorkloadId], signal: Signal, workloads: Mapping[WorkloadId, Workload]
 ) -> tuple[Floats, Floats]:
     """Pods of each workload, and the most that one of them can use, in the signal's unit; infinite where unknown."""
-    here = [workloads.get(id_) for id_ in ids]
-    pods = np.fromiter((max(one.replicas, one.ready_replicas, 1) if one else np.inf for one in here), np.float64)
-    most = (_pod_most(one.resources_of(signal), signal.resource) if one else np.inf for one in here)
-    return pods, np.fromiter(most, np.float64)
+    present = [workloads.get(id_) for id_ in ids]
+    pods = (max(workload.replicas, workload.ready_replicas, 1) if workload else np.inf for workload in present)
+    most = (_pod_most(workload.resources_of(signal), signal.resource) if workload else np.inf for workload in present)
+    return np.fromiter(pods, np.float64), np.fromiter(most, np.float64)
 
 
 def _pod_most(resources: Resources, resource: str) -> float:

@@ -99,9 +99,9 @@ class Containers:
     def usage(self, ids: Sequence[ContainerId], signal: Signal) -> Floats:
         """[container, time], gaps for those that nothing is known of; a copy."""
         at = rows_among(ids, self.rows)
-        found = np.full((len(ids), CONTAINER_COLUMNS), np.nan, np.float32)
-        found[at >= 0] = self.values[signal][at[at >= 0]]
-        return found
+        usage = np.full((len(ids), CONTAINER_COLUMNS), np.nan, np.float32)
+        usage[at >= 0] = self.values[signal][at[at >= 0]]
+        return usage
 
     def _move_to(self, latest: datetime) -> None:
         passed = CONTAINER_COLUMNS if self.end is None else min((latest - self.end) // FIVE_MINUTES, CONTAINER_COLUMNS)
@@ -132,10 +132,10 @@ class Containers:
             heard |= ~np.isnan(values[: len(self.rows)]).all(axis=1)
         if heard.all():
             return
-        kept = [id_ for id_, row in self.rows.items() if heard[row]]
-        at = [self.rows[id_] for id_ in kept]
+        remaining = [id_ for id_, row in self.rows.items() if heard[row]]
+        at = [self.rows[id_] for id_ in remaining]
         self.values = {signal: values[at] for signal, values in self.values.items()}
-        self.rows = {id_: row for row, id_ in enumerate(kept)}
+        self.rows = {id_: row for row, id_ in enumerate(remaining)}
 
     def _index(self) -> None:
         grouped: dict[WorkloadId, list[ContainerId]] = defaultdict(list)

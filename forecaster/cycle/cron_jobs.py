@@ -34,16 +34,16 @@ def with_cron_jobs(outcome: Outcome, source: PrometheusSource, policies: Policie
     at, facts = outcome.report.at, ContainerFacts()
     try:
         facts = source.containers(at)
-        found = sized_cron_jobs(facts, runs_of(source, at), policies, at)
+        cron_jobs = sized_cron_jobs(facts, runs_of(source, at), policies, at)
     except SourceError as error:
-        found, failures = {}, [f"CronJobs are left out: {error}"]
+        cron_jobs, failures = {}, [f"CronJobs are left out: {error}"]
     else:
-        counts = Counter(one.id.namespace for one in found)
+        counts = Counter(workload.id.namespace for workload in cron_jobs)
         full = [name for name, count in counts.items() if count >= MAX_CRON_JOBS]
         failures = [f"CronJobs of {name}: no more than the {MAX_CRON_JOBS} oldest are read" for name in full]
     report = replace(outcome.report, failures=(*outcome.report.failures, *facts.unread, *failures))
-    inventory = replace(outcome.inventory, workloads=(*outcome.inventory.workloads, *found))
-    return type(outcome)(inventory, [*outcome.recommendations, *found.values()], report)
+    inventory = replace(outcome.inventory, workloads=(*outcome.inventory.workloads, *cron_jobs))
+    return type(outcome)(inventory, [*outcome.recommendations, *cron_jobs.values()], report)
 
 
 def sized_cron_jobs(
@@ -55,16 +55,16 @@ def sized_cron_jobs(
         alike[policies.of(container.workload).vertical].append(container)
     sizings: dict[WorkloadId, PodSizing] = defaultdict(tuple)
     for policy, ids in alike.items():
-        sized = run_sizes([runs.get(one, NO_RUNS) for one in ids], [spec_of(one, facts) for one in ids], policy)
-        for id_, one in zip(ids, sized, strict=True):
-            sizings[id_.workload] += (one,)
+        sized = run_sizes([runs.get(id_, NO_RUNS) for id_ in ids], [spec_of(id_, facts) for id_ in ids], policy)
+        for id_, sizing in zip(ids, sized, strict=True):
+            sizings[id_.workload] += (sizing,)
     return dict(_recommended(id_, sizings[id_], policies, at) for id_ in sorted(sizings))
 
 
 def _recommended(
     id_: WorkloadId, sizing: PodSizing, policies: Policies, at: datetime
 ) -> tuple[Workload, Recommendation]:
-    workload = Workload(id_, 0, 0, total(one.now for one in sizing))
+    workload = Workload(id_, 0, 0, total(container.now for container in sizing))
     decided = size(workload, sizing, policies.of(id_).vertical)
     if isinstance(decided, Hold) and decided.reason is Reason.NO_DATA:
         decided = replace(decided, reason=Reason.SHORT_HISTORY)

@@ -207,9 +207,9 @@ class Decider:
         for group in rows.standing.groups:
             inputs = inputs_of(group, rows, columns, calendar, spread, acting)
             taken = self.observed.state.take(places[group.positions])
-            found, after = decide(inputs, taken, at)
+            decisions, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)
-            decided.append((group.positions, found))
+            decided.append((group.positions, decisions))
         context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, names, self.sizes)
         return FleetDecisions(now, decided, context)
 
@@ -256,7 +256,7 @@ def inputs_of(
     mine = [columns[kind.signal] for kind in kinds]  # type: ignore[index]  # a signal is its name
 
     def stacked(name: str) -> NDArray[np.float64]:
-        return np.array([getattr(one, name)[at] for one in mine]).reshape(len(kinds), len(at))
+        return np.array([getattr(signal_columns, name)[at] for signal_columns in mine]).reshape(len(kinds), len(at))
 
     return Inputs(
         rules=group.rules,
@@ -269,7 +269,7 @@ def inputs_of(
         age=stacked("age"),
         peak=stacked("peak"),
         low=stacked("low"),
-        quantiles=[one.quantiles[:, at] for one in mine],
+        quantiles=[signal_columns.quantiles[:, at] for signal_columns in mine],
         acting=acting[at],
         event_floor=calendar.floors[at],
         event_most=calendar.most[at],

@@ -70,8 +70,8 @@ def demands_of(
 ) -> Demands:
     """What is known of the present; books know what is no history because it is incomplete."""
     usage = usage_of(history, rows.standing.driven, rows.workloads, throttled, rows.standing.zones)
-    found = {one: latest(history.window(one, MINUTE).newest(RECENT_SPAN), books.get(one)) for one in history.signals}
-    return Demands(found, usage)
+    recent = {signal: history.window(signal, MINUTE).newest(RECENT_SPAN) for signal in history.signals}
+    return Demands({signal: latest(window, books.get(signal)) for signal, window in recent.items()}, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,12 @@ class Forecasts:
 
     def series(self) -> dict[Signal, int]:
         """Workloads with history, by signal; signals of containers are absent where no HPA names any."""
-        return {signal: len(seen.row) for signal, seen in self.latest.items() if seen.row or not signal.of_container}
+        rows = {signal: len(latest.row) for signal, latest in self.latest.items()}
+        return {signal: count for signal, count in rows.items() if count or not signal.of_container}
 
     def ages(self) -> dict[Signal, float]:
         """Seconds since the latest sample of any workload; signals without one are absent."""
-        ages = {signal: seen.age() for signal, seen in self.latest.items()}
+        ages = {signal: latest.age() for signal, latest in self.latest.items()}
         return {signal: age.total_seconds() for signal, age in ages.items() if age is not None}
 
 
@@ -106,9 +107,9 @@ def forecasts_of(
     A signal has no forecast, with the reason, where it fails as a whole; the others go on.
     """
     peaks, failures = {}, []
-    for signal, wanted in rows.standing.driven.items():
+    for signal, spans in rows.standing.driven.items():
         try:
-            peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], wanted, now, learn=False)
+            peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], spans, now, learn=False)
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {unexpected(error)}")
     zones = rows.standing.zones
@@ -151,61 +152,64 @@ class ColumnRequest(NamedTuple):
 
 def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: ColumnRequest) -> Columns:
     """Return one signal as columns."""
-    standing, seen = rows.standing, forecasts.latest[signal]
-    at = standing.aligned[signal].of(rows.ids, seen.row)
-    measured, unseen, age = _measured(seen, at, standing.max_sample_age)
-    known = np.where(at >= 0, _taken(seen.known, at) * seen.step.total_seconds(), 0.0)
+    standing, latest = rows.standing, forecasts.latest[signal]
+    at = standing.aligned[signal].of(rows.ids, latest.row)
+    measured, unseen, age = _measured(latest, at, standing.max_sample_age)
+    known = np.where(at >= 0, _taken(latest.known, at) * latest.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
-    said = OutlookCodes(request.names, len(rows.ids), request.now)
+    outlooks = OutlookCodes(request.names, len(rows.ids), request.now)
     spans = [
         (standing.spans[span], standing.aligned[signal, span].of(standing.members[span], peaks.place), peaks)
         for span, peaks in forecasts.peaks.get(signal, {}).items()
         if span in standing.spans
     ]
-    within = _lay(quantiles, said, spans)
+    within = _lay(quantiles, outlooks, spans)
     for row in request.seasonal:
         if within[row] >= 0:
             peaks = spans[within[row]][-1]
             _lay_day_ago(quantiles, row, forecasts.day_ago[signal], peaks, rows.ids)
-            said.of_day_ago(row, np.isnan(quantiles[0, row]), peaks)
+            outlooks.of_day_ago(row, np.isnan(quantiles[0, row]), peaks)
     short = known < standing.least_history
     quantiles[:, short] = np.nan
-    said.of_short(np.flatnonzero(short), known, standing.least_history)
+    outlooks.of_short(np.flatnonzero(short), known, standing.least_history)
     peak = at_quantile(quantiles, request.quantile)
-    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(seen, at), said.codes)
+    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(latest, at), outlooks.codes)
 
 
 def _taken(values: NDArray[Number], at: Positions) -> NDArray[Number]:
     return values[np.maximum(at, 0)] if len(values) else np.zeros(len(at), values.dtype)
 
 
-def _measured(seen: Latest, at: Positions, limit: Floats) -> tuple[Floats, Codes, Floats]:
-    silent = np.where(at >= 0, _taken(seen.silent, at), seen.columns)
-    age = np.where(silent < seen.columns, silent * seen.step.total_seconds(), np.nan)
+def _measured(latest: Latest, at: Positions, limit: Floats) -> tuple[Floats, Codes, Floats]:
+    silent = np.where(at >= 0, _taken(latest.silent, at), latest.columns)
+    age = np.where(silent < latest.columns, silent * latest.step.total_seconds(), np.nan)
     absent, stale = np.isnan(age), age > limit
     unseen = np.where(absent, np.int8(NO_SAMPLE), np.where(stale, np.int8(STALE), np.int8(KNOWN)))
-    measured = np.where(absent | stale, np.nan, _taken(seen.values, at))
-    return _with_parts(seen, at, limit, (measured, unseen, age))
+    measured = np.where(absent | stale, np.nan, _taken(latest.values, at))
+    return _with_parts(latest, at, limit, (measured, unseen, age))
 
 
 def _with_parts(
-    seen: Latest, at: Positions, limit: Floats, whole: tuple[Floats, Codes, Floats]
+    latest: Latest, at: Positions, limit: Floats, whole: tuple[Floats, Codes, Floats]
 ) -> tuple[Floats, Codes, Floats]:
     """Add incomplete values that are later, where they are larger or nothing else is fresh (`Latest.measured`)."""
     measured, unseen, age = whole
-    if seen.parts is None or not seen.parts.code.any():
+    if latest.parts is None or not latest.parts.code.any():
         return whole
-    part, silent = _taken(seen.parts.values, at), _taken(seen.parts.silent, at) * seen.step.total_seconds()
-    there = (at >= 0) & (_taken(seen.parts.code, at) != COMPLETE) & (silent <= limit) & ~np.isnan(part)
+    part, silent = (
+        _taken(latest.parts.values, at),
+        _taken(latest.parts.silent, at) * latest.step.total_seconds(),
+    )
+    there = (at >= 0) & (_taken(latest.parts.code, at) != COMPLETE) & (silent <= limit) & ~np.isnan(part)
     acts = there & ~(part <= measured)
     return np.where(acts, part, measured), np.where(acts, np.int8(INCOMPLETE), unseen), np.where(acts, silent, age)
 
 
-def _partly(seen: Latest, at: Positions) -> Flags:
+def _partly(latest: Latest, at: Positions) -> Flags:
     """[row] whether anything incomplete is known."""
-    if seen.parts is None:
+    if latest.parts is None:
         return np.zeros(len(at), np.bool_)
-    return np.asarray((at >= 0) & (_taken(seen.parts.code, at) != COMPLETE))
+    return np.asarray((at >= 0) & (_taken(latest.parts.code, at) != COMPLETE))
 
 
 class OutlookCodes:
@@ -264,7 +268,7 @@ def _outlook_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float
 
 
 def _lay(
-    quantiles: Floats, said: OutlookCodes, spans: Sequence[tuple[Positions, Positions, PeakForecasts]]
+    quantiles: Floats, outlooks: OutlookCodes, spans: Sequence[tuple[Positions, Positions, PeakForecasts]]
 ) -> Positions:
     """Put the forecasts of all spans into columns, and name them; the position of each row's span, -1 for none.
 
@@ -276,7 +280,7 @@ def _lay(
         within[members], quantiles[:, there] = place, peaks.values[at].T
         note[there], model[there] = peaks.note[at], peaks.model[at] + 1
     model[np.isnan(quantiles[0])] = 0
-    said.of_peaks([peaks for *_, peaks in spans], within, note, model)
+    outlooks.of_peaks([peaks for *_, peaks in spans], within, note, model)
     return within
 
 
@@ -294,8 +298,8 @@ def usage_of(
     zones: Mapping[WorkloadId, str] = UTC_ALONE,
 ) -> dict[Signal, FreshHistory]:
     """Weeks up to the newest minute of these signals; `zones` has the workloads in other time zones than UTC."""
-    pods, here = _cut(history, PODS), {one.id: one for one in workloads}
-    cut = {signal: _cut(history, signal, DemandContext(signal, pods, here, throttled)) for signal in signals}
+    pods, by_id = _cut(history, PODS), {workload.id: workload for workload in workloads}
+    cut = {signal: _cut(history, signal, DemandContext(signal, pods, by_id, throttled)) for signal in signals}
     return {signal: replace(fresh, zones=zones) for signal, fresh in cut.items()} if zones else cut
 
 

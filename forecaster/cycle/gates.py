@@ -88,7 +88,7 @@ class ForecastGates:
         """Workloads by the state of their forecast, and by forecaster."""
         codes = self.gates.states.astype(np.intp) * len(FORECASTERS) + self.gates.forecaster
         counts = np.bincount(codes, minlength=len(FORECAST_STATES) * len(FORECASTERS)).tolist()
-        names = [(state.value, one.value) for state in FORECAST_STATES for one in FORECASTERS]
+        names = [(state.value, forecaster.value) for state in FORECAST_STATES for forecaster in FORECASTERS]
         return Counter({name: count for name, count in zip(names, counts, strict=True) if count})
 
     def judged(self, id_: WorkloadId) -> datetime | None:
@@ -116,15 +116,16 @@ class ForecastGates:
         done = RenewedGates([], [])
         if targets.down or (self.latest is not None and timedelta() < now - self.latest < JUDGING_INTERVAL):
             return done
-        here = {one.id: one for one in targets.inventory.workloads if policies.of(one.id).horizontal.gate}
+        workloads = targets.inventory.workloads
+        gated = {workload.id: workload for workload in workloads if policies.of(workload.id).horizontal.gate}
         self.records = {}
-        rows = self._rows(list(here), policies, now)
+        rows = self._rows(list(gated), policies, now)
         past = PastDemand(history)
 
         def look(id_: WorkloadId) -> list[Case] | Unjudged:
-            return cases_of(here[id_], policies.of(id_), past)
+            return cases_of(gated[id_], policies.of(id_), past)
 
-        first, again = self._turn(here, rows, policies, now)
+        first, again = self._turn(gated, rows, policies, now)
         new = deque(first)
         ready = self._ready(new, look, done, now, most=self.most_new)
         ready |= self._ready(deque(again), look, done, now, most=len(again))
@@ -141,23 +142,23 @@ class ForecastGates:
         return fitted.places
 
     def _turn(
-        self, here: Mapping[WorkloadId, Workload], rows: Counts, policies: Policies, now: datetime
+        self, gated: Mapping[WorkloadId, Workload], rows: Counts, policies: Policies, now: datetime
     ) -> tuple[list[WorkloadId], list[WorkloadId]]:
         """New workloads, the most urgent first, and those that were judged longest ago."""
 
         def urgency(id_: WorkloadId) -> tuple[bool, bool, bool, WorkloadId]:
-            return not self.first(id_), policies.of(id_).mode == "observe", here[id_].autoscaler is None, id_
+            return not self.first(id_), policies.of(id_).mode == "observe", gated[id_].autoscaler is None, id_
 
         at = now.timestamp()
         latest = at + SOONEST.total_seconds()  # a clock that was ahead stated later instants
         due = [
             (id_, float(self.gates.judged_at[row]))
-            for id_, row in zip(here, rows.tolist(), strict=True)
+            for id_, row in zip(gated, rows.tolist(), strict=True)
             if not at < self.gates.due[row] <= latest
         ]
         new = sorted((id_ for id_, judged in due if np.isnan(judged)), key=urgency)
         judged = [(judged, id_) for id_, judged in due if not np.isnan(judged)]
-        in_turn = max(BATCH, -(-len(here) * JUDGING_INTERVAL // ROUND))
+        in_turn = max(BATCH, -(-len(gated) * JUDGING_INTERVAL // ROUND))
         return new, [id_ for _, id_ in heapq.nsmallest(in_turn, judged)]
 
     def _ready(
@@ -175,14 +176,14 @@ class ForecastGates:
         while ids and len(ready) < most:
             id_ = ids.popleft()
             try:
-                found = look(id_)
+                cases = look(id_)
             except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
                 self._failed([id_], error, done, now)
                 continue
-            if isinstance(found, list):
-                ready[id_] = found
+            if isinstance(cases, list):
+                ready[id_] = cases
             else:
-                unjudged[id_] = found
+                unjudged[id_] = cases
         self._move(unjudged, done, now)
         return ready
 
@@ -197,20 +198,20 @@ class ForecastGates:
                 except Exception as error:  # noqa: BLE001  the boundary, as above
                     self._failed([id_], error, done, now)
 
-    def _move(self, found: Mapping[WorkloadId, list[Case] | Unjudged], done: RenewedGates, now: datetime) -> None:
-        if not found:
+    def _move(self, answers: Mapping[WorkloadId, list[Case] | Unjudged], done: RenewedGates, now: datetime) -> None:
+        if not answers:
             return
-        rows = rows_among(found, self.fleet.row)
+        rows = rows_among(answers, self.fleet.row)
         before = self.gates.take(rows)
-        at, judged = now.timestamp(), np.array([isinstance(one, list) for one in found.values()])
+        at, judged = now.timestamp(), np.array([isinstance(cases, list) for cases in answers.values()])
         after = replace(
-            judged_gates(before, list(found.values()), at, self.model),
+            judged_gates(before, list(answers.values()), at, self.model),
             judged_at=np.where(judged, at, np.nan),
             due=at + np.where(judged, SOONEST.total_seconds(), LOOK_AGAIN.total_seconds()),
         )
         self.gates = self.gates.put(rows, after)
         moved = (before.standing != after.standing) | (before.forecaster != after.forecaster)
-        for place, id_ in enumerate(found):
+        for place, id_ in enumerate(answers):
             if moved[place]:
                 gate, earlier = after.gate(place), before.gate(place)
                 to = f"to {gate.state}" if gate.state is not earlier.state else f"now by {gate.forecaster}"

@@ -11,6 +11,7 @@ from forecaster.cycle.advice import PodUsage, pod_usage
 from forecaster.cycle.load_forecast import POINTS_A_DAY, SharedLoad, carried_at, demand_samples, shared_load
 from forecaster.domain.decision import Hold, Reason, Recommendation, Resize
 from forecaster.domain.signal import CPU
+from forecaster.domain.window import HOUR
 from forecaster.domain.workload import Resources, Workload
 from forecaster.horizontal.targets import Unusable, UtilizationTarget, targets_of
 from forecaster.vertical.admission.advice import Advice, advise
@@ -87,20 +88,21 @@ def joint_advice(
 ) -> list[JointAdvice]:
     """Return joint advice for each workload, in their order."""
     demand = demand_samples(workloads, history, forecaster, policies, now)
-    known = JointInputs(demand, pod_usage(history, [one.id for one in workloads]), policies, cluster, costs, terms)
+    usage = pod_usage(history, [workload.id for workload in workloads])
+    known = JointInputs(demand, usage, policies, cluster, costs, terms)
     return [
-        _joint_advice(one, said, row, known)
-        for row, (one, said) in enumerate(zip(workloads, recommendations, strict=True))
+        _joint_advice(workload, recommendation, row, known)
+        for row, (workload, recommendation) in enumerate(zip(workloads, recommendations, strict=True))
     ]
 
 
-def _joint_advice(workload: Workload, said: Recommendation, row: int, known: JointInputs) -> JointAdvice:
+def _joint_advice(workload: Workload, recommendation: Recommendation, row: int, known: JointInputs) -> JointAdvice:
     policy = known.policies.of(workload.id)
     shared = _scaled_by_cpu(workload, policy)
     if isinstance(shared, str):
         return JointAdvice(reason=shared)
     ahead = _stretches(workload, policy, known.demand)
-    memory = _recommended_memory(said)
+    memory = _recommended_memory(recommendation)
     highest = _highest_load(known.usage, row)
     request = workload.resources.cpu_request
     if not ahead or memory is None or highest is None or not request:
@@ -110,26 +112,26 @@ def _joint_advice(workload: Workload, said: Recommendation, row: int, known: Joi
     utilization = shared.per_pod / request
     costs = replace(known.costs, utilization=utilization)
     now = size_plan(ahead, request, memory, model, bounds, costs, workload.replicas)
-    plan = joint_choice(ahead, model, bounds, costs, workload.replicas, PlanRefusal(workload, said, known))
+    plan = joint_choice(ahead, model, bounds, costs, workload.replicas, PlanRefusal(workload, recommendation, known))
     if isinstance(plan, Infeasible):
         return JointAdvice(now, reason=plan.reason)
     if plan.cost > now.cost * (1 - GAIN):
         return JointAdvice(now, reason=f"nothing saves {GAIN * 100:.0f} % of what today's size costs")
     points = (shared.per_pod, plan.cpu * utilization)
-    return JointAdvice(now, plan, _proved(plan, workload, said, known), utilization, points)
+    return JointAdvice(now, plan, _proved(plan, workload, recommendation, known), utilization, points)
 
 
 def _scaled_by_cpu(workload: Workload, policy: Policy) -> SharedLoad | str:
     """Return the load that decides the count, or why size and count cannot be chosen together."""
     targets = targets_of(workload, policy.horizontal)
     others = [
-        one.metric if isinstance(one, Unusable) else str(one.signal)
-        for one in targets
-        if isinstance(one, Unusable) or carried_at(one, CPU) is None
+        target.metric if isinstance(target, Unusable) else str(target.signal)
+        for target in targets
+        if isinstance(target, Unusable) or carried_at(target, CPU) is None
     ]
     if others:
         return f"its count also follows {' and '.join(others)}, which no CPU request moves"
-    if not any(isinstance(one, UtilizationTarget) for one in targets):
+    if not any(isinstance(target, UtilizationTarget) for target in targets):
         return "no utilization of a CPU request decides its count"
     shared = shared_load(workload, policy.horizontal)
     if shared is None or np.isnan(shared.per_pod):
@@ -141,23 +143,23 @@ def _stretches(workload: Workload, policy: Policy, demand: DemandSamples) -> lis
     """The policy's quantile of each window's peak; empty where nothing is forecast."""
     level, name = policy.horizontal.quantile, workload.id.path
     return [
-        LoadStretch((one.until - one.begin).total_seconds() / 3600, float(np.quantile(one.cpu[one.rows[name]], level)))
-        for one in demand.windows
-        if name in one.rows
+        LoadStretch((window.until - window.begin) / HOUR, float(np.quantile(window.cpu[window.rows[name]], level)))
+        for window in demand.windows
+        if name in window.rows
     ]
 
 
-def _recommended_memory(said: Recommendation) -> float | None:
+def _recommended_memory(recommendation: Recommendation) -> float | None:
     """Bytes that are recommended for one pod, else those that it requests."""
-    decided = said.resources
-    wanted = decided.resources.memory_request if isinstance(decided, Resize) else None
-    return wanted or said.resources_now.memory_request
+    decided = recommendation.resources
+    memory = decided.resources.memory_request if isinstance(decided, Resize) else None
+    return memory or recommendation.resources_now.memory_request
 
 
 def _highest_load(usage: PodUsage, row: int) -> float | None:
     """The most cores that one pod has used."""
-    seen = usage.cpu[row][np.isfinite(usage.cpu[row])]
-    return float(seen.max()) if seen.size and seen.max() > 0 else None
+    cores = usage.cpu[row][np.isfinite(usage.cpu[row])]
+    return float(cores.max()) if cores.size and cores.max() > 0 else None
 
 
 def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel:
@@ -181,9 +183,9 @@ class PlanRefusal:
         return "" if proof is None or proof.accepted else str(proof.refusals[0])
 
 
-def _proved(plan: SizePlan, workload: Workload, said: Recommendation, known: JointInputs) -> Advice:
+def _proved(plan: SizePlan, workload: Workload, recommendation: Recommendation, known: JointInputs) -> Advice:
     """Advice with the plan as recommendation: limits keep their ratio to the requests."""
-    today = said.resources_now
+    today = recommendation.resources_now
     sizes = Resources(
         plan.cpu,
         _in_ratio(plan.cpu, today.cpu_request, today.cpu_limit),
@@ -192,7 +194,7 @@ def _proved(plan: SizePlan, workload: Workload, said: Recommendation, known: Joi
     )
     decided = Resize(sizes, Reason.SIZED, "chosen together with the count")
     count = Hold(Reason.FITS, "chosen together with the size")
-    recommended = replace(said, resources=decided, replicas=count, replicas_now=plan.replicas)
+    recommended = replace(recommendation, resources=decided, replicas=count, replicas_now=plan.replicas)
     return advise(workload, recommended, known.cluster, terms=known.terms)
 
 

@@ -50,7 +50,7 @@ class PersistedStartUps(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, id_: WorkloadId, watch: ScaleUpWatch) -> PersistedStartUps:
         """What is persisted of a watch."""
-        took = tuple([one / SECOND for one in watch.took])
+        took = tuple([duration / SECOND for duration in watch.took])
         return cls(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
 
 
@@ -63,13 +63,13 @@ class PoolStartUps(NamedTuple):
 
     def after(self, pods: Sequence[StartedPod], delay: timedelta) -> PoolStartUps:
         """Return start-ups with pods that became ready; pools on which no pod landed lately are left out."""
-        landed = (*self.landed, *(one.pool for one in pods if one.pool))[-SCALE_UPS_KEPT:]
-        found = {}
+        landed = (*self.landed, *(pod.pool for pod in pods if pod.pool))[-SCALE_UPS_KEPT:]
+        by_pool = {}
         for pool in dict.fromkeys(landed):
-            new = [one.took for one in pods if one.pool == pool]
+            new = [pod.took for pod in pods if pod.pool == pool]
             before = self.by_pool.get(pool, UNWATCHED)
-            found[pool] = with_pods(before, new, delay=delay) if new else before
-        return PoolStartUps(landed, found)
+            by_pool[pool] = with_pods(before, new, delay=delay) if new else before
+        return PoolStartUps(landed, by_pool)
 
     def slowest(self) -> str:
         """The pool on which pods take longest; empty where there are not several, or too little is known of them."""
@@ -115,9 +115,9 @@ class LeadTimes:
             self.seen = {}
         self.looked = now
         for id_, pods in targets.inventory.started.items():
-            took = [one.took for one in pods]
+            took = [pod.took for pod in pods]
             self.pods[id_] = with_pods(self.pods.get(id_, UNWATCHED), took, delay=self.interval + SYNC)
-            if any(one.pool for one in pods):
+            if any(pod.pool for pod in pods):
                 self.pools[id_] = self.pools.get(id_, UNPOOLED).after(pods, self.interval + SYNC)
             if image := targets.inventory.images.get(id_):
                 key = _image_key(id_, image)
@@ -137,9 +137,9 @@ class LeadTimes:
         if policy.lead_time is not None:
             return lead_time(policy)
         if slower := self._slower_pool(id_):
-            found = self.pools[id_].by_pool
-            which = f" on node pool {slower}, the slowest of {len(found)},"
-            return measured_on_pods(found[slower].rung or MAX_LEAD_TIME, found[slower].took, which)
+            by_pool = self.pools[id_].by_pool
+            which = f" on node pool {slower}, the slowest of {len(by_pool)},"
+            return measured_on_pods(by_pool[slower].rung or MAX_LEAD_TIME, by_pool[slower].took, which)
         watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
         if pods.rung is not None:
             return measured_on_pods(pods.rung, pods.took)
@@ -160,8 +160,8 @@ class LeadTimes:
     def persisted(self) -> dict[str, Any]:
         """What was measured, by the parameters of `restore`, without the workloads of which nothing was."""
         pools: dict[str, list[PersistedStartUps]] = defaultdict(list)
-        for id_, found in self.pools.items():
-            for pool, watch in found.by_pool.items():
+        for id_, start_ups in self.pools.items():
+            for pool, watch in start_ups.by_pool.items():
                 pools[pool].append(PersistedStartUps.of(id_, watch))
         return {
             "lead_times": tuple(PersistedStartUps.of(id_, watch) for id_, watch in self.watches.items() if watch.took),
@@ -179,7 +179,7 @@ class LeadTimes:
     ) -> None:
         """Take over what an earlier process has measured."""
         self.watches, self.pods = _restored(lead_times), _restored(pods)
-        self.images = {image: _watch(one) for image, one in images.items()}
+        self.images = {image: _watch(watch) for image, watch in images.items()}
         self.pools = _restored_pools(pools)
 
     def _slower_pool(self, id_: WorkloadId) -> str:
@@ -212,24 +212,24 @@ class LeadTimes:
         self.images = {image: watch for image, watch in self.images.items() if image in used}
 
 
-def _restored(kept: tuple[PersistedStartUps, ...]) -> dict[WorkloadId, ScaleUpWatch]:
-    return {WorkloadId(*one.id): _watch(one) for one in kept}
+def _restored(persisted: tuple[PersistedStartUps, ...]) -> dict[WorkloadId, ScaleUpWatch]:
+    return {WorkloadId(*watch.id): _watch(watch) for watch in persisted}
 
 
-def _restored_pools(kept: Mapping[str, tuple[PersistedStartUps, ...]]) -> dict[WorkloadId, PoolStartUps]:
+def _restored_pools(persisted: Mapping[str, tuple[PersistedStartUps, ...]]) -> dict[WorkloadId, PoolStartUps]:
     """Restore start-ups by pool; as many pods count as latest as were timed."""
-    found: dict[WorkloadId, PoolStartUps] = {}
-    for pool, each in kept.items():
-        for one in each:
-            before = found.get(WorkloadId(*one.id), UNPOOLED)
-            landed = (*before.landed, *[pool] * len(one.took))[-SCALE_UPS_KEPT:]
-            found[WorkloadId(*one.id)] = PoolStartUps(landed, {**before.by_pool, pool: _watch(one)})
-    return found
+    pools: dict[WorkloadId, PoolStartUps] = {}
+    for pool, each in persisted.items():
+        for watch in each:
+            before = pools.get(WorkloadId(*watch.id), UNPOOLED)
+            landed = (*before.landed, *[pool] * len(watch.took))[-SCALE_UPS_KEPT:]
+            pools[WorkloadId(*watch.id)] = PoolStartUps(landed, {**before.by_pool, pool: _watch(watch)})
+    return pools
 
 
-def _watch(one: PersistedStartUps) -> ScaleUpWatch:
+def _watch(persisted: PersistedStartUps) -> ScaleUpWatch:
     return ScaleUpWatch(
-        took=tuple(seconds * SECOND for seconds in one.took),
-        rung=None if one.rung is None else min(one.rung * SECOND, MAX_LEAD_TIME),
-        off=one.off,
+        took=tuple(seconds * SECOND for seconds in persisted.took),
+        rung=None if persisted.rung is None else min(persisted.rung * SECOND, MAX_LEAD_TIME),
+        off=persisted.off,
     )

@@ -65,31 +65,31 @@ class PodLoads:
         if vertical.load_forecast == "ignore":
             return {}
         groups: dict[Signal, list[tuple[Workload, SharedLoad]]] = defaultdict(list)
-        for one in workloads:
-            shared = shared_load(one, self.policies.of(one.id).horizontal)
+        for workload in workloads:
+            shared = shared_load(workload, self.policies.of(workload.id).horizontal)
             if shared is not None:
-                groups[shared.signal].append((one, shared))
-        found: dict[WorkloadId, PodLoad] = {}
+                groups[shared.signal].append((workload, shared))
+        loads: dict[WorkloadId, PodLoad] = {}
         for signal, group in groups.items():
-            found |= self._of(signal, group, vertical)
-        return found
+            loads |= self._of(signal, group, vertical)
+        return loads
 
     def _of(
         self, signal: Signal, group: Sequence[tuple[Workload, SharedLoad]], vertical: VerticalPolicy
     ) -> dict[WorkloadId, PodLoad]:
-        context = DemandContext(signal, self._whole(PODS), {one.id: one for one, _ in group})
-        zones = zones_of([one for one, _ in group], self.policies)
+        context = DemandContext(signal, self._whole(PODS), {workload.id: workload for workload, _ in group})
+        zones = zones_of([workload for workload, _ in group], self.policies)
         whole = replace(self._whole(signal), around=context, zones=zones)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
-        ids = [one.id for one, _ in group]
+        ids = [workload.id for workload, _ in group]
         # from the newest bin on: a day from a minute after it ends a step beyond what models look ahead
-        said = further_peaks(self.forecaster, signal, whole, span, ids, whole.end)
-        known = [(one, shared) for one, shared in group if one.id in said]
+        peaks = further_peaks(self.forecaster, signal, whole, span, ids, whole.end)
+        known = [(workload, shared) for workload, shared in group if workload.id in peaks]
         if not known:
             return {}
-        ahead = self._ahead(signal, known, said, span.length)
+        ahead = self._ahead(signal, known, peaks, span.length)
         ahead = ahead.only_raising() if vertical.load_forecast == "raise" else ahead
-        return dict(zip([one.id for one, _ in known], ahead.rows(), strict=True))
+        return dict(zip([workload.id for workload, _ in known], ahead.rows(), strict=True))
 
     def _whole(self, signal: Signal) -> FreshHistory:
         """Up to the clock's own cut."""
@@ -100,13 +100,13 @@ class PodLoads:
         self,
         signal: Signal,
         known: Sequence[tuple[Workload, SharedLoad]],
-        said: Mapping[WorkloadId, NDArray[np.float64]],
+        peaks: Mapping[WorkloadId, NDArray[np.float64]],
         length: timedelta,
     ) -> LoadForecast:
-        ids = [one.id for one, _ in known]
-        quantiles = np.array([said[id_] for id_ in ids])
+        ids = [workload.id for workload, _ in known]
+        quantiles = np.array([peaks[id_] for id_ in ids])
         forecast = PeakQuantiles(*(quantiles[:, LEVELS.index(level)] for level in (LOW, MEDIAN, HIGH)))
-        total, pods = (values_of(self.history.window(of, FIVE_MINUTES), ids) for of in (signal, PODS))
+        total, pods = (values_of(self.history.window(name, FIVE_MINUTES), ids) for name in (signal, PODS))
         common = min(total.shape[1], pods.shape[1])
         total, pods = total[:, total.shape[1] - common :], pods[:, pods.shape[1] - common :]
         points = min(max(round(POINTS_A_DAY * (length / DAY)), 1), POINTS_A_DAY)
@@ -115,7 +115,7 @@ class PodLoads:
 
 def counts_of(known: Sequence[tuple[Workload, SharedLoad]]) -> PodCounts:
     """The pods of each as arrays."""
-    columns = [(one.replicas, shared.per_pod, shared.least, shared.most) for one, shared in known]
+    columns = [(workload.replicas, shared.per_pod, shared.least, shared.most) for workload, shared in known]
     return PodCounts(*np.array(columns, np.float64).T)
 
 
@@ -123,7 +123,7 @@ def shared_load(workload: Workload, policy: HorizontalPolicy) -> SharedLoad | No
     """Return the total demand that decides the count; None if nothing that is forecast decides it."""
     targets = targets_of(workload, policy)
     for signal in _LOADS:
-        per_pod = [carried for one in targets if (carried := carried_at(one, signal)) is not None]
+        per_pod = [carried for target in targets if (carried := carried_at(target, signal)) is not None]
         if per_pod:
             return _shared(workload, policy, signal, min(per_pod))
     return None
@@ -161,18 +161,18 @@ class DemandSamples:
 
 def zones_of(workloads: Iterable[Workload], policies: Policies) -> Mapping[WorkloadId, str]:
     """Time zones of the workloads that have another one than UTC."""
-    return zones_beside_utc((one.id, policies.of(one.id).time_zone) for one in workloads)
+    return zones_beside_utc((workload.id, policies.of(workload.id).time_zone) for workload in workloads)
 
 
 def demand_samples(
     workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, policies: Policies, now: datetime
 ) -> DemandSamples:
     """Joint samples of the workloads with a forecast of CPU; memory that is not forecast stays as it is."""
-    ids = [one.id for one in workloads]
+    ids = [workload.id for workload in workloads]
     usage = usage_of(history, (CPU, MEMORY), workloads, {}, zones_of(workloads, policies))
-    peaks = {name: forecaster.peaks(name, seen, SPANS, now, wanted=ids) for name, seen in usage.items()}
+    peaks = {name: forecaster.peaks(name, history, SPANS, now, wanted=ids) for name, history in usage.items()}
     memory = _latest(history, MEMORY, ids)
-    known = [id_ for id_ in ids if all(id_ in one.row for one in peaks[CPU].values())]
+    known = [id_ for id_ in ids if all(id_ in forecasts.row for forecasts in peaks[CPU].values())]
     ranks = {name: _ranks(history, name, known) for name in (CPU, MEMORY)}
     windows = tuple(
         _window(now, span, known, {name: peaks[name][span] for name in peaks}, ranks, memory) for span in SPANS
@@ -182,12 +182,12 @@ def demand_samples(
 
 def _latest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> dict[WorkloadId, float]:
     """The latest known five minutes of each."""
-    found = {}
+    latest = {}
     for id_, row in zip(ids, values_of(history.window(signal, FIVE_MINUTES), ids), strict=True):
         known = row[~np.isnan(row)]
         if known.size:
-            found[id_] = float(known[-1])
-    return found
+            latest[id_] = float(known[-1])
+    return latest
 
 
 def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tuple[Floats, bool]:

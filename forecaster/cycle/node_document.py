@@ -110,60 +110,63 @@ def document(ahead: NodeForecast) -> NodesView:
     return NodesView(
         at=ahead.at,
         quantile=ahead.quantile,
-        pools=[_pool(one) for one in ahead.pools],
+        pools=[_pool(pool) for pool in ahead.pools],
         headroom=[
-            HeadroomView(one.pool, one.replicas, one.cpu, math.ceil(one.memory), one.until, one.reason)
-            for one in ahead.headroom
+            HeadroomView(spare.pool, spare.replicas, spare.cpu, math.ceil(spare.memory), spare.until, spare.reason)
+            for spare in ahead.headroom
         ],
-        memory_pressure=[_pressure(one) for one in ahead.pressures],
+        memory_pressure=[_pressure(pressure) for pressure in ahead.pressures],
         workloads_without_a_node=list(ahead.unplaced),
     )
 
 
-def flat_window(one: PoolWindow) -> dict[str, Any]:
+def flat_window(window: PoolWindow) -> dict[str, Any]:
     """One row of a CSV file: of each sum its quantile."""
-    view: dict[str, Any] = msgspec.to_builtins(_window(one))
-    return {name: of["value"] if isinstance(of, dict) else of for name, of in view.items() if name != "replicas"}
+    view: dict[str, Any] = msgspec.to_builtins(_window(window))
+    del view["replicas"]
+    return {name: cell["value"] if isinstance(cell, dict) else cell for name, cell in view.items()}
 
 
-def _pool(one: PoolForecast) -> PoolView:
-    peak = one.peak
+def _pool(forecast: PoolForecast) -> PoolView:
+    peak = forecast.peak
     return PoolView(
-        pool=one.pool.name,
-        label=one.pool.label or None,
-        nodes=len(one.pool.nodes),
-        nodes_needed=one.nodes_needed,
+        pool=forecast.pool.name,
+        label=forecast.pool.label or None,
+        nodes=len(forecast.pool.nodes),
+        nodes_needed=forecast.nodes_needed,
         needed_from=peak.begin if peak and peak.packing.new_nodes else None,
-        requested=CapacityView(one.requested_cpu, math.ceil(one.requested_memory)),
-        allocatable=CapacityView(one.allocatable_cpu, math.ceil(one.allocatable_memory)),
-        windows=[_window(each) for each in one.windows],
-        workloads_without_a_forecast=list(one.unforecast),
+        requested=CapacityView(forecast.requested_cpu, math.ceil(forecast.requested_memory)),
+        allocatable=CapacityView(forecast.allocatable_cpu, math.ceil(forecast.allocatable_memory)),
+        windows=[_window(each) for each in forecast.windows],
+        workloads_without_a_forecast=list(forecast.unforecast),
     )
 
 
-def _window(one: PoolWindow) -> WindowView:
+def _window(window: PoolWindow) -> WindowView:
     return WindowView(
-        begin=one.begin,
-        until=one.until,
-        requested_cpu_cores=_cores(one.requested_cpu),
-        requested_memory_bytes=_bytes(one.requested_memory),
-        used_cpu_cores=_cores(one.used_cpu),
-        used_memory_bytes=_bytes(one.used_memory),
-        new_nodes=one.packing.new_nodes,
-        pods_that_no_node_takes=one.packing.unplaced,
-        replicas=dict(one.replicas),
+        begin=window.begin,
+        until=window.until,
+        requested_cpu_cores=_cores(window.requested_cpu),
+        requested_memory_bytes=_bytes(window.requested_memory),
+        used_cpu_cores=_cores(window.used_cpu),
+        used_memory_bytes=_bytes(window.used_memory),
+        new_nodes=window.packing.new_nodes,
+        pods_that_no_node_takes=window.packing.unplaced,
+        replicas=dict(window.replicas),
     )
 
 
-def _cores(one: JointSum) -> CoresView:
-    return CoresView(one.value, one.independent, one.together, round(one.dependence, 3), one.samples)
+def _cores(total: JointSum) -> CoresView:
+    return CoresView(total.value, total.independent, total.together, round(total.dependence, 3), total.samples)
 
 
-def _bytes(one: JointSum) -> BytesView:
-    value, independent, together = (math.ceil(each) for each in (one.value, one.independent, one.together))
-    return BytesView(value, independent, together, round(one.dependence, 3), one.samples)
+def _bytes(total: JointSum) -> BytesView:
+    value, independent, together = (math.ceil(each) for each in (total.value, total.independent, total.together))
+    return BytesView(value, independent, together, round(total.dependence, 3), total.samples)
 
 
-def _pressure(one: Pressure) -> PressureView:
-    free, now, median, high = (math.ceil(b) for b in (one.free, one.used_now, one.used_median, one.used_high))
-    return PressureView(one.node, one.risk, free, now, median, high, list(one.first), one.unmeasured)
+def _pressure(pressure: Pressure) -> PressureView:
+    used = pressure.used_now, pressure.used_median, pressure.used_high
+    free, now, median, high = map(math.ceil, (pressure.free, *used))
+    first = list(pressure.first)
+    return PressureView(pressure.node, pressure.risk, free, now, median, high, first, pressure.unmeasured)

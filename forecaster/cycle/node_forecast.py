@@ -59,18 +59,18 @@ def node_forecast(
     pools = pools_of(cluster.nodes or ())
     residents = cluster.lasting
     known_homes = homes_of(residents, pools)
-    homes = {one.id: known_homes.get(one.id.path) for one in workloads}
+    homes = {workload.id: known_homes.get(workload.id.path) for workload in workloads}
     aim = Aim(quantile, np.random.default_rng(int(now.timestamp())), cluster.server)
     at_home = {
-        pool.name: [_member(one, policies, cluster) for one in workloads if homes[one.id] == pool.name]
+        pool.name: [_member(workload, policies, cluster) for workload in workloads if homes[workload.id] == pool.name]
         for pool in pools
     }
-    found = tuple(pool_forecast(pool, at_home[pool.name], residents, demand.windows, aim) for pool in pools)
+    forecasts = tuple(pool_forecast(pool, at_home[pool.name], residents, demand.windows, aim) for pool in pools)
     return NodeForecast(
         at=now,
         quantile=quantile,
-        pools=found,
-        headroom=tuple(headroom(one, now + warm) for one in found),
+        pools=forecasts,
+        headroom=tuple(headroom(forecast, now + warm) for forecast in forecasts),
         pressures=tuple(_pressures(cluster.nodes or (), residents, demand)),
         unplaced=tuple(str(id_) for id_, pool in homes.items() if pool is None),
     )
@@ -81,18 +81,18 @@ def present_pools(cluster: Cluster, now: datetime, *, quantile: float = 0.95) ->
     pools = pools_of(cluster.nodes or ())
     pool_of = {node.name: pool.name for pool in pools for node in pool.nodes}
     there: dict[str, list[Resident]] = {pool.name: [] for pool in pools}
-    for one in cluster.lasting:
-        if one.node in pool_of:
-            there[pool_of[one.node]].append(one)
+    for resident in cluster.lasting:
+        if resident.node in pool_of:
+            there[pool_of[resident.node]].append(resident)
     aim = Aim(quantile, np.random.default_rng(0), cluster.server)
-    found = tuple(pool_forecast(pool, (), there[pool.name], (), aim) for pool in pools)
-    return NodeForecast(now, quantile, found, headroom=(), pressures=())
+    forecasts = tuple(pool_forecast(pool, (), there[pool.name], (), aim) for pool in pools)
+    return NodeForecast(now, quantile, forecasts, headroom=(), pressures=())
 
 
 def _member(workload: Workload, policies: Policies, cluster: Cluster) -> Member:
     policy = policies.of(workload.id).horizontal
     targets = targets_of(workload, policy)
-    per_pod = [capacity for one in targets if (capacity := carried_at(one, CPU)) is not None]
+    per_pod = [capacity for target in targets if (capacity := carried_at(target, CPU)) is not None]
     scaled = workload.autoscaler
     return Member(
         workload=workload.id.path,
@@ -108,7 +108,7 @@ def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Dem
     """Return the memory pressure of nodes in the coming window in which memory is highest."""
     if not demand.windows:
         return []
-    highest = max(demand.windows, key=lambda one: float(np.quantile(one.memory.sum(axis=0), 0.95)))
+    highest = max(demand.windows, key=lambda window: float(np.quantile(window.memory.sum(axis=0), 0.95)))
     return pressures(nodes, residents, demand.memory, highest)
 
 

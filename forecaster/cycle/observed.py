@@ -68,12 +68,12 @@ class PoliciesInForce(Policies):
         """The policy of one workload as its owner states it, within the ceilings of the platform."""
         return self.without_observed.stated(id_)
 
-    def forget_others(self, here: Collection[WorkloadId]) -> None:
+    def forget_others(self, ids: Collection[WorkloadId]) -> None:
         """Forget policies that other workloads have, and those with observed values that none has any more."""
-        self.without_observed.forget_others(here)
-        if len(self.made) > 2 * len(here) + SPARE_ROWS:
-            used = {id(self.stated(id_)) for id_ in here}
-            for key in [key for key in self.made if key[0] not in used and key not in here]:
+        self.without_observed.forget_others(ids)
+        if len(self.made) > 2 * len(ids) + SPARE_ROWS:
+            used = {id(self.stated(id_)) for id_ in ids}
+            for key in [key for key in self.made if key[0] not in used and key not in ids]:
                 del self.made[key]
 
 
@@ -112,7 +112,7 @@ def packed(table: Table) -> dict[str, PersistedColumn]:
 
 def unpacked(table: type[RestoredTable], columns: Mapping[str, PersistedColumn]) -> RestoredTable:
     """Return a table of columns as they are written. Raises KeyError, TypeError, ValueError where these do not fit."""
-    return table.of_arrays({name: one.array() for name, one in columns.items()})
+    return table.of_arrays({name: column.array() for name, column in columns.items()})
 
 
 BEFORE = {name: PersistedColumn.of(np.zeros(0)) for name in ("changes_at", "changes")}
@@ -167,7 +167,8 @@ class Observed:
 
     def in_force(self, stated: Policies) -> Policies:
         """The policies of this cycle."""
-        rungs, filled = self.lead_times.rungs(), {id_: one for id_, one in self.capacities.filled.items() if one}
+        rungs = self.lead_times.rungs()
+        filled = {id_: capacities for id_, capacities in self.capacities.filled.items() if capacities}
         if not (rungs or filled):
             return stated
         return PoliciesInForce(
@@ -185,14 +186,14 @@ class Observed:
             changes=stated.changes,
         )
 
-    def forget_others(self, here: Container[WorkloadId]) -> None:
+    def forget_others(self, ids: Container[WorkloadId]) -> None:
         """Keep what was seen of these workloads only."""
-        self.lead_times.forget_others(here)
-        self.capacities.forget_others(here)
+        self.lead_times.forget_others(ids)
+        self.capacities.forget_others(ids)
 
     def encoded(self) -> bytes:
         """Encode the observations as JSON."""
-        told = PersistedObservations(
+        observations = PersistedObservations(
             version=VERSION,
             **self.lead_times.persisted(),
             gates=packed(self.gates.gates),
@@ -201,30 +202,30 @@ class Observed:
             fleet=tuple(self.fleet.persisted()),
             state=packed(self.state) | BEFORE,
         )
-        return msgspec.json.encode(told)
+        return msgspec.json.encode(observations)
 
     def encoded_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
         """Encode and pack as much of the observations as has room in `most` bytes, and name what is left out.
 
         What is dearest to learn goes last.
         """
-        told, left = _decoded(self.encoded()), list[str]()
-        packed = pack(content := msgspec.json.encode(told))
+        observations, left = _decoded(self.encoded()), list[str]()
+        packed = pack(content := msgspec.json.encode(observations))
         for part, without in LEAVES_OUT:
             if len(packed) <= most:
                 break
-            told = msgspec.structs.replace(told, **without)
+            observations = msgspec.structs.replace(observations, **without)
             left.append(part)
-            packed = pack(content := msgspec.json.encode(told))
+            packed = pack(content := msgspec.json.encode(observations))
         return content, packed, tuple(left)
 
-    def restore(self, kept: bytes) -> None:
+    def restore(self, encoded: bytes) -> None:
         """Take over what an earlier process has seen.
 
         Raises:
             msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was taken over.
         """
-        known = _decoded(kept)
+        known = _decoded(encoded)
         if known.version != VERSION:
             raise msgspec.ValidationError(f"version {known.version}, and not {VERSION}")
         fleet, state = _restored_rows(State, known.state, known.fleet)
@@ -236,9 +237,9 @@ class Observed:
         self.fleet, self.state = fleet, state
 
 
-def _decoded(kept: bytes) -> PersistedObservations:
+def _decoded(encoded: bytes) -> PersistedObservations:
     try:
-        return msgspec.json.decode(kept, type=PersistedObservations)
+        return msgspec.json.decode(encoded, type=PersistedObservations)
     except UnicodeDecodeError as error:
         raise msgspec.ValidationError(f"it is no text: {error}") from error
 
@@ -251,9 +252,9 @@ def _restored_rows(
         fleet = Fleet.restored(workloads)
         if not columns:
             return Fleet(), table.new(0)
-        found = unpacked(table, columns)
+        rows = unpacked(table, columns)
     except (KeyError, TypeError, ValueError) as error:
         raise msgspec.ValidationError(f"its columns of {table.__name__} do not fit together: {error}") from error
-    if found.rows != len(fleet.row):
-        raise msgspec.ValidationError(f"{found.rows} rows of {table.__name__}, and {len(fleet.row)} workloads")
-    return fleet, found
+    if rows.rows != len(fleet.row):
+        raise msgspec.ValidationError(f"{rows.rows} rows of {table.__name__}, and {len(fleet.row)} workloads")
+    return fleet, rows

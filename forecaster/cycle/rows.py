@@ -110,11 +110,11 @@ class StandingRows:
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
         """Rows by their rules; those that are held as they were are not decided."""
-        found: dict[Rules, list[int]] = defaultdict(list)
+        positions_by_rules: dict[Rules, list[int]] = defaultdict(list)
         for position, row in enumerate(self.rows):
             if not row.lost:
-                found[row.terms.rules].append(position)
-        return tuple(self._group(rules, positions) for rules, positions in found.items())
+                positions_by_rules[row.terms.rules].append(position)
+        return tuple(self._group(rules, positions) for rules, positions in positions_by_rules.items())
 
     def _group(self, rules: Rules, positions: list[int]) -> RowGroup:
         terms = [self.rows[position].terms for position in positions]
@@ -144,7 +144,7 @@ class StandingRows:
     def least_history(self) -> NDArray[np.float64]:
         """[row] seconds of the latest hours that must be known before anything is forecast."""
         least = (max(row.policy.min_history, row.lead_time) for row in self.rows)
-        return np.array([one.total_seconds() for one in least], np.float64)
+        return np.array([span.total_seconds() for span in least], np.float64)
 
     @cached_property
     def zones(self) -> Mapping[WorkloadId, str]:
@@ -154,10 +154,10 @@ class StandingRows:
     @cached_property
     def spans(self) -> Mapping[PeakSpan, Positions]:
         """The rows of each span in which a peak is looked for."""
-        found: dict[PeakSpan, list[int]] = defaultdict(list)
+        positions_by_span: dict[PeakSpan, list[int]] = defaultdict(list)
         for position, row in enumerate(self.rows):
-            found[row.span].append(position)
-        return {span: np.array(positions, np.intp) for span, positions in found.items()}
+            positions_by_span[row.span].append(position)
+        return {span: np.array(positions, np.intp) for span, positions in positions_by_span.items()}
 
     @cached_property
     def members(self) -> Mapping[PeakSpan, tuple[WorkloadId, ...]]:
@@ -172,11 +172,11 @@ class StandingRows:
     @cached_property
     def driven(self) -> Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]]:
         """Return the workloads with a count that each signal decides, by span: only these are forecast."""
-        found: dict[Signal, dict[PeakSpan, list[WorkloadId]]] = {}
+        ids_by_span: dict[Signal, dict[PeakSpan, list[WorkloadId]]] = {}
         for id_, row in zip(self.ids, self.rows, strict=True):
             for signal in row.signals:
-                found.setdefault(signal, {}).setdefault(row.span, []).append(id_)
-        return found
+                ids_by_span.setdefault(signal, {}).setdefault(row.span, []).append(id_)
+        return ids_by_span
 
     @cached_property
     def gated(self) -> list[int]:
@@ -275,10 +275,10 @@ class Fleet:
             if id_ not in self.row:
                 self.row[id_] = len(self.row)
                 self.seen.append(now)
-        found = rows_among(ids, self.row)
-        for row in found.tolist():
+        rows = rows_among(ids, self.row)
+        for row in rows.tolist():
             self.seen[row] = now
-        return found
+        return rows
 
     def compacted(self, now: datetime, known: int) -> Places | None:
         """Give the rows of workloads that left more than a day ago back: the rows that stay, in their new order.
@@ -292,8 +292,8 @@ class Fleet:
         rows = [row for _, row in stay]
         self.seen = [self.seen[row] for row in rows]
         self.row = {id_: place for place, (id_, _) in enumerate(stay)}
-        found = np.array(rows, np.int64)
-        return np.where(found < known, found, -1)
+        order = np.array(rows, np.int64)
+        return np.where(order < known, order, -1)
 
     def fitted(self, table: AnyTable, ids: Sequence[WorkloadId], now: datetime) -> FittedTable[AnyTable]:
         """Give each of these workloads, which are there now, a row in a table of the fleet; compact it in time."""

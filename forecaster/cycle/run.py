@@ -123,7 +123,7 @@ class Cycle:
         failed = decided.failures() if isinstance(decided, FleetDecisions) else []
         ages = known.ages()
         early = (*(missing or _silent(targets, ages)), *learned.unread, *known.failures, *learned.gates.failures)
-        unwritten = [line for one in effected.values() for line in one.failures]
+        unwritten = [line for outcome in effected.values() for line in outcome.failures]
         late = (*failed, *unkept, *scored.unkept, *steps.failures, *unwritten)
         report = CycleReport(
             at=now,

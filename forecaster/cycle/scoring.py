@@ -54,18 +54,18 @@ class Scoring:
         back, those that were made later than now are dropped: they would wait as long.
         """
         self.turn = (self.turn + 1) % SCORING_ROUNDS
-        ripe = [one for one in self.pending if one.peaks.until <= now]
-        self.pending = [one for one in self.pending if one.made_at <= now < one.peaks.until]
+        ripe = [forecast for forecast in self.pending if forecast.peaks.until <= now]
+        self.pending = [forecast for forecast in self.pending if forecast.made_at <= now < forecast.peaks.until]
         self.pending += [
             Pending(now, signal, peaks.some(self.turn, SCORING_ROUNDS))
             for signal, spans in sight.peaks.items()
             for peaks in spans.values()
         ]
-        windows = {signal: history.window(signal, MINUTE) for signal in {one.signal for one in ripe}}
-        return [score for one in ripe for score in self._scores(one, windows[one.signal], policies, now)]
+        windows = {signal: history.window(signal, MINUTE) for signal in {forecast.signal for forecast in ripe}}
+        return [score for forecast in ripe for score in self._scores(forecast, windows[forecast.signal], policies, now)]
 
-    def _scores(self, one: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
-        peaks = one.peaks
+    def _scores(self, pending: Pending, window: Window, policies: Policies, now: datetime) -> Iterator[ForecastScore]:
+        peaks = pending.peaks
         chosen = [id_ for id_ in peaks.ids if id_ in window.row]
         actual = measured_peaks(window, rows_among(chosen, window.row), peaks.begin, peaks.until).tolist()
         quantiles = np.array([policies.of(id_).horizontal.quantile for id_ in chosen])
@@ -75,8 +75,8 @@ class Scoring:
             if not np.isnan(actual[place]):
                 yield ForecastScore(
                     id=id_,
-                    signal=one.signal,
-                    made_at=one.made_at,
+                    signal=pending.signal,
+                    made_at=pending.made_at,
                     matured_at=now,
                     model=peaks.models[peaks.model[row]],
                     quantile=float(quantiles[place]),

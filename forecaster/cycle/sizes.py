@@ -70,7 +70,7 @@ class PodSizes:
             self.known |= self._sized(history, containers, policies, due, loads)
             due = self._unsized(workloads) if has_time() else []
         if len(self.known) > 2 * len(workloads):
-            self.known = {one.id: self.known[one.id] for one in workloads if one.id in self.known}
+            self.known = {workload.id: self.known[workload.id] for workload in workloads if workload.id in self.known}
 
     def _sized(
         self,
@@ -80,21 +80,21 @@ class PodSizes:
         due: Sequence[Workload],
         loads: PodLoads | None,
     ) -> dict[WorkloadId, PodSizing]:
-        divided = [one for one in due if containers.of_workload.get(one.id)]
-        whole = [one for one in due if not containers.of_workload.get(one.id)]
+        divided = [workload for workload in due if containers.of_workload.get(workload.id)]
+        whole = [workload for workload in due if not containers.of_workload.get(workload.id)]
         sized = sizings_of_containers(containers, policies, divided, loads)
         sized = with_donors(sized, self.known, containers.facts, policies, lambda id_: "/".join(family(id_)))
         return sized | sizings_of_pods(history, policies, whole, loads)
 
     def _unsized(self, workloads: Sequence[Workload]) -> list[Workload]:
         """Return the first workloads without a size."""
-        return list(islice((one for one in workloads if one.id not in self.known), self.first))
+        return list(islice((workload for workload in workloads if workload.id not in self.known), self.first))
 
     def _in_turn(self, workloads: Sequence[Workload]) -> list[Workload]:
         """Return the workloads with a size that are due in this cycle."""
         count = len(workloads)
-        in_turn = [one for i, one in enumerate(workloads) if i * SIZING_ROUNDS // count == self.turn]
-        return [one for one in in_turn if one.id in self.known]
+        in_turn = [workload for i, workload in enumerate(workloads) if i * SIZING_ROUNDS // count == self.turn]
+        return [workload for workload in in_turn if workload.id in self.known]
 
     def of(self, id_: WorkloadId) -> PodSizing:
         """What was chosen for a workload; nothing for one that was never looked at."""
@@ -108,42 +108,41 @@ def sizings_of_pods(
     if not workloads:
         return {}
     weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in _SIGNALS}
-    found: dict[WorkloadId, PodSizing] = {}
+    sizings: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
-        ids = [one.id for one in part]
+        ids = [workload.id for workload in part]
         pods = values_of(weeks[PODS], ids)
         cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
-        specs = [ContainerSpec(one.resources, load=ahead.get(one.id, UNFORECAST)) for one in part]
+        specs = [ContainerSpec(workload.resources, load=ahead.get(workload.id, UNFORECAST)) for workload in part]
         sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
-        found |= {id_: (one,) for id_, one in zip(ids, sized, strict=True)}
-    return found
+        sizings |= {id_: (sizing,) for id_, sizing in zip(ids, sized, strict=True)}
+    return sizings
 
 
 def sizings_of_containers(
     containers: Containers, policies: Policies, workloads: Sequence[Workload], loads: PodLoads | None = None
 ) -> dict[WorkloadId, PodSizing]:
     """What each container of these workloads should have, sized for their hottest pods."""
-    found: dict[WorkloadId, PodSizing] = {}
+    sizings: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
-        ids = [id_ for one in part for id_ in containers.of_workload[one.id]]
+        ids = [id_ for workload in part for id_ in containers.of_workload[workload.id]]
         cpu, memory = (containers.usage(ids, signal) for signal in (CPU, MEMORY))
         ahead = loads.of(part, policy) if loads else {}
         specs = [spec_of(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
         sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
         by_id = dict(zip(ids, sized, strict=True))
-        found |= {
-            one.id: tuple(_explained(id_, by_id[id_], containers.facts) for id_ in containers.of_workload[one.id])
-            for one in part
-        }
-    return found
+        for workload in part:
+            pod = containers.of_workload[workload.id]
+            sizings[workload.id] = tuple(_explained(id_, by_id[id_], containers.facts) for id_ in pod)
+    return sizings
 
 
 def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[VerticalPolicy, Sequence[Workload]]]:
     """Workloads of one policy together, in parts that fit in memory."""
     alike: dict[VerticalPolicy, list[Workload]] = defaultdict(list)
-    for one in workloads:
-        alike[policies.of(one.id).vertical].append(one)
+    for workload in workloads:
+        alike[policies.of(workload.id).vertical].append(workload)
     for policy, same in alike.items():
         for begin in range(0, len(same), _CHUNK):
             yield policy, same[begin : begin + _CHUNK]
@@ -160,12 +159,12 @@ def spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad = UNFORECAST)
     )
 
 
-def _explained(id_: ContainerId, one: ContainerSizing, facts: ContainerFacts) -> ContainerSizing:
+def _explained(id_: ContainerId, sizing: ContainerSizing, facts: ContainerFacts) -> ContainerSizing:
     """A container's size, or why it has none."""
     if id_ in facts.init:
         note = "an init container, which ends before the load comes; kept"
     elif id_ not in facts.images:
         note = "in no pod's specification: ephemeral, or gone; left out"
     else:
-        return one
-    return ContainerSizing(id_.name, one.now, note=note, runs=False)
+        return sizing
+    return ContainerSizing(id_.name, sizing.now, note=note, runs=False)

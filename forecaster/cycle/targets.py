@@ -73,8 +73,8 @@ class Roster:
         lost = self._lost(inventory)
         partly = dict(inventory.partly)
         held = [self.listed[id_][0] for id_ in lost]
-        kept = {id_: self.listed[id_] for id_ in lost}
-        self.listed = {one.id: (one, inventory.at) for one in inventory.workloads} | kept
+        still_held = {id_: self.listed[id_] for id_ in lost}
+        self.listed = {workload.id: (workload, inventory.at) for workload in inventory.workloads} | still_held
         if not lost:
             return Targets(inventory, lost=partly or NOTHING_LOST)
         faults = (*inventory.faults, *_sentences(lost))
@@ -87,12 +87,12 @@ class Roster:
 
     def _lost(self, inventory: Inventory) -> dict[WorkloadId, str]:
         """The workloads that vanished together with others within our patience, and which others."""
-        here = set(inventory.ids)
-        patience = COLLAPSE_PATIENCE if here and not inventory.partial else EMPTY_PATIENCE
+        listed = set(inventory.ids)
+        patience = COLLAPSE_PATIENCE if listed and not inventory.partial else EMPTY_PATIENCE
         missing = [
             id_
             for id_, (_, at) in self.listed.items()
-            if id_ not in here and id_.kind not in inventory.whole and inventory.at - at <= patience
+            if id_ not in listed and id_.kind not in inventory.whole and inventory.at - at <= patience
         ]
         if not missing:
             return {}
@@ -131,10 +131,10 @@ def _collapsed(group: str, gone: int, known: int) -> bool:
 
 def _sentences(lost: Mapping[WorkloadId, str]) -> Iterator[str]:
     """One sentence for each way in which workloads were lost."""
-    found: dict[str, list[WorkloadId]] = defaultdict(list)
+    ids_by_loss: dict[str, list[WorkloadId]] = defaultdict(list)
     for id_, why in lost.items():
-        found[why.partition(";")[0]].append(id_)
-    for why, ids in found.items():
+        ids_by_loss[why.partition(";")[0]].append(id_)
+    for why, ids in ids_by_loss.items():
         yield f"the list of workloads is incomplete: {why}; {len(ids)} are held as they were, {ids[0]} among them"
 
 
@@ -173,9 +173,9 @@ def catch_up(
         history.write(pods_block(targets, now))
     except StoreError as error:
         return [str(error)]
-    asked = [gap for gap in gaps if (gap.signal != PODS or gap.start != now) and named.get(gap.signal, True)]
+    needed = [gap for gap in gaps if (gap.signal != PODS or gap.start != now) and named.get(gap.signal, True)]
     failures = _ask(
-        _pods_first(completeness.looked_back(asked, now)), history, source, targets, now, completeness, reached
+        _pods_first(completeness.looked_back(needed, now)), history, source, targets, now, completeness, reached
     )
     if not failures:
         again = completeness.asked_again(history.signals, now)
@@ -186,23 +186,23 @@ def catch_up(
 
 def containers_named(targets: Targets) -> dict[Signal, dict[WorkloadId, str]]:
     """The container that the HPA of a workload looks at, by signal; a signal of containers without any is not asked."""
-    scaled = [one for one in targets.inventory.workloads if one.autoscaler]
+    scaled = [workload for workload in targets.inventory.workloads if workload.autoscaler]
     return {
-        signal: {one.id: container for one in scaled if (container := one.measured_container(resource))}
+        signal: {workload.id: container for workload in scaled if (container := workload.measured_container(resource))}
         for resource, signal in OF_CONTAINER.items()
     }
 
 
 def _follow(history: Histories, before: dict[WorkloadId, str], signal: Signal, named: Mapping[WorkloadId, str]) -> None:
     """Have the past of containers read that HPAs have come to name; that of another one is not theirs."""
-    here = history.window(signal, MINUTE).row if named.keys() - before.keys() else {}
+    in_history = history.window(signal, MINUTE).row if named.keys() - before.keys() else {}
     changed = [id_ for id_, container in named.items() if before.get(id_, container) != container]
-    if changed or any(id_ not in before and id_ not in here for id_ in named):
+    if changed or any(id_ not in before and id_ not in in_history for id_ in named):
         history.ask_again(signal, changed)
     before.update(named)
     if len(before) > 2 * len(named) + SPARE_ROWS:
-        kept = named.keys() | history.window(signal, FIVE_MINUTES).row.keys()
-        for id_ in before.keys() - kept:
+        remaining = named.keys() | history.window(signal, FIVE_MINUTES).row.keys()
+        for id_ in before.keys() - remaining:
             del before[id_]
 
 
@@ -224,7 +224,7 @@ def _ask(
 
     A signal with a query that takes too long is missing: the others are asked for, but not many more time-outs.
     """
-    workloads = {one.id: one for one in targets.inventory.workloads}
+    workloads = {workload.id: workload for workload in targets.inventory.workloads}
     failures: list[str] = []
     slow: set[str] = set()
     behind, whole = 0, sum(gap.columns for gap in gaps)
@@ -258,6 +258,6 @@ def _answers(source: Source, gap: Gap, now: datetime) -> Iterator[Block]:
 
 def pods_block(targets: Targets, now: datetime) -> Block:
     """Ready pods of every workload at `now`: the inventory has them."""
-    workloads = [one for one in targets.inventory.workloads if one.id not in targets.lost]
+    workloads = [workload for workload in targets.inventory.workloads if workload.id not in targets.lost]
     ready = np.array([[float(workload.ready_replicas)] for workload in workloads]).reshape(len(workloads), 1)
     return Block(PODS, tuple(workload.id for workload in workloads), now, MINUTE, ready)

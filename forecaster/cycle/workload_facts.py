@@ -85,8 +85,8 @@ def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
         return None
     try:
         known = cycle.targets.inventory.workloads if cycle.targets else ()
-        found = next((one for one in known if one.id == id_), None)
-        return None if found is None else _facts(cycle, found, dict(_kept(cycle, found)))
+        workload = next((workload for workload in known if workload.id == id_), None)
+        return None if workload is None else _facts(cycle, workload, dict(_kept(cycle, workload)))
     finally:
         cycle.writing.release()
 
@@ -106,24 +106,25 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> W
         workload=workload,
         policy=policy.model_dump(mode="json", exclude_defaults=True),
         filled=dict(policy.horizontal.filled),
-        signals=[(str(one), one.properties()) for one in policy.horizontal.signals.demand],
+        signals=[(str(signal), signal.properties()) for signal in policy.horizontal.signals.demand],
         model=cycle.forecaster.model,
-        start_ups=[one.total_seconds() for one in watch.took],
+        start_ups=[duration.total_seconds() for duration in watch.took],
         standing=gate.standing.value,
         forecaster=gate.forecaster.value,
         series=series,
         containers=list(_containers(cycle, workload.id)),
-        news=[(one.at, one.said) for one in cycle.containers.news if one.id.workload == workload.id],
+        news=[(change.at, change.said) for change in cycle.containers.news if change.id.workload == workload.id],
     )
 
 
 def _containers(cycle: Cycle, id_: WorkloadId) -> Iterator[ContainerTold]:
-    book = cycle.containers
-    ids = book.of_workload.get(id_, ()) if book.end else ()
-    usage = {str(signal): book.usage(ids, signal)[:, -CONTAINER_POINTS:] for signal in USAGE} if ids else {}
-    for row, one in enumerate(ids):
-        kept = {signal: KeptPoints(book.end or EPOCH, values[row].tobytes()) for signal, values in usage.items()}
-        yield ContainerTold(one.name, kept, book.facts.resources.get(one, NO_RESOURCES), book.facts.images.get(one, ""))
+    containers, facts, end = cycle.containers, cycle.containers.facts, cycle.containers.end
+    ids = containers.of_workload.get(id_, ()) if end else ()
+    usage = {str(signal): containers.usage(ids, signal)[:, -CONTAINER_POINTS:] for signal in USAGE} if ids else {}
+    for row, container in enumerate(ids):
+        points = {signal: KeptPoints(end or EPOCH, values[row].tobytes()) for signal, values in usage.items()}
+        resources, image = facts.resources.get(container, NO_RESOURCES), facts.images.get(container, "")
+        yield ContainerTold(container.name, points, resources, image)
 
 
 def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, KeptSeries]]:
