@@ -62,12 +62,12 @@ class Checked(NamedTuple):
     """[row] 0 where nothing is to be survived, or nothing known of places."""
 
 
-def checked(inputs: Inputs) -> Checked:
+def check(inputs: Inputs) -> Checked:
     """The inputs of a decision, checked."""
     failed = _failed(inputs)
     current, ready, event_floor = inputs.current, inputs.ready, inputs.event_floor
     if failed.any():
-        current, ready, event_floor = (np.where(failed > 0, 0, one) for one in (current, ready, event_floor))
+        current, ready, event_floor = (np.where(failed > 0, 0, counts) for counts in (current, ready, event_floor))
     known = _possible(inputs.measured)
     foreseen = known & _possible(inputs.peak)
     distributed, quantiles = _distributions(inputs, known)
@@ -94,7 +94,7 @@ def checked(inputs: Inputs) -> Checked:
 
 def _failed(inputs: Inputs) -> Codes:
     failed = inputs.policy.impossible
-    current, ready, event = (_beyond(one) for one in (inputs.current, inputs.ready, inputs.event_floor))
+    current, ready, event = (_beyond(counts) for counts in (inputs.current, inputs.ready, inputs.event_floor))
     masks = {TARGET: _target(inputs), REPLICAS: current, READY: ready, EVENT: event, UNREADABLE: inputs.unreadable}
     for code, mask in masks.items():
         if mask.any():
@@ -132,14 +132,14 @@ def _unseen(inputs: Inputs, known: Flags) -> Codes:
     if known.all() and not incomplete.any():
         return np.zeros(known.shape, np.int8)
     missing = np.where((inputs.unseen == KNOWN) | incomplete, np.int8(NO_SAMPLE), inputs.unseen)
-    said = np.where(np.isnan(inputs.measured), missing, np.int8(IMPOSSIBLE))
-    return np.where(known, np.where(incomplete, np.int8(INCOMPLETE), np.int8(KNOWN)), said)
+    code = np.where(np.isnan(inputs.measured), missing, np.int8(IMPOSSIBLE))
+    return np.where(known, np.where(incomplete, np.int8(INCOMPLETE), np.int8(KNOWN)), code)
 
 
 def _distributions(inputs: Inputs, known: Flags) -> tuple[Flags, Sequence[Floats]]:
     """Return where distributions are known, and them; only newsvendor sizing reads them; a hole makes one unknown."""
     if inputs.rules.sizing == "quantile" or not inputs.rules.levels or not inputs.rules.kinds:
         return np.zeros_like(known), ()
-    whole = [_possible(one).all(axis=0) for one in inputs.quantiles]
+    whole = [_possible(quantiles).all(axis=0) for quantiles in inputs.quantiles]
     distributed = known & np.array(whole)
-    return distributed, [_where(one, two) for one, two in zip(distributed, inputs.quantiles, strict=True)]
+    return distributed, [_where(rows, quantiles) for rows, quantiles in zip(distributed, inputs.quantiles, strict=True)]

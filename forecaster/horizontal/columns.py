@@ -72,7 +72,7 @@ def schema(table: type[Table]) -> Mapping[str, Column]:
 
 @cache
 def _schema(table: type[Table]) -> Mapping[str, Column]:
-    declared = {one.name: one.metadata["column"] for one in fields(table) if "column" in one.metadata}
+    declared = {field.name: field.metadata["column"] for field in fields(table) if "column" in field.metadata}
     return MappingProxyType(declared)
 
 
@@ -129,7 +129,7 @@ class Table:
         """Return rows of which nothing is known; `planes` are the lengths of axes other than rows and signals."""
         names = tuple(map(str, signals))
         lengths = {ROW: 1, SIGNAL: len(names), TARGET: 0, CLAMP: 0, **planes}
-        columns: dict[str, Any] = {name: one.new(rows, lengths[one.axis]) for name, one in schema(cls).items()}
+        columns: dict[str, Any] = {name: column.new(rows, lengths[column.axis]) for name, column in schema(cls).items()}
         return cls(signals=names, **columns)
 
     @property
@@ -143,13 +143,13 @@ class Table:
 
     def planes(self, *, published: bool = False) -> dict[str, Array]:
         """Return the columns as [plane, row] by name: all, or those that are published."""
-        declared = schema(type(self)).items()
-        return {name: np.atleast_2d(getattr(self, name)) for name, one in declared if one.published or not published}
+        names = [name for name, column in schema(type(self)).items() if column.published or not published]
+        return {name: np.atleast_2d(getattr(self, name)) for name in names}
 
     def take(self, rows: Counts) -> Self:
         """Return these rows in this order; a negative row is new. Growth and compaction are one take."""
         declared = schema(type(self)).items()
-        columns: dict[str, Any] = {name: taken(getattr(self, name), rows, one.empty) for name, one in declared}
+        columns: dict[str, Any] = {name: taken(getattr(self, name), rows, column.empty) for name, column in declared}
         return replace(self, **columns)
 
     def put(self, rows: Counts, table: Self) -> Self:
@@ -171,14 +171,14 @@ class Table:
         """Return the table with these signals, in this order, on their axis; all of its own are among them."""
         if signals == self.signals:
             return self
-        places = np.array([signals.index(one) for one in self.signals], np.intp)
+        places = np.array([signals.index(signal) for signal in self.signals], np.intp)
         moved: dict[str, Any] = {}
-        for name, one in schema(type(self)).items():
-            if one.axis == SIGNAL:
-                moved[name] = one.new(self.rows, len(signals))
+        for name, column in schema(type(self)).items():
+            if column.axis == SIGNAL:
+                moved[name] = column.new(self.rows, len(signals))
                 moved[name][places] = getattr(self, name)
-            elif one.of_signal:
-                moved[name] = np.append(places, -1)[np.maximum(getattr(self, name), -1)].astype(one.kind)
+            elif column.of_signal:
+                moved[name] = np.append(places, -1)[np.maximum(getattr(self, name), -1)].astype(column.kind)
         return replace(self, signals=signals, **moved)
 
     @classmethod
@@ -187,12 +187,12 @@ class Table:
         signals = tuple(dict.fromkeys(signal for _, part in parts for signal in part.signals))
         ordered = [(positions, part.with_signals(signals)) for positions, part in parts]
         columns: dict[str, Any] = {}
-        for name, one in schema(cls).items():
+        for name, column in schema(cls).items():
             planes = max((len(getattr(part, name)) for _, part in ordered), default=0)
-            columns[name] = one.new(rows, planes)
+            columns[name] = column.new(rows, planes)
             for positions, part in ordered:
                 values = getattr(part, name)
-                columns[name][..., positions] = values if one.axis == ROW else _padded(one, values, planes)
+                columns[name][..., positions] = values if column.axis == ROW else _padded(column, values, planes)
         return cls(signals=signals, **columns)
 
     def arrays(self) -> dict[str, Array]:
@@ -210,9 +210,9 @@ class Table:
         """
         signals = tuple(arrays["signals"].tolist())
         columns: dict[str, Any] = {}
-        for name, one in schema(cls).items():
-            columns[name] = arrays[name].astype(one.kind, casting="same_kind", copy=False)
-            if one.axis == SIGNAL and arrays[name].shape[:-1] != (len(signals),):
+        for name, column in schema(cls).items():
+            columns[name] = arrays[name].astype(column.kind, casting="same_kind", copy=False)
+            if column.axis == SIGNAL and arrays[name].shape[:-1] != (len(signals),):
                 raise ValueError(f"column {name} is not of {len(signals)} signals")
         if len({values.shape[-1:] for values in columns.values()}) > 1:
             raise ValueError(f"columns of {cls.__name__} have different numbers of rows")
@@ -238,9 +238,9 @@ def taken(column: Array, rows: Counts, nothing: Any) -> Array:
     new = rows < 0
     if not new.any():
         return np.asarray(column[..., rows])
-    found = np.full((*column.shape[:-1], len(rows)), nothing, column.dtype)
-    found[..., ~new] = column[..., rows[~new]]
-    return found
+    values = np.full((*column.shape[:-1], len(rows)), nothing, column.dtype)
+    values[..., ~new] = column[..., rows[~new]]
+    return values
 
 
 def put(column: Array, rows: Counts, values: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.decision import Reason
-from forecaster.horizontal.checked import Checked, checked
+from forecaster.horizontal.checked import Checked, check
 from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.clamps.clamp import ClampContext
 from forecaster.horizontal.codes import INCOMPLETE, REASONS, STALE, UNKNOWN
@@ -66,28 +66,28 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
 
     Pure, and never raises for a value in a row: what is impossible masks its row, and the others get the very same.
     """
-    seen = checked(inputs)
-    state = state.opened(now, seen.policy.keep, inputs.rules.signals)
-    proposals = proposals_of(seen, state.ready)
-    desired = desired_of(seen, proposals, inputs.acting)
-    reason = refusals(inputs, seen, desired)
+    checked = check(inputs)
+    state = state.opened(now, checked.policy.keep, inputs.rules.signals)
+    proposals = proposals_of(checked, state.ready)
+    desired = desired_of(checked, proposals, inputs.acting)
+    reason = refusals(inputs, checked, desired)
     scales, silent = reason == REACTIVE, (reason == NO_DATA) | (reason == STALE_DATA)
-    state = outage_hold.looked_at(state, seen, inputs, now, scales=scales, silent=silent)
-    at = ClampContext(seen, desired, state, now)
+    state = outage_hold.looked_at(state, checked, inputs, now, scales=scales, silent=silent)
+    at = ClampContext(checked, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)
     if not inputs.rules.comes_back:
         offered = np.maximum(offered, 1)
     replicas = np.where(scales, counts[-1], inputs.current)
-    state = remembering(state, seen, counts, scales=scales)
+    state = remembering(state, checked, counts, scales=scales)
     reason = np.where(scales, credited(desired, counts[RECOMMENDATION]), reason)
-    found = Decisions(
+    decisions = Decisions(
         inputs=inputs,
         now=now,
         replicas=replicas,
         reason=reason,
-        failed=seen.failed,
-        unseen=seen.unseen,
+        failed=checked.failed,
+        unseen=checked.unseen,
         proposals=proposals,
         reactive=desired.reactive,
         forecast=desired.forecast,
@@ -95,26 +95,26 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
         offered=offered,
         state=state,
     )
-    return found, state
+    return decisions, state
 
 
-def refusals(inputs: Inputs, seen: Checked, desired: Desired) -> Codes:
+def refusals(inputs: Inputs, checked: Checked, desired: Desired) -> Codes:
     """Why nothing can be said about a count [row], the weightiest reason last; `REACTIVE` where something can."""
-    stale = (seen.unseen == STALE).any(axis=0)
+    stale = (checked.unseen == STALE).any(axis=0)
     reason = np.where(desired.blocked, np.where(stale, STALE_DATA, NO_DATA), REACTIVE)
-    asleep, podless = seen.current == 0, seen.ready < 1
-    if seen.rules.wakes and seen.policy.may_wake is not None:
-        asleep, podless = asleep & ~seen.policy.may_wake, podless & ~seen.policy.may_wake
-    if seen.rules.woken:
+    asleep, podless = checked.current == 0, checked.ready < 1
+    if checked.rules.wakes and checked.policy.may_wake is not None:
+        asleep, podless = asleep & ~checked.policy.may_wake, podless & ~checked.policy.may_wake
+    if checked.rules.woken:
         woken = asleep & (desired.forecast > 0)
         asleep, podless = asleep & ~woken, podless & ~woken
-    if not seen.rules.kinds:
+    if not checked.rules.kinds:
         reason, podless = np.full_like(reason, NO_TARGET), np.zeros_like(podless)
     weightier = (
         (podless, NO_PODS),
         (inputs.frozen, FROZEN),
         (asleep, NO_REPLICAS),
-        (seen.failed > 0, FAILED),
+        (checked.failed > 0, FAILED),
     )
     for mask, code in weightier:
         if mask.any():
@@ -129,16 +129,16 @@ def credited(desired: Desired, recommendation: Counts) -> Codes:
     return np.where(desired.shut, GATED, sided) if desired.shut.any() else sided
 
 
-def remembering(state: State, seen: Checked, counts: tuple[Counts, ...], *, scales: Flags) -> State:
+def remembering(state: State, checked: Checked, counts: tuple[Counts, ...], *, scales: Flags) -> State:
     """The state with this cycle's recommendations; a row that failed leaves no trace."""
     entry = np.where(scales, counts[RECOMMENDATION], UNKNOWN)
-    there = seen.failed == 0
+    there = checked.failed == 0
     if not state.begun.all():
-        entry = np.where(there & ~state.begun, np.maximum(entry, seen.current), entry)
+        entry = np.where(there & ~state.begun, np.maximum(entry, checked.current), entry)
     return replace(
         state,
         begun=state.begun | there,
-        ready=np.where(scales, seen.ready, state.ready),
+        ready=np.where(scales, checked.ready, state.ready),
         recommendations=state.recommendations.marked(entry),
     )
 
@@ -160,29 +160,29 @@ class Desired(NamedTuple):
     """Whether there is a forecast and the gate keeps it from having its say."""
 
 
-def desired_of(seen: Checked, proposals: Proposals, acting: Flags) -> Desired:
+def desired_of(checked: Checked, proposals: Proposals, acting: Flags) -> Desired:
     """Join both sides; a target that is missing or incomplete blocks going down, as in the HPA (HPA rules §9)."""
-    incomplete = seen.unseen == INCOMPLETE
-    recommended = combined(proposals.reactive, seen.current, incomplete.any(axis=0) if incomplete.any() else None)
-    highest = _highest(proposals.forecast, seen.current)
+    incomplete = checked.unseen == INCOMPLETE
+    recommended = combined(proposals.reactive, checked.current, incomplete.any(axis=0) if incomplete.any() else None)
+    highest = _highest(proposals.forecast, checked.current)
     there = highest != UNKNOWN
     says = there & acting
-    reactive = np.where(recommended.valid, recommended.replicas, seen.current)
+    reactive = np.where(recommended.valid, recommended.replicas, checked.current)
     forecast = np.where(says, highest, UNKNOWN)
     replaced = None
-    if seen.rules.scale_in_by_forecast:
+    if checked.rules.scale_in_by_forecast:
         replaced = says & recommended.valid & ~recommended.partial
-        forecast = np.where(replaced, _everywhere(proposals, seen.current), forecast)
-    kept = _kept(proposals, forecast, seen.current)
-    joined = np.maximum(reactive, kept)
+        forecast = np.where(replaced, _everywhere(proposals, checked.current), forecast)
+    keeping = _keeping(proposals, forecast, checked.current)
+    joined = np.maximum(reactive, keeping)
     if replaced is not None:
-        joined = np.where(replaced, kept, joined)
+        joined = np.where(replaced, keeping, joined)
     return Desired(
         reactive=reactive,
         forecast=forecast,
         joined=joined,
         measured=recommended.replicas != UNKNOWN,
-        blocked=~recommended.valid & (forecast <= seen.current),
+        blocked=~recommended.valid & (forecast <= checked.current),
         shut=there & ~acting & recommended.valid,
     )
 
@@ -201,7 +201,7 @@ def _everywhere(proposals: Proposals, current: Counts) -> Counts:
     return _highest([np.where(ahead == UNKNOWN, now, ahead) for now, ahead in sides], current)
 
 
-def _kept(proposals: Proposals, forecast: Counts, current: Counts) -> Counts:
+def _keeping(proposals: Proposals, forecast: Counts, current: Counts) -> Counts:
     """The forecast count [row] without giving back pods that are there and still worth keeping."""
     if not proposals.keep:
         return forecast

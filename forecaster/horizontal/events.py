@@ -40,22 +40,22 @@ def maxima_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timede
     It is the higher of those now and a lead time ahead, and none where there is none then: pods must be there in time.
     """
     on, ahead = (_lowest_maxima(events, at) for at in (now, now + lead_time))
-    return {over: max(one, ahead[over]) for over, one in on.items() if over in ahead}
+    return {over: max(maximum, ahead[over]) for over, maximum in on.items() if over in ahead}
 
 
 def _lowest_maxima(events: Iterable[ScheduledEvent], at: datetime) -> dict[bool, InForce]:
-    found: dict[bool, InForce] = {}
+    lowest: dict[bool, InForce] = {}
     for event in events:
         if event.max_replicas and (until := event.lasts_until(at)):
-            one = InForce(event.max_replicas, event.name, until)
-            found[event.over_measured] = min(one, found.get(event.over_measured, one))
-    return found
+            maximum = InForce(event.max_replicas, event.name, until)
+            lowest[event.over_measured] = min(maximum, lowest.get(event.over_measured, maximum))
+    return lowest
 
 
 def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> InForce | None:
     """The maintenance window that is on; of several, the one that ends last."""
     on = [InForce(0, event.name, until) for event in events if event.freeze and (until := event.lasts_until(now))]
-    return max(on, key=lambda one: one.until, default=None)
+    return max(on, key=lambda window: window.until, default=None)
 
 
 class EventColumns(NamedTuple):
@@ -98,13 +98,13 @@ def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats
     """The events of each row's policy at `now`, with the rows' lead times in seconds; each pair is resolved once."""
     calendar = EventColumns.none(len(events))
     columns: Sequence[Any] = calendar
-    at, found = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], RowEvents]()
+    at, by_policy = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], RowEvents]()
     for row in [row for row, own in enumerate(events) if own]:
         own, lead = events[row], float(lead_times[row])
         key = (id(own), lead)
-        if key not in found:
-            found[key] = events_at(own, at, timedelta(seconds=lead))
-        for column, value in zip(columns, found[key], strict=True):
+        if key not in by_policy:
+            by_policy[key] = events_at(own, at, timedelta(seconds=lead))
+        for column, value in zip(columns, by_policy[key], strict=True):
             column[row] = value
     return calendar
 
@@ -113,7 +113,7 @@ def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timede
     """What these events of one policy say at an instant."""
     floor, freeze, maxima = floor_at(events, now, lead_time), freeze_at(events, now), maxima_at(events, now, lead_time)
     allowed = ", ".join(
-        f"{one.event} allows {one.replicas} until {one.until:%H:%M} UTC" for one in sorted(maxima.values())
+        f"{limit.event} allows {limit.replicas} until {limit.until:%H:%M} UTC" for limit in sorted(maxima.values())
     )
     return RowEvents(
         floor=floor.replicas if floor else 0,

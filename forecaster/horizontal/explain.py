@@ -13,35 +13,35 @@ if TYPE_CHECKING:
     from forecaster.domain.outlook import PeakForecast
 
 
-def explanation(one: Recommendation) -> list[str]:
+def explanation(recommendation: Recommendation) -> list[str]:
     """Lines to read from top to bottom."""
     return [
-        f"{one.id.kind} {one.id} at {one.at:%Y-%m-%d %H:%M:%S} UTC",
-        f"  replicas: {one.replicas_now} now, {_owner(one)}",
-        *(line for view in one.signals for line in _signal(view)),
-        *_forecast(one),
-        *_lead_time(one),
-        *(_clamp(i, clamp) for i, clamp in enumerate(one.clamps, 1)),
-        f"  => {_count(one)}",
-        f"  one pod (request/limit): {pods_change(one.resources_now, one.resources_now)}",
-        f"  => {_size(one)}",
-        *_containers(one),
+        f"{recommendation.id.kind} {recommendation.id} at {recommendation.at:%Y-%m-%d %H:%M:%S} UTC",
+        f"  replicas: {recommendation.replicas_now} now, {_owner(recommendation)}",
+        *(line for view in recommendation.signals for line in _signal(view)),
+        *_forecast(recommendation),
+        *_lead_time(recommendation),
+        *(_clamp(i, clamp) for i, clamp in enumerate(recommendation.clamps, 1)),
+        f"  => {_count(recommendation)}",
+        f"  one pod (request/limit): {pods_change(recommendation.resources_now, recommendation.resources_now)}",
+        f"  => {_size(recommendation)}",
+        *_containers(recommendation),
     ]
 
 
-def _containers(one: Recommendation) -> Iterator[str]:
+def _containers(recommendation: Recommendation) -> Iterator[str]:
     """Each of several containers, and what has to change with them."""
-    if not isinstance(one.resources, Resize):
+    if not isinstance(recommendation.resources, Resize):
         return
-    sizes = one.resources.containers
+    sizes = recommendation.resources.containers
     for size in sizes if len(sizes) > 1 else ():
         yield f"     {size.name}: {pods_change(size.now, size.recommended)}"
-    for target in one.resources.targets:
+    for target in recommendation.resources.targets:
         yield f"     with it, the HPA's target for {target.metric}: {target.value * 100:.0f} %"
 
 
-def _owner(one: Recommendation) -> str:
-    return f"owned by HPA {one.autoscaler}" if one.autoscaler else "no HPA"
+def _owner(recommendation: Recommendation) -> str:
+    return f"owned by HPA {recommendation.autoscaler}" if recommendation.autoscaler else "no HPA"
 
 
 def _signal(view: SignalView) -> Iterator[str]:
@@ -56,17 +56,17 @@ def _signal(view: SignalView) -> Iterator[str]:
         yield f"    note: {view.note}"
 
 
-def _forecast(one: Recommendation) -> Iterator[str]:
+def _forecast(recommendation: Recommendation) -> Iterator[str]:
     """State of the forecast, unless the sentence of the count says it; nothing where the count is held."""
-    if isinstance(one.replicas, Scale) and one.replicas.reason is not Reason.GATED:
-        state, why = forecast_state(one.shut, foreseen=any(view.forecast for view in one.signals))
+    if isinstance(recommendation.replicas, Scale) and recommendation.replicas.reason is not Reason.GATED:
+        state, why = forecast_state(recommendation.shut, foreseen=any(view.forecast for view in recommendation.signals))
         yield f"  forecast {state}{f': {why}' if why else ''}"
 
 
-def _lead_time(one: Recommendation) -> Iterator[str]:
+def _lead_time(recommendation: Recommendation) -> Iterator[str]:
     """Say from when on the peak was looked for; nothing where no peak was."""
-    if one.lead_time and any(view.forecast for view in one.signals):
-        yield f"  lead time {duration_text(one.lead_time.value)}: {one.lead_time.origin}"
+    if recommendation.lead_time and any(view.forecast for view in recommendation.signals):
+        yield f"  lead time {duration_text(recommendation.lead_time.value)}: {recommendation.lead_time.origin}"
 
 
 def _ahead(ahead: PeakForecast, unit: str) -> str:
@@ -80,13 +80,15 @@ def _clamp(i: int, clamp: Clamp) -> str:
     return f"  {i}. {clamp.rule}: {clamp.before} → {clamp.after} ({clamp.why})"
 
 
-def _count(one: Recommendation) -> str:
-    if isinstance(one.replicas, Hold):
-        return f"hold at {one.replicas_now} ({one.replicas.reason}): {one.replicas.message}"
-    return f"{one.replicas.replicas} replicas ({one.replicas.reason}): {one.replicas.message}"
+def _count(recommendation: Recommendation) -> str:
+    count = recommendation.replicas
+    if isinstance(count, Hold):
+        return f"hold at {recommendation.replicas_now} ({count.reason}): {count.message}"
+    return f"{count.replicas} replicas ({count.reason}): {count.message}"
 
 
-def _size(one: Recommendation) -> str:
-    if isinstance(one.resources, Resize):
-        return f"{pods_change(one.resources_now, one.resources.resources)}: {one.resources.message}"
-    return f"unchanged ({one.resources.reason}): {one.resources.message}"
+def _size(recommendation: Recommendation) -> str:
+    size = recommendation.resources
+    if isinstance(size, Resize):
+        return f"{pods_change(recommendation.resources_now, size.resources)}: {size.message}"
+    return f"unchanged ({size.reason}): {size.message}"

@@ -95,12 +95,12 @@ def unjudged(gates: Gates, verdict: Codes, now: float, *, days: Floats, least_da
 
     `verdict` is `NO_HISTORY`, `TOO_SHORT` or `TOO_FAR` with its numbers, and negative where a row can be judged.
     """
-    here = verdict >= 0
-    fell = here & (gates.standing != OBSERVE)
+    rows = verdict >= 0
+    fell = rows & (gates.standing != OBSERVE)
     down = {"standing": OBSERVE, "forecaster": MODEL, "since": now, "fell": True}
-    said = {"verdict": verdict, "days": days, "least_days": least_days, "signal": signal}
+    reason = {"verdict": verdict, "days": days, "least_days": least_days, "signal": signal}
     stays = {"fell": False}
-    return _moved(_moved(_moved(gates, here, said), here & ~fell, stays), fell, down)
+    return _moved(_moved(_moved(gates, rows, reason), rows & ~fell, stays), fell, down)
 
 
 def _moved(gates: Gates, rows: Flags, columns: dict[str, Any]) -> Gates:
@@ -122,8 +122,8 @@ def ratio(evidence: Evidence) -> Floats:
     with np.errstate(all="ignore"):
         share = np.where(evidence.reactive > 0.0, evidence.short / evidence.reactive, np.inf)
     by_noise = np.where(evidence.saving > -LEAST_SAVING, np.minimum(saved, AS_GOOD), NO_DIFFERENCE)
-    found = np.where(_is_short(evidence), np.where(_is_noise(evidence), by_noise, share), saved)
-    return np.where(np.isnan(evidence.short), np.inf, found)
+    ratios = np.where(_is_short(evidence), np.where(_is_noise(evidence), by_noise, share), saved)
+    return np.where(np.isnan(evidence.short), np.inf, ratios)
 
 
 def _is_noise(evidence: Evidence) -> Flags:
@@ -154,9 +154,9 @@ def best(evidence: Evidence) -> Codes:
 
     The model, unless yesterday's load is better by the margin and by what counts as a shortage.
     """
-    found = np.take_along_axis(ratio(evidence), weakest(evidence)[:, None], axis=1)[:, 0]
+    ratios = np.take_along_axis(ratio(evidence), weakest(evidence)[:, None], axis=1)[:, 0]
     alike = (evidence.short[MODEL] - evidence.short[SEASONAL] < LEAST_SHORT) | np.isnan(evidence.days)
-    seasonal = (found[SEASONAL] < BETTER * found[MODEL]) & ~alike.all(axis=0)
+    seasonal = (ratios[SEASONAL] < BETTER * ratios[MODEL]) & ~alike.all(axis=0)
     return np.where(seasonal, SEASONAL, MODEL)
 
 

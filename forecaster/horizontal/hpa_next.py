@@ -45,8 +45,8 @@ def next_sync(
     if hpa is None or not hpa.targets:
         return []
     totals, lost = _totals(hpa, recommendation, offered), _lost(hpa, recommendation, behavior)
-    seen = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
-    partly = [target.metric for target, view in seen if view.partly and not own_metric(target.metric)]
+    views = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
+    partly = [target.metric for target, view in views if view.partly and not own_metric(target.metric)]
     unknown = [_unread(target.metric) for target in hpa.targets if target.metric not in totals]
     unknown += [f"{metric} is measured in part" for metric in partly]
     names = Counter(target.metric for target in hpa.targets)
@@ -56,14 +56,14 @@ def next_sync(
         return [why, *lost]
     containers = {target.container for target in hpa.targets if target.metric in RESOURCES}
     if len(containers) > 1:
-        mixed = " and ".join(f"container {one}" if one else "the pod" for one in sorted(containers))
+        mixed = " and ".join(f"container {name}" if name else "the pod" for name in sorted(containers))
         return [f"What HPA {hpa.name} does next is not told: it looks at {mixed}.", *lost]
     stated = _stated(workload, containers.pop() if containers else "")
     spec = replace(_spec(workload, hpa), behavior=behavior)
     requests, at = _requests(stated), recommendation.at
     look = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
-    told = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)
-    return [told.summary, *told.steps, *lost]
+    next_step = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)
+    return [next_step.summary, *next_step.steps, *lost]
 
 
 def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
@@ -93,16 +93,16 @@ def _metric_target(target: Target) -> HpaMetricTarget:
 
 def _stated(workload: Workload, container: str) -> Resources:
     """Requests and limits of a pod, or of one container of it."""
-    named = {one.name: one.resources for one in workload.containers}
+    named = {container.name: container.resources for container in workload.containers}
     return named.get(container, NO_RESOURCES) if container else workload.resources
 
 
 def _totals(hpa: Autoscaler, recommendation: Recommendation, offered: Mapping[str, float]) -> dict[str, int]:
     """What the HPA reads, by its own names, in milli-units. A record lists the HPA's targets in their order."""
-    seen = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
-    found = {target.metric: view.measured for target, view in seen if not own_metric(target.metric)}
-    found |= {target.metric: offered.get(target.metric) for target in hpa.targets if own_metric(target.metric)}
-    return {metric: milli(value) for metric, value in found.items() if value is not None}
+    views = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
+    readings = {target.metric: view.measured for target, view in views if not own_metric(target.metric)}
+    readings |= {target.metric: offered.get(target.metric) for target in hpa.targets if own_metric(target.metric)}
+    return {metric: milli(value) for metric, value in readings.items() if value is not None}
 
 
 def _unread(metric: str) -> str:
@@ -111,14 +111,14 @@ def _unread(metric: str) -> str:
 
 def _lost(hpa: Autoscaler, recommendation: Recommendation, behavior: Behavior | None) -> list[str]:
     """A count that no value can lead to: the tolerance holds for the metrics that are read from here, too."""
-    now, wanted = recommendation.replicas_now, recommendation.wanted_replicas
+    now, desired = recommendation.replicas_now, recommendation.wanted_replicas
     reads = [target.metric for target in hpa.targets if own_metric(target.metric)]
-    if not reads or wanted == now or wanted not in counts_out_of_reach(now, tolerance_of(behavior, SHIPPED)):
+    if not reads or desired == now or desired not in counts_out_of_reach(now, tolerance_of(behavior, SHIPPED)):
         return []
-    kept = f"HPA {hpa.name} keeps {now} replicas where {wanted} are wanted, whatever {reads[0]} says"
+    stuck = f"HPA {hpa.name} keeps {now} replicas where {desired} are wanted, whatever {reads[0]} says"
     remedy = "Set behavior.scaleUp.tolerance and scaleDown.tolerance lower where the cluster has it."
     which = "the default tolerance of 10 %" if behavior is None else "its tolerance"
-    return [f"{kept}: that is within {which}. {remedy}"]
+    return [f"{stuck}: that is within {which}. {remedy}"]
 
 
 def _requests(resources: Resources) -> dict[str, int]:

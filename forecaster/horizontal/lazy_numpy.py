@@ -18,8 +18,8 @@ else:
         """Numpy, of which each name is looked up once."""
 
         def __getattr__(self, name: str) -> object:
-            found = getattr(import_module("numpy"), name)
-            setattr(self, name, found)
-            return found
+            attribute = getattr(import_module("numpy"), name)
+            setattr(self, name, attribute)
+            return attribute
 
     np = _Numpy()

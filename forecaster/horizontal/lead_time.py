@@ -71,9 +71,9 @@ def peak_window(policy: HorizontalPolicy) -> PeakWindow:
 @lru_cache(maxsize=TOLD_AT_ONCE)
 def assumed(start_ups: tuple[timedelta, ...]) -> LeadTime:
     """The lead time while too few scale-ups say something about it."""
-    seen, waited = len(started(start_ups)), len(start_ups) - len(started(start_ups))
+    counted, waited = len(started(start_ups)), len(start_ups) - len(started(start_ups))
     beside = f"; {waited} more took over {_LONGEST}: pods that wait for a node" if waited else ""
-    return LeadTime(DEFAULT_LEAD_TIME, f"assumed; {seen} of {MIN_SCALE_UPS} scale-ups seen{beside}")
+    return LeadTime(DEFAULT_LEAD_TIME, f"assumed; {counted} of {MIN_SCALE_UPS} scale-ups seen{beside}")
 
 
 @lru_cache(maxsize=TOLD_AT_ONCE)
@@ -92,8 +92,8 @@ def measured(rung: timedelta, start_ups: tuple[timedelta, ...]) -> LeadTime:
 
 def measured_on_pods(rung: timedelta, took: Sequence[timedelta], which: str = "") -> LeadTime:
     """A lead time that was measured on single pods; `which` says on those of what, e.g. ` with image web:2`."""
-    said = f"P90 of {len(took)} pods{which} from creation to ready, without waiting for a node; cycle and sync"
-    return LeadTime(rung, said)
+    origin = f"P90 of {len(took)} pods{which} from creation to ready, without waiting for a node; cycle and sync"
+    return LeadTime(rung, origin)
 
 
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
@@ -166,23 +166,23 @@ def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, de
     A scale-up that is taken back before it is over says nothing. One that is over at the first look took no time that
     can be measured.
     """
-    waiting = [one.seen(ready, now) for one in watch.waiting if one.wanted <= replicas]
+    waiting = [scale_up.seen(ready, now) for scale_up in watch.waiting if scale_up.wanted <= replicas]
     if watch.asked is not None and replicas > watch.asked:
         at_once = now if ready >= replicas else None
         waiting.append(ScaleUp(replicas, now, ready, at_once))
-    took = [one.took(now) for one in waiting]
-    still = tuple(one for one, done in zip(waiting, took, strict=True) if done is None)
-    seen = watch._replace(waiting=still, asked=replicas)
+    took = [scale_up.took(now) for scale_up in waiting]
+    still = tuple(scale_up for scale_up, done in zip(waiting, took, strict=True) if done is None)
+    watch = watch._replace(waiting=still, asked=replicas)
     for done in took:
         if done is not None:
-            seen = _settled(seen._replace(took=(*seen.took, done)[-SCALE_UPS_KEPT:]), delay)
-    return seen
+            watch = _settled(watch._replace(took=(*watch.took, done)[-SCALE_UPS_KEPT:]), delay)
+    return watch
 
 
 def with_pods(watch: ScaleUpWatch, took: Sequence[timedelta], *, delay: timedelta) -> ScaleUpWatch:
     """Return the observation with pods that became ready; together they support another lead-time bucket."""
-    seen = watch._replace(took=(*watch.took, *(min(one, MAX_LEAD_TIME) for one in took))[-SCALE_UPS_KEPT:])
-    return _settled(seen, delay)
+    watch = watch._replace(took=(*watch.took, *(min(duration, MAX_LEAD_TIME) for duration in took))[-SCALE_UPS_KEPT:])
+    return _settled(watch, delay)
 
 
 def interrupted(watch: ScaleUpWatch) -> ScaleUpWatch:
@@ -192,10 +192,10 @@ def interrupted(watch: ScaleUpWatch) -> ScaleUpWatch:
 
 def _settled(watch: ScaleUpWatch, delay: timedelta) -> ScaleUpWatch:
     """The lead time in force after one more scale-up: it stays until it is clearly or repeatedly wrong."""
-    found = slow(watch.took)
-    if found is None:
+    slowest = slow(watch.took)
+    if slowest is None:
         return watch
-    needed = found + delay
+    needed = slowest + delay
     better = rung_of(needed)
     if watch.rung is None or watch.rung == better:
         return watch._replace(rung=better, off=0)

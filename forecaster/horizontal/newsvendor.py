@@ -52,13 +52,13 @@ class Tail(NamedTuple):
 
     def reaches(self, price: float | Floats) -> Floats:
         """The peak [row] that is exceeded with the probability `price`; the lowest end for a higher price."""
-        found = self.ends[0]
+        peak = self.ends[0]
         for (left, right), (before, after) in zip(pairwise(self.ends), pairwise(self.beyond), strict=True):
             if isinstance(price, float) and not after <= price < before:
                 continue
             there = left + (before - price) / (before - after) * (right - left)
-            found = there if isinstance(price, float) else np.where(before > price, there, found)
-        return found
+            peak = there if isinstance(price, float) else np.where(before > price, there, peak)
+        return peak
 
     def used(self, first: Floats) -> Floats:
         """The share [row] of the pod after `first` pods that is expected to be used: P(X > x) over that pod."""

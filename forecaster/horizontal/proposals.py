@@ -76,9 +76,9 @@ def from_average(usage: Counts, target: Counts, pods: ReadyPods, band: Band) -> 
     rows = _filled(first, pods)
     desired = _undisturbed(first, pods, band)
     if rows.size:
-        some = pods.take(rows)
-        second = truncated(usage[rows], some.ready + some.starting) / target[rows]
-        desired[rows] = _with_starting(second, some, band.take(rows))
+        filled = pods.take(rows)
+        second = truncated(usage[rows], filled.ready + filled.starting) / target[rows]
+        desired[rows] = _with_starting(second, filled, band.take(rows))
     return desired
 
 
@@ -131,10 +131,10 @@ def combined(proposals: Sequence[Counts], current: Counts, lower_bound: Flags | 
         nowhere = np.zeros(len(current), np.bool_)
         return Combined(np.full_like(current, UNKNOWN), nowhere, ~nowhere)
     replicas, partial = proposals[0], proposals[0] == UNKNOWN
-    for one in proposals[1:]:
-        missing = one == UNKNOWN
+    for counts in proposals[1:]:
+        missing = counts == UNKNOWN
         partial = partial | missing
-        replicas = np.where((replicas == 0) & ~missing, one, np.maximum(replicas, one))
+        replicas = np.where((replicas == 0) & ~missing, counts, np.maximum(replicas, counts))
     if lower_bound is not None:
         partial = partial | lower_bound
     return Combined(replicas, (replicas != UNKNOWN) & ~(partial & (replicas < current)), partial)
@@ -151,41 +151,41 @@ class Proposals(NamedTuple):
     """Sized by newsvendor: pods that are worth keeping, at least as many as are asked for. Empty otherwise."""
 
 
-def proposals_of(seen: Checked, served: Counts) -> Proposals:
+def proposals_of(checked: Checked, served: Counts) -> Proposals:
     """What each target asks for; `served` pods [row] were ready when the row was decided last."""
-    pods = ReadyPods.of(seen.ready, seen.current)
-    counted = (seen.ready > 0) & (seen.current > 0)
-    found = Proposals([], [], [])
-    for target in range(len(seen.rules.kinds)):
-        known, awake = seen.known[target] & counted, counted | _woken(seen, target)
-        reactive = np.where(known, _by_hpa(seen, target, seen.measured[target], pods), UNKNOWN)
-        if seen.rules.sizing == "newsvendor":
+    pods = ReadyPods.of(checked.ready, checked.current)
+    counted = (checked.ready > 0) & (checked.current > 0)
+    proposals = Proposals([], [], [])
+    for target in range(len(checked.rules.kinds)):
+        known, awake = checked.known[target] & counted, counted | _woken(checked, target)
+        reactive = np.where(known, _by_hpa(checked, target, checked.measured[target], pods), UNKNOWN)
+        if checked.rules.sizing == "newsvendor":
             reactive = _newsvendor(
-                seen, target, found, pods=pods, reactive=reactive, counted=counted, awake=awake, served=served
+                checked, target, proposals, pods=pods, reactive=reactive, counted=counted, awake=awake, served=served
             )
         else:
-            foreseen = seen.foreseen[target] & awake
-            found.forecast.append(np.where(foreseen, _by_hpa(seen, target, seen.peak[target], pods), UNKNOWN))
-        found.reactive.append(reactive)
-    return found
+            foreseen = checked.foreseen[target] & awake
+            proposals.forecast.append(np.where(foreseen, _by_hpa(checked, target, checked.peak[target], pods), UNKNOWN))
+        proposals.reactive.append(reactive)
+    return proposals
 
 
-def _woken(seen: Checked, target: int) -> Flags | bool:
+def _woken(checked: Checked, target: int) -> Flags | bool:
     """Return the rows [row] at zero that their HPA may wake by this target, where demand is measured without pods."""
-    kind = seen.rules.kinds[target]
-    return (seen.current == 0) if seen.rules.woken and kind.survives_zero and kind.of_all_pods else False
+    kind = checked.rules.kinds[target]
+    return (checked.current == 0) if checked.rules.woken and kind.survives_zero and kind.of_all_pods else False
 
 
-def _by_hpa(seen: Checked, target: int, demand: Floats, pods: ReadyPods) -> Counts:
+def _by_hpa(checked: Checked, target: int, demand: Floats, pods: ReadyPods) -> Counts:
     """Replicas [row] that one target asks for at a total demand, by the HPA's formula."""
-    goal, request = seen.targets.goal[target], seen.targets.request[target]
-    return proposal(seen.rules.kinds[target], millis(demand), goal, request, pods, seen.policy.band)
+    goal, request = checked.targets.goal[target], checked.targets.request[target]
+    return proposal(checked.rules.kinds[target], millis(demand), goal, request, pods, checked.policy.band)
 
 
 def _newsvendor(
-    seen: Checked,
+    checked: Checked,
     target: int,
-    found: Proposals,
+    proposals: Proposals,
     *,
     pods: ReadyPods,
     reactive: Counts,
@@ -198,40 +198,40 @@ def _newsvendor(
     Where only one quantile is known the HPA's formula speaks. A row that may wake from zero needs no pod to be sized:
     a pod is full at its capacity, not at the HPA's target.
     """
-    waking = seen.policy.may_wake if seen.rules.wakes else None
-    sized = seen.distributed[target] & (counted if waking is None else counted | waking)
-    add, keep = _sized(seen, target, served, sized)
-    peaked = seen.foreseen[target] & awake & ~sized
-    by_peak = _by_hpa(seen, target, seen.peak[target], pods) if peaked.any() else UNKNOWN
-    found.forecast.append(np.where(sized, add, np.where(peaked, by_peak, UNKNOWN)))
-    found.keep.append(np.where(sized, keep, UNKNOWN))
+    waking = checked.policy.may_wake if checked.rules.wakes else None
+    sized = checked.distributed[target] & (counted if waking is None else counted | waking)
+    add, keep = _sized(checked, target, served, sized)
+    peaked = checked.foreseen[target] & awake & ~sized
+    by_peak = _by_hpa(checked, target, checked.peak[target], pods) if peaked.any() else UNKNOWN
+    proposals.forecast.append(np.where(sized, add, np.where(peaked, by_peak, UNKNOWN)))
+    proposals.keep.append(np.where(sized, keep, UNKNOWN))
     if waking is None:
         return reactive
-    filled = ceil_counts(seen.measured[target] / seen.targets.full[target])
-    return np.where(waking & seen.distributed[target], filled, reactive)
+    filled = ceil_counts(checked.measured[target] / checked.targets.full[target])
+    return np.where(waking & checked.distributed[target], filled, reactive)
 
 
-def _sized(seen: Checked, target: int, served: Counts, sized: Flags) -> tuple[Counts, Counts]:
+def _sized(checked: Checked, target: int, served: Counts, sized: Flags) -> tuple[Counts, Counts]:
     """Replicas to have and to keep [row], of any number where a row is not `sized`.
 
     The peak is at least what is there now, or more where pods are full.
     """
-    if not seen.quantiles:
-        return seen.current, seen.current
+    if not checked.quantiles:
+        return checked.current, checked.current
     if sized.all():
-        return _newsvendor_of(seen, target, served, slice(None))
+        return _newsvendor_of(checked, target, served, slice(None))
     rows = np.flatnonzero(sized)
-    add, keep = seen.current.copy(), seen.current.copy()
+    add, keep = checked.current.copy(), checked.current.copy()
     if rows.size:
-        add[rows], keep[rows] = _newsvendor_of(seen, target, served, rows)
+        add[rows], keep[rows] = _newsvendor_of(checked, target, served, rows)
     return add, keep
 
 
-def _newsvendor_of(seen: Checked, target: int, served: Counts, rows: Counts | slice) -> tuple[Counts, Counts]:
+def _newsvendor_of(checked: Checked, target: int, served: Counts, rows: Counts | slice) -> tuple[Counts, Counts]:
     """Return the newsvendor proposals of these rows alone."""
-    measured, full = seen.measured[target][rows], seen.targets.full[target][rows]
-    cut = cut_off(measured, seen.ready[rows], full) | cut_off(measured, served[rows], full)
+    measured, full = checked.measured[target][rows], checked.targets.full[target][rows]
+    cut = cut_off(measured, checked.ready[rows], full) | cut_off(measured, served[rows], full)
     least = np.where(cut, measured * BEYOND, measured) / full
-    peaks = seen.quantiles[target][:, rows] / full
-    price = seen.policy.price[rows] if seen.policy.single_price is None else seen.policy.single_price
-    return newsvendor_replicas(seen.rules.levels, peaks, price, at_least=least)
+    peaks = checked.quantiles[target][:, rows] / full
+    price = checked.policy.price[rows] if checked.policy.single_price is None else checked.policy.single_price
+    return newsvendor_replicas(checked.rules.levels, peaks, price, at_least=least)

@@ -76,7 +76,7 @@ def outage_words(decisions: Decisions, row: int) -> str:
     if state.cause[row] == NONE:
         return ""
     columns = zip(state.signals, state.missing[:, row].tolist(), state.missing_age[:, row].tolist(), strict=True)
-    missing = (Missing(*one) for one in columns if one[1] != KNOWN)
+    missing = (Missing(signal, code, age) for signal, code, age in columns if code != KNOWN)
     gone, limit = int(state.gone[row]), float(decisions.inputs.policy.max_sample_age[row])
     return cause_sentence(int(state.cause[row]), state.signals[gone] if gone >= 0 else "", missing, limit)
 

@@ -56,9 +56,9 @@ def verdict(row: DecidedRow) -> Scale | Hold:
     if reason not in SCALED:
         return Hold(reason, _hold(row))
     notes = (view.note for view in _views(row) if view.note)
-    said = scale_sentence(reason, row.forecast, row.reactive, row.shut, notes)
+    sentence = scale_sentence(reason, row.forecast, row.reactive, row.shut, notes)
     woken = "; it wakes the workload, which is at zero" if row.current == 0 and reason is Reason.FORECAST else ""
-    return Scale(row.replicas, reason, said + woken + _unspared(row, row.rules.survive))
+    return Scale(row.replicas, reason, sentence + woken + _unspared(row, row.rules.survive))
 
 
 def _unspared(row: DecidedRow, survive: str) -> str:
@@ -99,7 +99,8 @@ def _hold(row: DecidedRow) -> str:
         case Reason.FROZEN:
             return row.hold or "a maintenance window is on"
         case Reason.NO_TARGET:
-            return "; ".join(f"{one.signal}: {one.note}" for one in row.targets if not one.usable) or NO_TARGET
+            unusable = (f"{target.signal}: {target.note}" for target in row.targets if not target.usable)
+            return "; ".join(unusable) or NO_TARGET
         case Reason.NO_PODS:
             return f"none of {row.current} pods is ready"
         case Reason.FAILED:
@@ -121,10 +122,10 @@ def _missing(row: DecidedRow) -> str:
     """Which signals have no answer or a part of one, and why."""
     missing = [target for target in row.usable if target.reactive == UNKNOWN]
     parts = [target for target in row.usable if target.unseen == INCOMPLETE and target.reactive != UNKNOWN]
-    said = "; ".join(f"{target.signal}: {_unmeasured(row, target)}" for target in (*missing, *parts))
+    reasons = "; ".join(f"{target.signal}: {_unmeasured(row, target)}" for target in (*missing, *parts))
     if len(missing) == len(row.usable):
-        return said
-    return f"not going down while a signal is {'missing' if missing else 'incomplete'}: {said}"
+        return reasons
+    return f"not going down while a signal is {'missing' if missing else 'incomplete'}: {reasons}"
 
 
 def _unmeasured(row: DecidedRow, target: DecidedTarget) -> str:
@@ -164,13 +165,13 @@ def _known(count: int) -> int | None:
 
 def _note(row: DecidedRow, target: DecidedTarget) -> str:
     """What is missing of one target, and what the forecast itself says, each once."""
-    said = [target.ahead.note] if target.ahead is not None and target.ahead.note else []
+    notes = [target.ahead.note] if target.ahead is not None and target.ahead.note else []
     part = [target.unmeasured] if target.unseen == KNOWN and target.unmeasured else []
     if target.reactive == UNKNOWN:
-        return "; ".join(dict.fromkeys([_unmeasured(row, target), *said]))
+        return "; ".join(dict.fromkeys([_unmeasured(row, target), *notes]))
     if target.unseen == INCOMPLETE:
         part = [f"a lower bound, not going down by it: {_unmeasured(row, target)}"]
     if target.forecast == UNKNOWN:
         unforeseen = target.unforeseen if target.ahead is None else "the forecast is no amount of demand"
-        return "; ".join(dict.fromkeys([*part, unforeseen, *said]))
-    return "; ".join([*part, *said])
+        return "; ".join(dict.fromkeys([*part, unforeseen, *notes]))
+    return "; ".join([*part, *notes])

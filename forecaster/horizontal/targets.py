@@ -34,8 +34,8 @@ class UtilizationTarget:
     full: PodCapacity | None = None
 
     def __str__(self) -> str:
-        said = f"{self.percent} % of {amount(self.request, self.signal.unit)} a pod"
-        return said + _capacity_words(self.full, self.signal)
+        text = f"{self.percent} % of {amount(self.request, self.signal.unit)} a pod"
+        return text + _capacity_words(self.full, self.signal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,10 @@ def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget 
     of_hpa = tuple(_of_hpa(target, workload, policy) for target in stated)
     if sum(map(_is_unnamed_demand, stated)) > 1:
         of_hpa = tuple(map(_ambiguous, stated, of_hpa))
-    found = of_hpa
+    targets = of_hpa
     if all(_is_count(target.metric) for target in stated):
-        found = (*of_hpa, *_of_policy(workload.resources, policy))
-    return tuple(_with_capacity(target, policy.filled) for target in found) if policy.filled else found
+        targets = (*of_hpa, *_of_policy(workload.resources, policy))
+    return tuple(_with_capacity(target, policy.filled) for target in targets) if policy.filled else targets
 
 
 def usable(targets: tuple[PodTarget | Unusable, ...]) -> tuple[PodTarget, ...]:
@@ -167,34 +167,34 @@ def _is_unnamed_demand(target: Target) -> bool:
     return own_metric(target.metric) == OwnMetric(DEMAND_METRIC) and not target.signal
 
 
-def _ambiguous(target: Target, found: PodTarget | Unusable) -> PodTarget | Unusable:
+def _ambiguous(target: Target, resolved: PodTarget | Unusable) -> PodTarget | Unusable:
     """A target, not to be computed where it is one of several on our demand: their selectors are not known here."""
-    return Unusable(target.metric, SEVERAL_DEMANDS) if _is_unnamed_demand(target) else found
+    return Unusable(target.metric, SEVERAL_DEMANDS) if _is_unnamed_demand(target) else resolved
 
 
 def _is_count(metric: str) -> bool:
-    ours = own_metric(metric)
-    return ours is not None and ours.metric in COUNTS
+    own = own_metric(metric)
+    return own is not None and own.metric in COUNTS
 
 
 def _signal(target: Target, policy: HorizontalPolicy) -> Signal | None:
     """The signal that a target of an HPA means; None where it is not measured."""
-    ours, signals = own_metric(target.metric), policy.signals
-    if ours is not None:
-        return signals.by_name.get(ours.signal or target.signal or policy.demand_signal)
+    own, signals = own_metric(target.metric), policy.signals
+    if own is not None:
+        return signals.by_name.get(own.signal or target.signal or policy.demand_signal)
     return REQUESTS if target.metric == policy.requests_metric else signals.by_metric.get(target.metric)
 
 
 def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget]:
-    found: list[PodTarget] = []
+    targets: list[PodTarget] = []
     if resources.cpu_request:
-        found.append(_utilization(CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
+        targets.append(_utilization(CPU, round(policy.cpu_utilization * 100), resources.cpu_request))
     if policy.requests_per_pod is not None:
-        found.append(_amount(REQUESTS, policy.requests_per_pod))
-    amounts = {name: TARGET_SHARE * one.amount for name, one in policy.filled.items() if name not in BUILT_IN.by_name}
-    amounts |= {one.signal: one.amount for one in policy.pod_amounts}
+        targets.append(_amount(REQUESTS, policy.requests_per_pod))
+    amounts = {name: TARGET_SHARE * full.amount for name, full in policy.filled.items() if name not in BUILT_IN.by_name}
+    amounts |= {stated.signal: stated.amount for stated in policy.pod_amounts}
     named = ((policy.signals.by_name.get(name), each) for name, each in amounts.items())
-    return [*found, *(_amount(signal, each) for signal, each in named if signal is not None)]
+    return [*targets, *(_amount(signal, each) for signal, each in named if signal is not None)]
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -110,7 +110,7 @@ def target_numbers(target: PodTarget, peak_target: float | None) -> tuple[float,
 
 def policy_columns(terms: Sequence[Terms]) -> PolicyColumns:
     """The numbers of the policies of some rows."""
-    columns = np.array([one.policy for one in terms], np.float64).T
+    columns = np.array([row.policy for row in terms], np.float64).T
     stated, resolved = columns[: -len(USUAL)], columns[-len(USUAL) :]
     typed = {
         name: column.astype(np.int64) if name in COUNT_COLUMNS else column
@@ -121,7 +121,7 @@ def policy_columns(terms: Sequence[Terms]) -> PolicyColumns:
 
 def target_columns(terms: Sequence[Terms]) -> TargetColumns:
     """The targets of some rows with the same rules."""
-    numbers = np.array([one.targets for one in terms], np.float64).reshape(len(terms), -1, 3)
+    numbers = np.array([row.targets for row in terms], np.float64).reshape(len(terms), -1, 3)
     goal, request, full = np.moveaxis(numbers, (2, 1), (0, 1))
     return TargetColumns(_whole(goal), _whole(request), full)
 

@@ -84,7 +84,8 @@ def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_state
 ) -> None:
     columns = SimpleNamespace(event_most=np.array([most]), event_bound=np.array([bound]))
     desired = SimpleNamespace(reactive=np.array([reactive]))
-    (after,) = events.lowered(np.array([count]), cast("ClampContext", SimpleNamespace(seen=columns, desired=desired)))
+    at = cast("ClampContext", SimpleNamespace(checked=columns, desired=desired))
+    (after,) = events.lowered(np.array([count]), at)
     assert after <= min(count, bound)
     assert after <= max(most, reactive)
     assert after >= min(count, reactive, bound)

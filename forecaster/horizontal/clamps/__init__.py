@@ -56,4 +56,4 @@ def clamped_for_hpa(recommendation: Counts, at: ClampContext) -> Counts:
     for clamp in CLAMPS[RECOMMENDATION + 1 :]:
         if not clamp.of_hpa:
             count = clamp.limited(count, at)
-    return np.minimum(count, at.seen.policy.own_max_replicas)
+    return np.minimum(count, at.checked.policy.own_max_replicas)

@@ -16,9 +16,9 @@ FEW = 4
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """No further from the current replicas than the radius, but as far as the measured demand asks, up or down."""
-    if "surge" not in at.seen.policy.in_use:
+    if "surge" not in at.checked.policy.in_use:
         return count
-    return within_radius(count, at.seen.current, at.seen.policy["surge"], at.desired.reactive)
+    return within_radius(count, at.checked.current, at.checked.policy["surge"], at.desired.reactive)
 
 
 def within_radius(count: Counts, current: Counts, surge: Floats, reactive: Counts) -> Counts:

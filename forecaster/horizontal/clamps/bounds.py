@@ -20,7 +20,7 @@ KEPT_AWAKE = (
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row] within the bounds of its policy."""
-    return bounded(count, at.seen.policy.min_replicas, at.seen.policy.max_replicas)
+    return bounded(count, at.checked.policy.min_replicas, at.checked.policy.max_replicas)
 
 
 def bounded(count: Counts, lowest: Counts, highest: Counts) -> Counts:

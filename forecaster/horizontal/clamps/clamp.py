@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class ClampContext(NamedTuple):
     """What a clamp may look at: this cycle's rows, what they ask for, and what is remembered of earlier cycles."""
 
-    seen: Checked
+    checked: Checked
     desired: Desired
     state: State
     """State with this cycle's outages and an empty slot for this cycle."""

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 def raised(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an event."""
-    return np.maximum(count, at.seen.event_floor) if at.seen.event_floor.any() else count
+    return np.maximum(count, at.checked.event_floor) if at.checked.event_floor.any() else count
 
 
 def lowered(count: Counts, at: ClampContext) -> Counts:
     """The count [row], lowered to the maximum of an event; below measured demand only where the policy says so."""
-    most, bound = at.seen.event_most, at.seen.event_bound
+    most, bound = at.checked.event_most, at.checked.event_bound
     if (np.minimum(most, bound) == MAX_INT32).all():
         return count
     return np.minimum(count, np.maximum(np.minimum(np.maximum(most, at.desired.reactive), bound), 1))

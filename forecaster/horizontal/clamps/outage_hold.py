@@ -41,35 +41,35 @@ CAUSES = (GONE, BACK, SILENCE, NONE)
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an outage."""
-    if "outage_hold" not in at.seen.policy.in_use:
+    if "outage_hold" not in at.checked.policy.in_use:
         return count
-    return np.maximum(count, np.where(at.seen.policy["outage_hold"] > 0.0, at.state.floor, 0))
+    return np.maximum(count, np.where(at.checked.policy["outage_hold"] > 0.0, at.state.floor, 0))
 
 
-def looked_at(state: State, seen: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
+def looked_at(state: State, checked: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
     """The state after a look at the load of rows that scale, and at rows that are `silent` for want of samples.
 
     An outage begins, goes on, is over, or its load has come back, from when the hold runs anew. What was held while the
     clock was ahead is held from now on.
     """
-    hold = seen.policy["outage_hold"]
-    if not ("outage_hold" in seen.policy.in_use and seen.rules.kinds):
+    hold = checked.policy["outage_hold"]
+    if not ("outage_hold" in checked.policy.in_use and checked.rules.kinds):
         return state
     scales, silent = scales & (hold > 0.0), silent & (hold > 0.0)
-    loads = _loads(state, seen)
+    loads = _loads(state, checked)
     gone = _gone(state, loads, scales)
     until = np.where(hold > 0.0, np.minimum(state.until, now + hold), state.until)
     over = scales & (gone < 0) & (until < now)
     back = scales & (gone < 0) & ~over & _returned(state, loads)
-    lost, went = gone >= 0, np.maximum(gone, 0)
+    lost, went, raised = gone >= 0, np.maximum(gone, 0), np.maximum(checked.current, state.floor)
     return replace(
-        _silenced(state, seen, inputs, silent),
+        _silenced(state, checked, inputs, silent),
         cause=np.select([lost, back, silent, over], [*map(np.int8, CAUSES)], state.cause),
-        floor=np.select([lost, silent, over], [np.maximum(seen.current, state.floor), seen.current, 0], state.floor),
+        floor=np.select([lost, silent, over], [raised, checked.current, 0], state.floor),
         until=np.where(lost | back | silent, now + hold, until),
         gone=np.where(lost, gone, np.where(silent | over, -1, state.gone)),
         least=np.where(lost, np.take_along_axis(state.expected, went[None], axis=0)[0], state.least),
-        expected=_expected(state, seen, inputs, scales),
+        expected=_expected(state, checked, inputs, scales),
     )
 
 
@@ -80,13 +80,13 @@ class _Load(NamedTuple):
     measured: Floats
 
 
-def _loads(state: State, seen: Checked) -> list[_Load]:
+def _loads(state: State, checked: Checked) -> list[_Load]:
     """Return the loads in the order of the targets; two targets on one signal have the same measurement."""
-    found: dict[int, Floats] = {}
-    for target, kind in enumerate(seen.rules.kinds):
-        measured = np.where(seen.unseen[target] == KNOWN, seen.measured[target], np.nan)
-        found.setdefault(state.signals.index(kind.signal), measured)
-    return [_Load(*one) for one in found.items()]
+    measured_by_signal: dict[int, Floats] = {}
+    for target, kind in enumerate(checked.rules.kinds):
+        measured = np.where(checked.unseen[target] == KNOWN, checked.measured[target], np.nan)
+        measured_by_signal.setdefault(state.signals.index(kind.signal), measured)
+    return [_Load(*load) for load in measured_by_signal.items()]
 
 
 def _gone(state: State, loads: list[_Load], rows: Flags) -> Counts:
@@ -106,24 +106,24 @@ def _returned(state: State, loads: list[_Load]) -> Flags:
     return back
 
 
-def _expected(state: State, seen: Checked, inputs: Inputs, rows: Flags) -> Floats:
+def _expected(state: State, checked: Checked, inputs: Inputs, rows: Flags) -> Floats:
     """[signal, row] the least load that is forecast, where it fills a pod at least: less is no outage to fear."""
     expected = np.where(rows, np.nan, state.expected)
-    for target, kind in enumerate(seen.rules.kinds):
+    for target, kind in enumerate(checked.rules.kinds):
         low, signal = inputs.low[target], state.signals.index(kind.signal)
-        counts = rows & (low >= seen.targets.full[target]) & (low <= LARGEST)
+        counts = rows & (low >= checked.targets.full[target]) & (low <= LARGEST)
         expected[signal] = np.where(counts, low, expected[signal])
     return expected
 
 
-def _silenced(state: State, seen: Checked, inputs: Inputs, silent: Flags) -> State:
+def _silenced(state: State, checked: Checked, inputs: Inputs, silent: Flags) -> State:
     """Return the state with the reasons why samples are missing."""
     if not silent.any():
         return state
     missing, age = np.where(silent, np.int8(KNOWN), state.missing), np.where(silent, np.nan, state.missing_age)
-    for target, kind in enumerate(seen.rules.kinds):
+    for target, kind in enumerate(checked.rules.kinds):
         signal = state.signals.index(kind.signal)
-        missing[signal] = np.where(silent, seen.unseen[target], missing[signal])
+        missing[signal] = np.where(silent, checked.unseen[target], missing[signal])
         age[signal] = np.where(silent, inputs.age[target], age[signal])
     return replace(state, missing=missing, missing_age=age)
 
@@ -137,10 +137,8 @@ def sentence(step: Step) -> str:
 def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
     """Say why there was an outage: what was `missing`, or the `signal` with a load that has gone or come back."""
     if cause == SILENCE:
-        said = (
-            f"{one.signal}: {unseen_sentence(one.code, one.signal, one.age_seconds, limit_seconds)}" for one in missing
-        )
-        return "samples were missing: " + "; ".join(said)
+        reasons = (f"{name}: {unseen_sentence(code, name, age, limit_seconds)}" for name, code, age in missing)
+        return "samples were missing: " + "; ".join(reasons)
     return f"{signal} load has gone" if cause == GONE else f"{signal} load is back after an outage"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row], not below the present one where nothing states a minimum."""
-    return np.maximum(count, at.seen.current) if at.seen.rules.keeps_size else count
+    return np.maximum(count, at.checked.current) if at.checked.rules.keeps_size else count
 
 
 def sentence(step: Step) -> str:

@@ -22,7 +22,7 @@ MOST = 0.5
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The count [row] with pods to spare; the same where nothing is to be survived, or nothing known of places."""
-    shares = at.seen.lost
+    shares = at.checked.lost
     return with_spare(count, shares) if (shares > 0).any() else count
 
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def limited(count: Counts, at: ClampContext) -> Counts:
     """The highest of this recommendation and those of the window."""
-    policy, state = at.seen.policy, at.state
+    policy, state = at.checked.policy, at.state
     window = policy["scale_down_stabilization"] if policy.window is None else policy.window
     highest = np.maximum(count, highest_since(state.recommendations, window, at.now))
     if state.begun.all():
         return highest
-    return np.where(state.begun, highest, np.maximum(highest, at.seen.current))
+    return np.where(state.begun, highest, np.maximum(highest, at.checked.current))
 
 
 def highest_since(recommendations: Ring, window: float | Floats, now: float) -> Counts:
