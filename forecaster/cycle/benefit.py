@@ -184,7 +184,7 @@ class LiveBenefit:
         )
 
     def restore(self, encoded: bytes) -> None:
-        """Take over what `kept` gave; decisions from the stop until the first new one are not compared."""
+        """Take over what `encoded` gave; decisions from the stop until the first new one are not compared."""
         from forecaster.replay.live import RUNS, SUMMED, LivePast  # noqa: PLC0415  as above
 
         for past in msgspec.msgpack.decode(encoded, type=list[KeptPast]):
