@@ -43,7 +43,7 @@ class PodUsage:
 
 
 def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
-    """What the history holds of these workloads, five minutes apart."""
+    """Read the usage of these workloads from history, in steps of five minutes."""
     weeks = {name: history.window(name, FIVE_MINUTES) for name in (CPU, MEMORY, PODS)}
     pods = values_of(weeks[PODS], ids)
     totals = (values_of(weeks[name], ids) for name in (CPU, MEMORY))
@@ -56,7 +56,7 @@ def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
 
 
 def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId, dict[str, Resources | None]]:
-    """What the VPA and KRR would recommend for each."""
+    """Compute the requests that the VPA and KRR would recommend for each workload."""
     targeted = [_targeted(workload) for workload in workloads]
     pairs = zip(
         usage.ids, vpa(usage.cpu, usage.memory, usage.instants), krr(usage.cpu, usage.memory, targeted), strict=True
@@ -65,9 +65,10 @@ def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId
 
 
 def beside(id_: WorkloadId, cluster: Cluster) -> dict[str, Resources | None]:
-    """What the VPA of a workload recommends for one pod: None without one, of several, or while it is not known.
+    """Return the VPA's recommendation for one pod of a workload, by the name of the VPA.
 
-    Nothing where the cluster has no VPAs.
+    The value is None where the workload has no VPA or several, or its VPA is not known. The mapping is empty where the
+    cluster has no VPAs.
     """
     if not cluster.vpas:
         return {}

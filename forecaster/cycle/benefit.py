@@ -65,7 +65,7 @@ class KeptPast(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(slots=True)
 class LiveBenefit:
-    """What is known of each workload, and the newest view of all."""
+    """The live comparison with the HPA alone: state of each workload, and the latest view of the fleet."""
 
     prices: Prices | None = None
     start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
@@ -200,7 +200,7 @@ def _rounded(start_ups: Sequence[timedelta]) -> timedelta:
 
 
 def _in_force(decided: Sequence[Count], now: datetime) -> list[Count]:
-    """Decisions that a replay after `now` still needs: of its warm-up, and the one that was in force before."""
+    """Select the decisions that a replay after `now` needs: those within its warm-up, and the last one before it."""
     old = [count for count in decided if count[0] <= now - 3 * HOUR]
     return [*old[-1:], *decided[len(old) :]]
 
@@ -214,7 +214,7 @@ def _alike(due: Sequence[WorkloadId], pasts: Mapping[WorkloadId, LivePast]) -> I
 
 
 def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) -> Traces:
-    """What was measured of some workloads, by the minute, as far as it is kept so."""
+    """Read the measured signals of these workloads, by the minute, as far back as minutes are stored."""
     from forecaster.replay.traces import Traces  # noqa: PLC0415  as above
 
     values = {}
@@ -256,5 +256,5 @@ def _unknown(past: LivePast) -> str:
 
 
 def _waiting(since: datetime) -> str:
-    """Why there is nothing yet: an hour of decisions has to be over."""
+    """Say why there is no comparison yet: it needs an hour of decisions."""
     return f"not known yet: decisions are compared once an hour, for the first time after {since + HOUR:%H:%M} UTC"

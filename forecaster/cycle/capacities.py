@@ -1,8 +1,8 @@
-"""What one pod of each workload carries, learned hour by hour from how full pods were and whether they were throttled.
+"""Capacity of one pod of each workload, learned hour by hour from how full and how throttled pods were.
 
-Only where it decides: sized by newsvendor, with no `peak_target` stated. Containers are read once an hour; what they
-tell about that hour is looked at workload by workload over the cycles that follow. Where a signal of the settings has a
-query for what a pod carries, its answer holds, and nothing else is learned of that signal.
+Only workloads with `sizing: newsvendor` and without `peak_target` are learned. Containers are read once an hour; the
+cycles that follow evaluate that hour workload by workload. Where the settings of a signal have a query for pod
+capacity, its answer is used and nothing is learned for that signal.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ CAPACITY_ROUNDS = 50
 """Cycles over which the workloads of one reading are spread; a late one comes first in the next reading."""
 ANSWERED = "answered by the signal's capacity query"
 NOTABLE_CHANGE = 0.02
-"""What differs by less from what is assumed anyway is not worth telling."""
+"""A smaller relative difference from the assumed capacity is not reported."""
 
 
 class PersistedCapacity(msgspec.Struct, frozen=True):
-    """What outlives the process of one capacity."""
+    """The persisted part of one learned capacity."""
 
     id: tuple[str, str, str]
     signal: str
@@ -58,15 +58,15 @@ class PersistedCapacity(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Capacities:
-    """What was learned by workload and signal, and which workloads were not looked at since the last reading."""
+    """Learned pod capacities by workload and signal, and the workloads whose last hour is not evaluated yet."""
 
     known: dict[tuple[WorkloadId, str], LearnedCapacity] = field(default_factory=dict)
     rolling: dict[tuple[WorkloadId, str], str] = field(default_factory=dict)
     """Versions that came in the last hour: what they cost is known after their first whole one."""
     filled: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
-    """What differs from what is assumed."""
+    """Capacities that differ from the assumed ones."""
     answered: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
-    """What queries told last: a day without a queue does not make a pod unknown."""
+    """The last answers of capacity queries: a day without a queue does not make a pod's capacity unknown."""
     read: datetime | None = None
     waiting: deque[Workload] = field(default_factory=deque)
     at_once: int = 0
@@ -116,7 +116,7 @@ class Capacities:
         return (*learned_here, *answered)
 
     def _in_force(self, id_: WorkloadId, signal: str) -> str:
-        """Why a capacity differs from what is assumed; empty where it does not."""
+        """Say why a capacity differs from the assumed one; empty where it does not."""
         capacity = self.filled.get(id_, {}).get(signal)
         return capacity.why if capacity else ""
 
@@ -143,7 +143,7 @@ class Capacities:
     def _look(
         self, workload: Workload, weeks: Mapping[Signal, Window], containers: Containers, policy: HorizontalPolicy
     ) -> None:
-        """The hour that was read: without anything told about strain, or with gaps only, nothing is learned."""
+        """Learn from the hour that was read; without throttling data, or with gaps only, learn nothing."""
         ids = containers.of_workload.get(workload.id, ())
         throttled_shares = [share for id_ in ids if (share := containers.facts.held_back.get(id_)) is not None]
         if not throttled_shares or self.read is None:
@@ -191,7 +191,7 @@ def learns(policy: HorizontalPolicy) -> bool:
 
 
 def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, PodCapacity]:
-    """What the decision takes for a full pod in place of what it would assume; empty where that is the same."""
+    """Return the capacity that replaces the assumed one in decisions; empty where both are the same."""
     assumed = full_pod(replace(target, full=None), None)
     if capacity is None or abs(capacity.amount / assumed - 1.0) < NOTABLE_CHANGE:
         return {}
@@ -200,7 +200,7 @@ def filling(capacity: LearnedCapacity | None, target: PodTarget) -> dict[str, Po
 
 
 def throttles(signal: Signal) -> bool:
-    """Whether too much of it for a pod shows by throttled CPU: that of its pods does, and work; nothing else does."""
+    """Whether overload of a pod by this signal shows as throttled CPU: true of the CPU of pods and of requests only."""
     return not signal.of_container and (signal.limited or not signal.resource)
 
 
@@ -215,7 +215,7 @@ def cost_of(hour: Mapping[Signal, Floats], signal: Signal) -> float | None:
 
 
 def most_of(workload: Workload, target: PodTarget, cost: float | None, fresh: float) -> float:
-    """What no pod can carry more than: its CPU limit, or request, in the unit of the target."""
+    """Upper bound of a pod's capacity: its CPU limit, or request, in the unit of the target."""
     cores = workload.resources.cpu_limit or workload.resources.cpu_request
     if isinstance(target, AmountTarget) and not target.signal.resource:
         return max(cores / cost, fresh) if cores and cost else fresh

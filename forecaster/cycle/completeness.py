@@ -1,8 +1,8 @@
-"""How complete the answers of a source are, from cycle to cycle: what is learned from, what acts, what is asked again.
+"""Completeness of the answers of a source, and which instants are queried again.
 
-A value that is incomplete is a lower bound: it reaches decisions and not the history, which has a gap there. The
-instant is asked for again: once after `SETTLED_AFTER`, since samples come late, and all such instants together when the
-answers are complete again.
+An incomplete value is a lower bound: decisions use it, but history gets a gap. The instant is queried again once after
+`SETTLED_AFTER`, because samples come late; when answers are complete again, all incomplete instants are queried at
+once.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 SETTLED_AFTER = 2 * MINUTE
-"""Age at which an instant that was incomplete is asked for again."""
+"""Age at which an incomplete instant is queried again."""
 LAST_ASKED = 10 * MINUTE
-"""After answers are complete again, the instants before are asked for at once, and once more after this time."""
+"""When answers are complete again, earlier instants are queried at once, and once more after this time."""
 YOUNG = 2
 """Minutes: a pod that became ready later may have no rate yet."""
 LATELY = 5 * MINUTE
 """Workloads with a value since then are expected in an answer."""
 FORGET_AFTER = HOUR
-"""An instant is asked for no longer than this."""
+"""Oldest age of an instant that is queried again."""
 FUTILE = 3
-"""After so many instants that were asked for again and were no more complete, they are not for `LAST_ASKED`."""
+"""After this many instants in a row that were no more complete when queried again, none is for `LAST_ASKED`."""
 LATE = 3
 """After so many such instants in a row it is not an outage."""
 ARRIVE_LATE = (
@@ -82,7 +82,7 @@ LARGEST_NODE = {"cpu": 256.0, "memory": 2.0**40}
 
 @dataclass(slots=True)
 class Completeness:
-    """What is remembered of the answers, and what this cycle found."""
+    """State of completeness between cycles, and the findings of the present cycle."""
 
     books: dict[str, LatestBook] = field(default_factory=lambda: defaultdict(LatestBook))
     usual: dict[str, dict[WorkloadId, float]] = field(default_factory=lambda: defaultdict(dict))
@@ -91,15 +91,15 @@ class Completeness:
     """Instants at which the server was away within the window of a rate."""
     again: dict[str, Again] = field(default_factory=lambda: defaultdict(Again))
     containers: dict[Signal, dict[WorkloadId, str]] = field(default_factory=dict)
-    """Container of each workload whose history was asked for, by signal."""
+    """Container of each workload whose history is read per container, by signal."""
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Workloads with an incomplete latest value in this cycle, by signal and cause."""
     sentences: dict[str, None] = field(default_factory=dict)
-    """What is incomplete in this cycle."""
+    """Sentences about incomplete signals of this cycle, in order, each once."""
     bounds: dict[Signal, tuple[Sequence[WorkloadId], Floats, Floats]] = field(default_factory=dict)
-    """The workloads that a signal was asked for last in this cycle, their pods, and the most that one can use."""
+    """By signal: the workloads queried last in this cycle, their pods, and the largest usage of one pod."""
     counted: dict[str, RememberedRows] = field(default_factory=lambda: defaultdict(RememberedRows))
-    """Where the pods of the workloads of a signal are counted."""
+    """By signal, the rows in which pods of its workloads are counted."""
     begun: bool = False
     """Whether a cycle has been; the first one looks back to learn what is usual."""
     moved: list[str] = field(default_factory=list)
@@ -133,10 +133,10 @@ class Completeness:
             self._tell(block, verdict)
 
     def looked_back(self, gaps: Sequence[Gap], now: datetime) -> list[Gap]:
-        """The gaps of a cycle; in the first one CPU is asked for some minutes at least, to see which samples are usual.
+        """Return the gaps of a cycle; the first one reads some minutes of CPU, to learn which samples are usual.
 
-        A process that goes on from a snapshot asks for its latest minute only, and where samples come late that shows
-        fewer than there will be.
+        A process that continues from a snapshot needs its latest minute only. Where samples come late, that minute
+        alone has fewer samples than it will have.
         """
         if self.begun:
             return list(gaps)
@@ -153,7 +153,7 @@ class Completeness:
     def judged(
         self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime
     ) -> CompletenessVerdict:
-        """How complete the values of a block are, by what is known of pods and what was usual."""
+        """Judge the completeness of a block by the known pods and the usual number of samples."""
         if block.signal == PODS or not block.values.size:
             shape = block.values.shape
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
@@ -209,7 +209,7 @@ class Completeness:
         return sum(id_ in workloads and workloads[id_].ready_replicas > 0 for id_ in silent)
 
     def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: int, now: datetime) -> None:
-        """Which instants are worth another question."""
+        """Note the instants of a block that should be queried again."""
         weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, *PASSING)), axis=0)
         weighty[-1:] += vanished
         least = max(1.0, NOTABLE_SHARE * len(block.ids))
@@ -241,7 +241,7 @@ class Again:
 
     open: set[datetime] = field(default_factory=set)
     late: int = 0
-    """Instants in a row that were incomplete at first and complete when they were asked for again."""
+    """Number of instants in a row that were incomplete at first and complete when queried again."""
     futile: int = 0
     paused_until: datetime | None = None
     whole_since: datetime | None = None
@@ -250,7 +250,7 @@ class Again:
     """Whether the last question has been asked since."""
 
     def answered(self, at: datetime, now: datetime, *, incomplete: bool) -> None:
-        """What a question about an instant brought."""
+        """Note the result of a repeated query about an instant."""
         if at != now and at in self.open:
             self.late += not incomplete
             self.futile = self.futile + 1 if incomplete else 0

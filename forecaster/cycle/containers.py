@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 CONTAINER_HISTORY = timedelta(days=8)
-"""So that the same weekday is among them; 18 kB for each container and resource."""
+"""Eight days include the same weekday; a container takes 18 kB for each resource."""
 RENEWED = timedelta(hours=1)
 CONTAINER_COLUMNS = CONTAINER_HISTORY // FIVE_MINUTES
 USAGE = (CPU, MEMORY)
@@ -33,7 +33,7 @@ _ROWS_AT_A_TIME = 1024
 
 
 class ContainerNews(NamedTuple):
-    """Another image, or an OOM kill, as it was noticed: at the first look after it, within an hour."""
+    """A new image or an OOM kill, with the time at which it was noticed, at most an hour later."""
 
     at: datetime
     id: ContainerId
@@ -45,7 +45,7 @@ NEWS_KEPT = 2000
 
 
 def container_news(before: ContainerFacts, after: ContainerFacts, at: datetime) -> Iterator[ContainerNews]:
-    """What differs between two looks; nothing at the first one."""
+    """Compare two readings of containers and yield new images and OOM kills; the first reading yields nothing."""
     for id_, image in after.images.items():
         known = before.images.get(id_)
         if known and known != image:
@@ -70,7 +70,7 @@ class Containers:
     news: deque[ContainerNews] = field(default_factory=lambda: deque(maxlen=NEWS_KEPT))
 
     def catch_up(self, source: Source, now: datetime) -> list[str]:
-        """Read what is new, once an hour, from a source that tells containers apart; what went wrong, in a sentence."""
+        """Read containers once an hour from a source that reports them; return a sentence for each failure."""
         latest = last_multiple(now, FIVE_MINUTES)
         if self.end is not None and self.end > latest:  # the clock went back: what it was ahead is nothing to keep
             self.end = self.read = None

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What records of rows are made of beside the numbers of their decisions."""
+    """Facts that records of rows need beside the numbers of their decisions."""
 
     rows: Rows
     forecasts: Forecasts
@@ -60,7 +60,7 @@ class Context:
 
 
 class FleetDecisions(DecidedRows):
-    """What this process decided: the arrays of each group, and the objects that texts and records are made of."""
+    """Decisions of this process: arrays of each group, and the objects from which texts and records are made."""
 
     def __init__(self, at: datetime, groups: Sequence[tuple[NDArray[np.intp], Decisions]], context: Context) -> None:
         workloads = context.rows.workloads
@@ -130,7 +130,7 @@ class GroupTexts(NamedTuple):
     context: Context
 
     def put(self) -> None:
-        """Put what is said of rows that are not as they mostly are; of forecasts, what is said of each."""
+        """Store the codes of rows that differ from the default, and the outlook of each forecast."""
         inputs, state, events = self.group.inputs, self.group.state, self.context.events
         self._put("hold", self.group.failed > 0, self._failure)
         self._put(
@@ -184,9 +184,9 @@ class Decider:
 
     observed: Observed = field(default_factory=Observed)
     before: State = field(default_factory=lambda: State.new(0))
-    """What was remembered when the last cycle began."""
+    """State of decisions at the start of the last cycle."""
     sizes: SizeCache = field(default_factory=SizeCache)
-    """What was decided about resources: it stands while the choice of sizes stands."""
+    """Decided sizes; an entry stays valid while the choice of sizes is the same."""
 
     def decide(
         self,
@@ -251,7 +251,7 @@ def inputs_of(
     spread: NDArray[np.float64],
     acting: NDArray[np.bool_],
 ) -> Inputs:
-    """What one group is decided from."""
+    """Return the inputs of the decision for one group of rows."""
     at, kinds = group.positions, group.rules.kinds
     mine = [columns[kind.signal] for kind in kinds]  # type: ignore[index]  # a signal is its name
 
@@ -281,7 +281,7 @@ def inputs_of(
 
 
 def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
-    """[row] whether the forecast has its say: where no gate is asked for, or the gate lets it."""
+    """[row] whether the forecast may act: where no gate is required, or the gate is open."""
     return np.array([gate is None or gate.standing is Standing.ACTING for gate in gates], np.bool_)
 
 

@@ -1,4 +1,4 @@
-"""What is known of every signal, as columns over the rows of a cycle: latest demand, and the peak that is forecast."""
+"""Columns over the rows of a cycle, by signal: latest demand, and the forecast peak."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Positions = NDArray[np.intp]
 
 RECENT_SPAN = timedelta(hours=3)
-"""What models and decisions read by the minute; what is kept beyond is for the gate."""
+"""Span that models and decisions read by the minute; older minutes are stored for the gate."""
 NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
 UTC_ALONE: Mapping[WorkloadId, str] = MappingProxyType({})
@@ -56,7 +56,7 @@ Number = TypeVar("Number", np.float64, np.int64, np.int32, np.int8)
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Latest demand by signal, and usage with what makes demand of it."""
+    """Latest demand by signal, and usage with the context that turns it into demand."""
 
     latest: Mapping[Signal, Latest] = field(default_factory=dict)
     usage: Mapping[Signal, FreshHistory] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def demands_of(
     throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = NEVER,
     books: Mapping[str, LatestBook] = NO_BOOKS,
 ) -> Demands:
-    """What is known of the present; books know what is no history because it is incomplete."""
+    """Read the latest demand; `books` has incomplete values, which history leaves out."""
     usage = usage_of(history, rows.standing.driven, rows.workloads, throttled, rows.standing.zones)
     recent = {signal: history.window(signal, MINUTE).newest(RECENT_SPAN) for signal in history.signals}
     return Demands({signal: latest(window, books.get(signal)) for signal, window in recent.items()}, usage)
@@ -76,12 +76,12 @@ def demands_of(
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """What this cycle knows of all workloads: latest demand and forecast peaks by signal."""
+    """Knowledge of one cycle about all workloads: latest demand and forecast peaks by signal."""
 
     latest: Mapping[Signal, Latest] = field(default_factory=dict)
     peaks: Mapping[Signal, Mapping[PeakSpan, PeakForecasts]] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
-    """Why some forecasts are missing, one sentence each."""
+    """Reasons for missing forecasts, one sentence each."""
     day_ago: Mapping[Signal, DayAgo] = field(default_factory=dict)
 
     def series(self) -> dict[Signal, int]:
@@ -90,7 +90,7 @@ class Forecasts:
         return {signal: count for signal, count in rows.items() if count or not signal.of_container}
 
     def ages(self) -> dict[Signal, float]:
-        """Seconds since the latest sample of any workload; signals without one are absent."""
+        """Seconds since the latest sample of any workload, by signal; signals without samples are absent."""
         ages = {signal: latest.age() for signal, latest in self.latest.items()}
         return {signal: age.total_seconds() for signal, age in ages.items() if age is not None}
 
@@ -118,12 +118,12 @@ def forecasts_of(
 
 
 class Columns(NamedTuple):
-    """One signal of all rows of a cycle, [row] if nothing else is said; NaN where it is not known."""
+    """Columns of one signal, [row] unless stated otherwise; NaN where a value is not known."""
 
     measured: Floats
     """Latest demand that is fresh enough."""
     unseen: Codes
-    """Why there is none (`horizontal.codes`)."""
+    """Code of the reason for a missing value (`horizontal.codes`)."""
     age: Floats
     """Seconds since the latest sample."""
     peak: Floats
@@ -135,7 +135,7 @@ class Columns(NamedTuple):
     partly: Flags
     """Whether an incomplete measurement is known beside a complete one."""
     outlook: NDArray[np.int32]
-    """Position of the encoded `Outlook` in the names of the cycle: what is said of the forecast."""
+    """Position of the encoded `Outlook`, the description of the forecast, in the names of the cycle."""
 
 
 class ColumnRequest(NamedTuple):
@@ -213,7 +213,7 @@ def _partly(latest: Latest, at: Positions) -> Flags:
 
 
 class OutlookCodes:
-    """What is said of the forecast of one signal [row], as positions in the names of the cycle."""
+    """Descriptions of the forecasts of one signal [row], as positions in the names of the cycle."""
 
     def __init__(self, names: Names, rows: int, now: float) -> None:
         self._names, self._now = names, now
@@ -259,7 +259,7 @@ def _too_short(known: float, least: float) -> bytes:
 
 
 def _outlook_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float, float]) -> Outlook:
-    """Return what is said by positions of a note and, from 1, of a model; a negative note is of no forecast."""
+    """Describe a forecast by the positions of its note and, from 1, its model; a negative note means no forecast."""
     if note < 0:
         return Outlook(NEVER_SEEN)
     if not model:

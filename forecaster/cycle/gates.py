@@ -71,7 +71,7 @@ class ForecastGates:
     waiting: int = 0
     """New workloads that the last round had no time to look at."""
     records: dict[WorkloadId, Gate] = field(default_factory=dict)
-    """Gates that were asked for since then."""
+    """Gates requested since then."""
 
     def of(self, id_: WorkloadId) -> Gate:
         """Return the gate of a workload, and keep it until gates are judged again: for the thread of the cycle."""

@@ -44,7 +44,7 @@ KNOWN_LOAD_TIMES = 2.0
 """A pod is given at most so many times the load that one has carried, and no less than the inverse of the most:
 beyond that it is not known how much memory goes with a load."""
 GAIN = 0.05
-"""What a plan must save of the cost of today's sizes to be worth a rollout and another scale point."""
+"""Share of the present cost that a plan must save to be worth a rollout and another scale point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class JointAdvice:
 
 
 class JointInputs(NamedTuple):
-    """What joint choices are made from, computed once for all workloads."""
+    """Inputs of joint choices, computed once for all workloads."""
 
     demand: DemandSamples
     usage: PodUsage
@@ -171,14 +171,14 @@ def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel
 
 @dataclass(frozen=True, slots=True)
 class PlanRefusal:
-    """Why the admission proof refuses a plan."""
+    """Refusal of a plan by the admission proof, with the reason."""
 
     workload: Workload
     said: Recommendation
     known: JointInputs
 
     def __call__(self, plan: SizePlan) -> str:
-        """Why the cluster would not take it; empty if it would, or if that is not known."""
+        """Return why the cluster would refuse the plan; empty if it would accept it, or if that is not known."""
         proof = _proved(plan, self.workload, self.said, self.known).proof
         return "" if proof is None or proof.accepted else str(proof.refusals[0])
 

@@ -1,4 +1,4 @@
-"""How long pods take until they serve: measured on pods that are watched, else on the scale-ups of each workload."""
+"""Time until new pods serve: measured on watched pods, else on the scale-ups of each workload."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LONGEST_BLINK = 3
 
 
 class PersistedStartUps(msgspec.Struct, frozen=True):
-    """What outlives the process of one watch; durations in seconds. What is waited for does not."""
+    """The persisted part of one scale-up watch; durations in seconds. Pods that are still starting are left out."""
 
     id: tuple[str, str, str]
     took: tuple[float, ...]
@@ -49,7 +49,7 @@ class PersistedStartUps(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, id_: WorkloadId, watch: ScaleUpWatch) -> PersistedStartUps:
-        """What is persisted of a watch."""
+        """Return the persisted part of a watch."""
         took = tuple([duration / SECOND for duration in watch.took])
         return cls(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
 
@@ -88,13 +88,13 @@ def _image_key(id_: WorkloadId, image: str) -> str:
 
 @dataclass(slots=True)
 class LeadTimes:
-    """What was watched of every workload, and the one place that says which lead time is in force."""
+    """Start-up times of every workload, and the one rule for the lead time in force."""
 
     interval: timedelta = timedelta(minutes=1)
     """Time between two looks at the pods: it is part of what a scale-up takes."""
     watches: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     pods: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
-    """What was measured on single pods, where the API server tells them; it counts before what counts show."""
+    """Start-up times of single pods, where the API server reports them; they take precedence over scale-ups."""
     images: dict[str, ScaleUpWatch] = field(default_factory=dict)
     """Start-up times by namespace and image, for workloads of which too few pods were seen.
 
@@ -158,7 +158,7 @@ class LeadTimes:
         return {id_: watch.rung for id_, watch in each if watch.rung is not None}
 
     def persisted(self) -> dict[str, Any]:
-        """What was measured, by the parameters of `restore`, without the workloads of which nothing was."""
+        """Return the measured start-up times by the parameters of `restore`; workloads without any are left out."""
         pools: dict[str, list[PersistedStartUps]] = defaultdict(list)
         for id_, start_ups in self.pools.items():
             for pool, watch in start_ups.by_pool.items():
@@ -183,7 +183,7 @@ class LeadTimes:
         self.pools = _restored_pools(pools)
 
     def _slower_pool(self, id_: WorkloadId) -> str:
-        """Return the node pool with pods slower than those of the workload as a whole; empty if there is none."""
+        """Return the node pool on which pods start slower than the workload's pods as a whole; empty without one."""
         pools, pods = self.pools.get(id_), self.pods.get(id_, UNWATCHED)
         pool = pools.slowest() if pools else ""
         if not pools or not pool or pods.rung is None:

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 POINTS_A_DAY = DAY // FIVE_MINUTES
 _LOADS = (CPU, REQUESTS)
-"""What a pod's load is measured in; the first one that the workload is scaled by."""
+"""Signals that can measure a pod's load; the first one that scales the workload is used."""
 
 
 class SharedLoad(NamedTuple):
-    """How a workload's total is shared by its pods; `per_pod` NaN where their count does not follow it."""
+    """Division of a workload's total among its pods; `per_pod` is NaN where the pod count does not follow the total."""
 
     signal: Signal
     per_pod: float
@@ -135,7 +135,7 @@ def carried_at(target: PodTarget | Unusable, signal: Signal) -> float | None:
 
 
 def _shared(workload: Workload, policy: HorizontalPolicy, signal: Signal, per_pod: float) -> SharedLoad:
-    """The HPA's bounds, else those of the policy; a workload that has neither is not scaled."""
+    """Use the HPA's bounds, else those of the policy; a workload without either is not scaled."""
     hpa = workload.autoscaler
     if hpa:
         return SharedLoad(signal, per_pod, hpa.min_replicas, hpa.max_replicas)
@@ -148,7 +148,8 @@ _EDGES = tuple(timedelta(minutes=minutes) for minutes in (0, 15, 30, 60, 120, 24
 SPANS = tuple(PeakSpan(begin, until - begin) for begin, until in pairwise(_EDGES))
 """Windows of the coming day, longer the further away: a node takes minutes to start, a reservation hours."""
 _BLOCK = timedelta(hours=1)
-"""Past blocks that tell how workloads move together: two weeks are 336, enough for the 95 % quantile of a sum."""
+"""Length of the past blocks from which joint movement is learned: 336 in two weeks, enough for the 95 % quantile of a
+sum."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +192,7 @@ def _latest(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> di
 
 
 def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tuple[Floats, bool]:
-    """Ranks of the past, and whether there is enough of it."""
+    """Return the ranks of past blocks, and whether there are enough blocks."""
     past = np.asarray(values_of(history.window(signal, FIVE_MINUTES), ids), float)
     ranks = past_ranks(past, timedelta(days=1) // FIVE_MINUTES, _BLOCK // FIVE_MINUTES)
     if ranks.shape[1] < FEWEST_SAMPLES:

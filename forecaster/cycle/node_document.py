@@ -57,7 +57,7 @@ class CapacityView(msgspec.Struct, frozen=True):
 
 
 class PoolView(msgspec.Struct, frozen=True):
-    """One pool; `label` is null where nodes have none that tells pools apart."""
+    """One pool; `label` is null where no node label tells pools apart."""
 
     pool: str
     label: str | None

@@ -54,7 +54,7 @@ def node_forecast(
     quantile: float = 0.95,
     warm: timedelta = timedelta(minutes=30),
 ) -> NodeForecast:
-    """What the pools will be asked for; `warm` is how far ahead capacity is to be kept. No nodes known: no pools."""
+    """Forecast the requests of each pool; `warm` is how far ahead capacity is reserved. No nodes: no pools."""
     demand = demand_samples(workloads, history, forecaster, policies, now)
     pools = pools_of(cluster.nodes or ())
     residents = cluster.lasting
@@ -119,16 +119,16 @@ CPU a pair. This many take ten seconds, once an hour, in the thread of the cycle
 
 @dataclass(slots=True)
 class NodePools:
-    """The newest forecast of nodes. Nodes and pods are asked for, used and forgotten: pods are many.
+    """The latest node forecast. Nodes and pods are read for it and not stored, because pods are many.
 
-    `cluster` raises `SourceError` where it cannot say.
+    `cluster` raises `SourceError` where the cluster cannot be read.
     """
 
     cluster: Callable[[datetime], Cluster]
     every: timedelta
     latest: NodeForecast | None = None
     refused: str = ""
-    """Why there is none, or only the present, in a sentence."""
+    """Reason, as a sentence, for a missing forecast or one that has the present only."""
     tried: datetime | None = None
 
     def renew(

@@ -1,4 +1,4 @@
-"""All that outlives a cycle beside the demand of workloads: in one place, and in a form that outlives the process."""
+"""State that outlives a cycle, beside the demand of workloads, and its persisted form."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PoliciesInForce(Policies):
     """Policies with observed values; shared by workloads of one policy and lead time without a learned capacity."""
 
     without_observed: Policies = field(kw_only=True)
-    """What is stated: the ceilings of owners are known to the original policies alone."""
+    """The stated policies: only the original policies know the ceilings of owners."""
     rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
     made: dict[WorkloadId | tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class PoliciesInForce(Policies):
         return self.without_observed.stated(id_)
 
     def forget_others(self, ids: Collection[WorkloadId]) -> None:
-        """Forget policies that other workloads have, and those with observed values that none has any more."""
+        """Forget policies of workloads that are gone, and observed values that no policy uses."""
         self.without_observed.forget_others(ids)
         if len(self.made) > 2 * len(ids) + SPARE_ROWS:
             used = {id(self.stated(id_)) for id_ in ids}
@@ -101,7 +101,7 @@ class PersistedColumn(msgspec.Struct, frozen=True):
         return cls(column.dtype.str, column.shape, np.ascontiguousarray(column).tobytes())
 
     def array(self) -> NDArray[Any]:
-        """The column as it was. Raises `ValueError` where bytes, shape and type do not fit together."""
+        """Decode the column. Raises `ValueError` where bytes, shape and type do not fit together."""
         return np.frombuffer(self.values, np.dtype(self.type)).reshape(self.shape).copy()
 
 
@@ -120,7 +120,7 @@ BEFORE = {name: PersistedColumn.of(np.zeros(0)) for name in ("changes_at", "chan
 
 
 class PersistedObservations(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What outlives the process."""
+    """The persisted state of observations."""
 
     version: int = 0
     """Not `VERSION`: a default is not written, and a program of another version would read its own."""
@@ -148,14 +148,14 @@ LEAVES_OUT: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @dataclass(slots=True)
 class Observed:
-    """What is carried from cycle to cycle."""
+    """State that cycles carry on."""
 
     lead_times: LeadTimes = field(default_factory=LeadTimes)
     gates: ForecastGates = field(default_factory=ForecastGates)
     fleet: Fleet = field(default_factory=Fleet)
     """Workload of each row of `state`."""
     state: State = field(default_factory=lambda: State.new(0))
-    """What decisions remember, [row] each."""
+    """State of decisions, [row] each."""
     capacities: Capacities = field(default_factory=Capacities)
     policies: dict[WorkloadId | tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
     """Policies with observed values: the same objects from cycle to cycle, so that rows are not resolved anew."""

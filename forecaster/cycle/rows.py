@@ -57,13 +57,13 @@ class Row(NamedTuple):
     resources: Resources
     containers: tuple[NamedContainer, ...] = ()
     failure: str = ""
-    """Why it cannot be read; empty when it can."""
+    """Reason why the row cannot be read; empty when it can."""
     stated: bytes = b""
-    """What policy and HPA state of the row, encoded."""
+    """Encoded values of the policy and HPA of the row."""
     readers: bytes = b""
     """Encoded targets of the HPA that read our metrics."""
     lost: str = ""
-    """Why it is held as it was: the source does not list it any more. Empty for one that is listed."""
+    """Reason why the row is held: the source no longer lists it. Empty for a listed workload."""
 
     @property
     def lead_time(self) -> timedelta:
@@ -97,7 +97,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class StandingRows:
-    """What does not change from cycle to cycle while the workloads, their HPAs and policies are the same."""
+    """Columns that stay the same from cycle to cycle while the workloads, their HPAs and policies do."""
 
     ids: tuple[WorkloadId, ...]
     rows: Sequence[Row]
@@ -122,12 +122,12 @@ class StandingRows:
 
     @cached_property
     def stated(self) -> CodedTexts:
-        """What policy and HPA state of each row."""
+        """Encoded values of the policy and HPA of each row."""
         return CodedTexts.of(row.stated for row in self.rows)
 
     @cached_property
     def readers(self) -> CodedTexts:
-        """What reads the metrics of each row."""
+        """Readers of the metrics of each row."""
         return CodedTexts.of(row.readers for row in self.rows)
 
     @cached_property
@@ -166,7 +166,7 @@ class StandingRows:
 
     @cached_property
     def aligned(self) -> Mapping[Hashable, RememberedRows]:
-        """Where rows are among the latest values of a signal, and those of a span among its forecasts."""
+        """Positions of rows among the latest values of a signal, and of a span's rows among its forecasts."""
         return defaultdict(RememberedRows)
 
     @cached_property
@@ -228,7 +228,7 @@ class RowBook:
 
 
 def resolved(workload: Workload, policy: Policy) -> Row:
-    """What a workload and its policy say, as numbers; with the failure where they cannot be read."""
+    """Convert a workload and its policy to the numbers of a row; a row that cannot be read has its failure."""
     objects = workload.autoscaler, workload.resources, workload.containers
     span = PeakSpan(*peak_window(policy.horizontal))
     try:
@@ -256,7 +256,7 @@ class FittedTable(NamedTuple, Generic[AnyTable]):
 
     table: AnyTable
     places: Places
-    """Row of each workload that was asked for."""
+    """Row of each requested workload."""
     compacted: bool
     """Whether rows of workloads that are gone were given back."""
 
@@ -311,6 +311,6 @@ class Fleet:
 
     @classmethod
     def restored(cls, persisted: Iterable[tuple[Sequence[str], float]]) -> Fleet:
-        """What `persisted` gave."""
+        """Restore the workloads that `persisted` returned."""
         rows = [(WorkloadId(*id_), datetime.fromtimestamp(at, UTC)) for id_, at in persisted]
         return cls({id_: row for row, (id_, _) in enumerate(rows)}, [at for _, at in rows])

@@ -54,7 +54,7 @@ AGAIN = 0.75
 
 
 class Outcome(NamedTuple):
-    """What a cycle leaves: the workloads, their recommendations in the same order, and its own report."""
+    """Result of a cycle: the workloads, their recommendations in the same order, and the report."""
 
     inventory: Inventory
     recommendations: Sequence[Recommendation]
@@ -88,7 +88,7 @@ class Cycle:
     nodes: NodePools | None = None
     """None where nothing shows them."""
     benefit: LiveBenefit | None = None
-    """What compares decisions with the HPA alone; None where nothing shows it."""
+    """Comparison of decisions with the HPA alone; None where nothing shows it."""
     waited: dict[str, int] = field(default_factory=dict)
     """Cycles in a row in which an optional step found no time, by step."""
     targets: Targets | None = None
@@ -98,7 +98,7 @@ class Cycle:
     budget: timedelta = CYCLE_BUDGET
     watch: StageWatch | None = None
     writing: Lock = field(default_factory=Lock)
-    """Held while history is written; another thread that reads a row of it holds it, too."""
+    """Held while history is written; a thread that reads a row of history must hold it, too."""
 
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
@@ -150,10 +150,10 @@ class Cycle:
         return not self.forecaster.signals and self.decider.observed.state.rows > 0
 
     def what_if(self, policies: Policies, now: datetime) -> Sequence[Recommendation]:
-        """What the cycle of `now`, which has just run, would have decided under other policies.
+        """Decide the cycle of `now`, which has just run, again under other policies.
 
-        Sources are not asked again, and nothing of it is remembered. What it held for want of facts stays held; what
-        objects of the cluster state of policies counts under the other ones, too.
+        No source is read and no state is changed. Workloads held for want of data stay held. Policies stated by objects
+        in the cluster apply on top of the other ones, too.
         """
         targets = self.targets or self._lost(now)
         if targets.down:
@@ -196,12 +196,12 @@ class Cycle:
         return self.decider.decide(rows, known, self.sizes.of, self._lead_times(self.policies), now)
 
     def _lead_times(self, policies: Policies) -> Callable[[WorkloadId], LeadTime]:
-        """The lead time of a workload as these policies state it, else as it was measured."""
+        """Return the rule for the lead time of a workload: as these policies state it, else as measured."""
         measured = self.decider.observed.lead_times
         return lambda id_: measured.of(id_, policies.stated(id_).horizontal)
 
     def _learn(self, steps: Steps, targets: Targets, rows: Rows, demands: Demands, now: datetime) -> OptionalResults:
-        """What is good to know and may be late: fits, sizes, gates."""
+        """Run the optional steps, which may be late: fits, sizes, gates."""
         if targets.down:
             return OptionalResults()
         policies = self.decider.observed.in_force(self.policies)
@@ -260,7 +260,7 @@ class Cycle:
 
 
 def _silent(targets: Targets, ages: Mapping[Signal, float]) -> tuple[str, ...]:
-    """Return a sentence where every question was answered and no answer has a sample of any workload."""
+    """Return a sentence if every query was answered and no answer has a sample of any workload."""
     if targets.down or not targets.inventory.workloads or ages:
         return ()
     count = len(targets.inventory.workloads)
@@ -270,7 +270,7 @@ def _silent(targets: Targets, ages: Mapping[Signal, float]) -> tuple[str, ...]:
 
 
 class OptionalResults(NamedTuple):
-    """What the optional steps leave for the report."""
+    """Results of the optional steps for the report."""
 
     unread: Sequence[str] = ()
     gates: RenewedGates = RenewedGates([], [])
@@ -293,19 +293,19 @@ class Effects:
     recorded: DecidedRows | None = None
 
     def hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> tuple[str, ...]:
-        """Publish first, then record: a full disk must not keep a number from its readers. What failed is said."""
+        """Publish, then record: a full disk must not keep numbers from readers. Return a sentence for each failure."""
         if targets.down and not decided:  # no workload is known: the table of an earlier process stays
             return ()
         unpublished = _failure_of(lambda: self.publisher.publish(now, decided))
         return (*unpublished, *_failure_of(lambda: self._record(decided, now)))
 
     def act(self, steps: Steps, now: datetime) -> Mapping[str, Effected]:
-        """What was done to the cluster, by kind; nothing where nothing acts on it, or that failed as a whole."""
+        """Run the actuators; return their effects by kind, without those that are disabled or failed as a whole."""
         actuator = self.actuator
         return steps.run("effects", lambda: actuator.act(now), {}) if actuator else {}
 
     def _record(self, recommendations: DecidedRows, now: datetime) -> None:
-        """What could not be recorded is compared again by the next cycle."""
+        """Record changed decisions; one that could not be recorded counts as changed in the next cycle."""
         rows = recommendations.changed_since(self.recorded)
         changes = Changes(recommendations.ids, [recommendations.summary(row) for row in rows])
         self.ledger.record(now, recommendations, changes)

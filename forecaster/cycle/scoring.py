@@ -87,7 +87,7 @@ class Scoring:
 
 
 def measured_peaks(window: Window, rows: NDArray[np.intp], begin: datetime, until: datetime) -> NDArray[np.float32]:
-    """Largest value of each of these rows in (begin, until]; NaN where too few minutes of it are known."""
+    """Largest value of each of these rows in (begin, until]; NaN where too few minutes are known."""
     first = (begin - window.start) // window.step + 1
     last = (until - window.start) // window.step + 1
     if first < 0 or last > window.values.shape[1] or first >= last:

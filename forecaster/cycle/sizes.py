@@ -1,4 +1,4 @@
-"""What each container should have, renewed in rotation, since it changes by the day and not by the minute."""
+"""Recommended sizes of each container, renewed in rotation, because they change by the day and not by the minute."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _SIGNALS = (CPU, MEMORY, PODS)
 SIZED_FIRST = 256
 """Workloads without a size that get one together, and more of them while there is time: no peak of memory."""
 _CHUNK = 128
-"""Workloads looked at together: what they are sized by and what is made of it is about 0.9 MiB for each."""
+"""Number of workloads sized in one batch; inputs and results take about 0.9 MiB for each."""
 
 
 @dataclass(slots=True)
 class PodSizes:
-    """What was chosen, by workload."""
+    """Chosen sizes by workload."""
 
     known: dict[WorkloadId, PodSizing] = field(default_factory=dict)
     turn: int = 0
@@ -60,9 +60,9 @@ class PodSizes:
         loads: PodLoads | None = None,
         has_time: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Size some workloads that have no size yet, those that are due, and more of the former while there is time.
+        """Size some workloads without a size, those that are due, and further ones without a size while there is time.
 
-        Workloads that lie side by side are due together: they share a model, so that few models are asked in a cycle.
+        Neighbouring workloads are due together: they share a model, so that a cycle uses few models.
         """
         self.turn = (self.turn + 1) % SIZING_ROUNDS
         due = self._unsized(workloads) + self._in_turn(workloads)
@@ -97,14 +97,14 @@ class PodSizes:
         return [workload for workload in in_turn if workload.id in self.known]
 
     def of(self, id_: WorkloadId) -> PodSizing:
-        """What was chosen for a workload; nothing for one that was never looked at."""
+        """Return the chosen sizes of a workload; empty if it was never sized."""
         return self.known.get(id_, NO_SIZING)
 
 
 def sizings_of_pods(
     history: Histories, policies: Policies, workloads: Sequence[Workload], loads: PodLoads | None = None
 ) -> dict[WorkloadId, PodSizing]:
-    """What one pod of each of these workloads should have as a whole: total demand over ready pods."""
+    """Size one pod of each of these workloads as a whole, from total demand divided by ready pods."""
     if not workloads:
         return {}
     weeks = {signal: history.window(signal, FIVE_MINUTES) for signal in _SIGNALS}
@@ -123,7 +123,7 @@ def sizings_of_pods(
 def sizings_of_containers(
     containers: Containers, policies: Policies, workloads: Sequence[Workload], loads: PodLoads | None = None
 ) -> dict[WorkloadId, PodSizing]:
-    """What each container of these workloads should have, sized for their hottest pods."""
+    """Size each container of these workloads for their hottest pods."""
     sizings: dict[WorkloadId, PodSizing] = {}
     for policy, part in _alike(workloads, policies):
         ids = [id_ for workload in part for id_ in containers.of_workload[workload.id]]
@@ -149,7 +149,7 @@ def _alike(workloads: Sequence[Workload], policies: Policies) -> Iterator[tuple[
 
 
 def spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad = UNFORECAST) -> ContainerSpec:
-    """What a container has today, and what happened to it."""
+    """Return the present size of a container and its recent events."""
     return ContainerSpec(
         facts.resources.get(id_, Resources()),
         oom_floor=oom_floor(facts.oom_limits.get(id_)),

@@ -69,9 +69,9 @@ class TimeShare:
 
 @dataclass(slots=True)
 class Steps:
-    """What the steps of one cycle cost and what went wrong in them; `clock` gives seconds and measures durations only.
+    """Durations and failures of the steps of one cycle; `clock` returns seconds and measures durations only.
 
-    `budget` is the time from the beginning of the cycle after which no optional work is begun.
+    `budget` is the time after the start of the cycle at which no further optional work begins.
     """
 
     clock: Callable[[], float]
@@ -109,7 +109,7 @@ class Steps:
             self.seconds[name] = self.seconds.get(name, 0.0) + self.clock() - began
 
     def within(self, name: str) -> Callable[[str, float], None]:
-        """What a long step says of itself while it runs: the part it is at, and its own share that lies behind, 0-1."""
+        """Return a callback for the progress of a long step: the present part, and the share that is done, 0-1."""
         begun = len(self.seconds)
 
         def at(part: str, share: float) -> None:

@@ -1,11 +1,9 @@
-"""Steps 1 and 2: which workloads there are, and the history of each up to now.
+"""Steps 1 and 2: the workloads of the cycle, and the history of each up to now.
 
-A fleet that collapses from one cycle to the next is a source that is down.
-
-One restart of kube-state-metrics answers with success and lists nothing; a shard that is missing lists half. Workloads
-that vanish together are held with the reason until they are back or the patience is over; a workload that
-vanishes alone is gone, and so are those of a kind that the API server lists as a whole. Where the source says that its
-list is partial, one that vanishes alone is held, too.
+A fleet that collapses from one cycle to the next means that the source is down: a restart of kube-state-metrics answers
+with success and lists nothing, and a missing shard lists half. Workloads that vanish together are held, with the
+reason, until they are back or the patience is over. A workload that vanishes alone is gone, as are those of a kind that
+the API server lists as a whole. Where the source says that its list is partial, one that vanishes alone is held, too.
 """
 
 from __future__ import annotations
@@ -50,17 +48,17 @@ NOTHING_LOST: Mapping[WorkloadId, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The workloads of this cycle. `down` says why they are those of an earlier cycle; empty when they are not."""
+    """Workloads of this cycle. `down` says why they come from an earlier cycle; empty when they do not."""
 
     inventory: Inventory
     down: str = ""
     lost: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_LOST)
-    """Workloads of the inventory that the source lists no more, or tells in part, and why they are held."""
+    """Reasons for holding workloads of the inventory that the source no longer lists, or lists in part."""
 
 
 @dataclass(slots=True)
 class Roster:
-    """Every workload as it was listed last, and when; those that are held as lost are among them."""
+    """Last listing of every workload, with its time, including workloads held as lost."""
 
     listed: dict[WorkloadId, tuple[Workload, datetime]] = field(default_factory=dict)
 
@@ -123,7 +121,7 @@ def _sizes(ids: Iterable[WorkloadId]) -> Counter[str]:
 
 
 def _collapsed(group: str, gone: int, known: int) -> bool:
-    """An empty answer is a collapse of any fleet; of a namespace or a kind, several workloads at once are."""
+    """Whether missing workloads mean a collapse: all of any fleet, or several of a namespace or kind at once."""
     if group == "in all":
         return gone == known or (gone >= MIN_COLLAPSE and gone >= COLLAPSED_FLEET * known)
     return gone >= MIN_COLLAPSE and gone >= COLLAPSED * known
@@ -154,12 +152,11 @@ def catch_up(
     completeness: Completeness | None = None,
     reached: Callable[[str, float], None] = unwatched,
 ) -> list[str]:
-    """Bring the history up to `now`; returns one sentence for each thing that could not be had, or is incomplete.
+    """Bring history up to `now`; return one sentence for each signal that is missing or incomplete.
 
-    `reached` hears which signal is read, and the share of all missing instants that lies behind, 0-1.
-
-    A source that does not answer is asked once, not once per gap. What stays missing is a gap of the next cycle, so no
-    point is lost to an outage that the source itself recorded.
+    `reached` is called with the signal that is being read, and the share of missing instants that is done, 0-1. A
+    source that does not answer is queried once, not once per gap. Instants still missing are a gap of the next cycle,
+    so an outage loses no point that the source itself recorded.
     """
     completeness = completeness or Completeness()
     completeness.begin(now)
@@ -220,9 +217,9 @@ def _ask(
     completeness: Completeness,
     reached: Callable[[str, float], None] = unwatched,
 ) -> list[str]:
-    """Ask for these gaps; return a sentence for each that failed, and stop when the source does not answer at all.
+    """Query these gaps; return a sentence for each failure, and stop when the source does not answer at all.
 
-    A signal with a query that takes too long is missing: the others are asked for, but not many more time-outs.
+    A signal whose query takes too long is missing: other signals are queried, but not after many more time-outs.
     """
     workloads = {workload.id: workload for workload in targets.inventory.workloads}
     failures: list[str] = []

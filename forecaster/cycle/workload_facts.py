@@ -1,6 +1,6 @@
-"""What another process has to know of one workload to replay its last hours: read between the writes of a cycle.
+"""Facts that another process needs to replay the last hours of one workload, read between the writes of a cycle.
 
-It is asked for by a thread while cycles run, so it only reads, and not while history is written.
+A thread calls this while cycles run, so it only reads, and not while history is written.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
 
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
-    """What is known of it; None where there is no such workload, or history is being written for long."""
+    """Return the facts of a workload; None if it does not exist, or if history is being written for too long."""
     if not cycle.writing.acquire(timeout=FACTS_PATIENCE_SECONDS):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the codes of a decision mean: reasons, masks of the border, missing measurements, outages. No numpy."""
+"""Codes of a decision and their meanings: reasons, masked rows, missing measurements, outages. No numpy."""
 
 from forecaster.domain.decision import Reason
 from forecaster.hpa.numbers import MIN_INT32
@@ -9,7 +9,7 @@ LARGEST = float(2**53)
 """Amounts above this have no milli-units in 64 bits."""
 
 REASONS = tuple(Reason)
-"""What a code of a reason means. With the first four a count is given, with the others it is held."""
+"""Meanings of the codes of a reason. The first four come with a count; with the others the count is held."""
 SCALED = frozenset(REASONS[:4])
 """Reasons with which a count is given."""
 
@@ -21,11 +21,11 @@ CHECKED = (
     "the floor of an event",
     "the policy or the targets",
 )
-"""What a code of `Decisions.failed` names; the codes after these are the numbers of a policy, in their order."""
+"""Meanings of the codes of `Decisions.failed`; the codes after these are the numbers of a policy, in their order."""
 TARGET, REPLICAS, READY, EVENT, UNREADABLE, FIRST_NUMBER = range(1, len(CHECKED) + 1)
 
 KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
-"""Why a measurement is missing: there is no sample, it is too old, its signal is not read, it is no amount.
+"""Codes of a missing measurement: no sample, a sample too old, a signal that is not read, an impossible value.
 
 `INCOMPLETE` is not missing: it is part of a sum, and so a lower bound. It may raise a count and never lowers one.
 """
@@ -33,4 +33,4 @@ SAMPLED = frozenset({KNOWN, INCOMPLETE})
 """Codes with which there is a measurement."""
 
 NONE, SILENCE, GONE, BACK = range(4)
-"""Why the floor of an outage is there: no outage, samples were missing, load has gone, load is back."""
+"""Codes of an outage floor: no outage, samples are missing, load is gone, load is back."""

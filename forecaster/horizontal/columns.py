@@ -156,7 +156,7 @@ class Table:
         """Return a copy with these rows replaced by those of `table`.
 
         Raises:
-            ValueError: it has other signals.
+            ValueError: `table` has other signals.
         """
         if table.signals != self.signals:
             raise ValueError(f"a {type(self).__name__} of {table.signals} does not fit into one of {self.signals}")

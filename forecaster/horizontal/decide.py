@@ -1,4 +1,4 @@
-"""The one decision about replicas: of service, gate, replay, what-if, notebooks and tests."""
+"""The one decision about replicas, called by service, gate, replay, what-if, notebooks and tests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Decisions:
     offered: Counts
     """[row] after every clamp but those that an HPA applies itself; without meaning where the count is held."""
     state: State
-    """What is remembered."""
+    """State to be passed to the next decision."""
 
     @property
     def scales(self) -> Flags:
@@ -62,9 +62,9 @@ class Decisions:
 
 
 def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
-    """What each row should have at `now`, in epoch seconds, with every step on the way, and what to remember.
+    """Return the count of each row at `now`, in epoch seconds, with every intermediate step, and the next state.
 
-    Pure, and never raises for a value in a row: what is impossible masks its row, and the others get the very same.
+    Pure, and never raises for a value in a row: an impossible value masks its own row and changes no other row.
     """
     checked = check(inputs)
     state = state.opened(now, checked.policy.keep, inputs.rules.signals)
@@ -99,7 +99,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
 
 
 def refusals(inputs: Inputs, checked: Checked, desired: Desired) -> Codes:
-    """Why nothing can be said about a count [row], the weightiest reason last; `REACTIVE` where something can."""
+    """Return the reason for refusing a count [row]; the weightiest reason wins, and `REACTIVE` means no refusal."""
     stale = (checked.unseen == STALE).any(axis=0)
     reason = np.where(desired.blocked, np.where(stale, STALE_DATA, NO_DATA), REACTIVE)
     asleep, podless = checked.current == 0, checked.ready < 1

@@ -53,7 +53,7 @@ def _lowest_maxima(events: Iterable[ScheduledEvent], at: datetime) -> dict[bool,
 
 
 def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> InForce | None:
-    """The maintenance window that is on; of several, the one that ends last."""
+    """Return the maintenance window in force; the one that ends last if there are several."""
     on = [InForce(0, event.name, until) for event in events if event.freeze and (until := event.lasts_until(now))]
     return max(on, key=lambda window: window.until, default=None)
 
@@ -80,7 +80,7 @@ class EventColumns(NamedTuple):
 
 
 class RowEvents(NamedTuple):
-    """What the events of one policy say at an instant, and in words."""
+    """Effect of one policy's events at an instant, as numbers and words."""
 
     floor: int
     most: int
@@ -110,7 +110,7 @@ def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats
 
 
 def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:
-    """What these events of one policy say at an instant."""
+    """Return the effect of one policy's events at an instant."""
     floor, freeze, maxima = floor_at(events, now, lead_time), freeze_at(events, now), maxima_at(events, now, lead_time)
     allowed = ", ".join(
         f"{limit.event} allows {limit.replicas} until {limit.until:%H:%M} UTC" for limit in sorted(maxima.values())

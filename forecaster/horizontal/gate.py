@@ -41,17 +41,18 @@ LEAST_DAYS = 1.0
 
 
 class Evidence(NamedTuple):
-    """What came of deciding by each forecast on rows' own days, and by measured demand alone.
+    """Outcome of deciding by each forecast on the rows' own days, and by measured demand alone.
 
-    `short`, `saving` and `noise` are [forecaster, target, row], the model first; NaN where a way to decide cannot spend
-    as little as the reactive rule. The others are [target, row]; a row with fewer targets has NaN days in their place.
+    `short`, `saving` and `noise` are [forecaster, target, row], the model first; NaN where a strategy cannot spend as
+    little as the reactive rule. The others are [target, row]; a row with fewer targets has NaN days for the missing
+    ones.
     """
 
     days: Floats
     reactive: Floats
-    """What the measured demand alone left short, as a share of the demand."""
+    """Unserved share of demand with measured demand alone."""
     short: Floats
-    """What each forecaster left short for the pod-hours that the measured demand alone spends."""
+    """Unserved share of demand with each forecaster, at the pod-hours of measured demand alone."""
     saving: Floats
     """The share of those pod-hours that it does without at a shortage that is no different."""
     noise: Floats
@@ -61,10 +62,10 @@ class Evidence(NamedTuple):
 
 
 def judged(gates: Gates, evidence: Evidence, now: float) -> Gates:
-    """The gates [row] after new evidence; where there is less than a day of it, or none, they stay as they are.
+    """Return the gates [row] after new evidence; with less than a day of evidence they stay unchanged.
 
-    The count of several targets is the largest that any of them asks for. One forecaster speaks for all of them, and
-    the target on which it does worst decides.
+    The count of several targets is the largest of their counts. All targets use one forecaster, and the target on which
+    it does worst decides.
     """
     if not evidence.days.size:
         return gates
@@ -113,10 +114,11 @@ def _moved(gates: Gates, rows: Flags, columns: dict[str, Any]) -> Gates:
 
 
 def ratio(evidence: Evidence) -> Floats:
-    """What decisions left short against measured demand alone, [forecaster, target, row]; infinite without a record.
+    """Unserved demand relative to measured demand alone, [forecaster, target, row]; infinite without a record.
 
-    Where it is no difference that matters, what they cost decides: 3 % fewer pods are better, 3 % more are worse where
-    nothing was short, and what lies between leaves a forecast where it stands. Chance keeps no forecast out.
+    Where the difference in unserved demand is immaterial, cost decides: 3 % fewer pods are better, 3 % more are worse
+    where the reactive rule had no shortage, and a result in between leaves the gate unchanged. A difference within
+    noise closes no gate.
     """
     saved = np.where(np.abs(evidence.saving) >= LEAST_SAVING, 1.0 - evidence.saving, NO_DIFFERENCE)
     with np.errstate(all="ignore"):

@@ -1,6 +1,6 @@
-"""What the workload's own HPA will do at its next sync, by the exact rules, from what it reads.
+"""The next action of the workload's own HPA at its next sync, by the exact rules, from the metrics that it reads.
 
-That is the demand that is measured, and of our metrics what is offered.
+Its inputs are measured demand, and for metrics of forecaster the offered values.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
 
 
 def _metric_spec(target: Target) -> MetricSpec:
-    """kube-state-metrics does not tell Pods from External metrics; both divide a total by the pods."""
+    """kube-state-metrics does not distinguish Pods from External metrics; both divide a total by the pods."""
     source = "External" if target.metric not in RESOURCES else "ContainerResource" if target.container else "Resource"
     return MetricSpec(source, target.metric, _metric_target(target), target.container)
 
@@ -92,13 +92,13 @@ def _metric_target(target: Target) -> HpaMetricTarget:
 
 
 def _stated(workload: Workload, container: str) -> Resources:
-    """Requests and limits of a pod, or of one container of it."""
+    """Requests and limits of a pod, or of one of its containers."""
     named = {container.name: container.resources for container in workload.containers}
     return named.get(container, NO_RESOURCES) if container else workload.resources
 
 
 def _totals(hpa: Autoscaler, recommendation: Recommendation, offered: Mapping[str, float]) -> dict[str, int]:
-    """What the HPA reads, by its own names, in milli-units. A record lists the HPA's targets in their order."""
+    """Return the totals that the HPA reads, by its metric names, in milli-units, in the order of its targets."""
     views = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
     readings = {target.metric: view.measured for target, view in views if not own_metric(target.metric)}
     readings |= {target.metric: offered.get(target.metric) for target in hpa.targets if own_metric(target.metric)}

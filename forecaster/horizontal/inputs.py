@@ -1,7 +1,7 @@
-"""What rows with the same rules are decided from at one instant, as arrays over rows.
+"""Inputs of the decision at one instant for rows with the same rules, as arrays over rows.
 
-What a policy says as a number is a column; only what changes the steps themselves is a rule. So a fleet has a handful
-of groups, whatever its owners write.
+Every number of a policy is a column; only settings that change the steps themselves are rules. So a fleet has a handful
+of groups, however many policies its owners write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Sizing = Literal["quantile", "newsvendor"]
 
 
 class Kind(NamedTuple):
-    """How a target divides a demand: by shares of a request or by an amount; among ready pods or among all pods."""
+    """Division of a demand by a target: as a share of a request or as an amount; among ready pods or all pods."""
 
     signal: str
     of_request: bool
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What is the same for rows that are decided together."""
+    """Rules shared by the rows of one group."""
 
     sizing: Sizing
     scale_in_by_forecast: bool
@@ -72,15 +72,16 @@ class PolicyColumns:
     """The numbers of the policies, [row] each."""
 
     numbers: Mapping[str, Floats]
-    """What policies alone decide, by the names of the settings (domain/policy_numbers.py). Durations are seconds."""
+    """Numbers that depend on the policy only, by the names of their settings (domain/policy_numbers.py). Durations are
+    seconds."""
     min_replicas: Counts
     max_replicas: Counts
     own_max_replicas: Counts
-    """What the policy itself states; no bound where the bound is that of the HPA, which keeps to it by itself."""
+    """Maximum stated by the policy itself; no bound where only the HPA has one, which the HPA enforces itself."""
     lead_time: Floats
-    """Seconds; decided by nothing here, told with events."""
+    """Seconds; decides nothing here and is reported with events."""
     max_sample_age: Floats
-    """Seconds; told where a sample is too old."""
+    """Seconds; reported where a sample is too old."""
 
     @classmethod
     def usual(cls, rows: int, **columns: NDArray[Any]) -> PolicyColumns:
@@ -196,12 +197,12 @@ def _single(column: Floats) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class TargetColumns:
-    """What one pod is meant to carry, [target, row] each."""
+    """Intended load of one pod, [target, row] each."""
 
     goal: Counts
     """Whole percent of the request, or milli-units."""
     request: Counts
-    """The request of one pod in milli-units; 1 where the target is no share of it."""
+    """Request of one pod in milli-units; 1 where the target is not a share of the request."""
     full: Floats
     """The demand that fills one pod, in the signal's unit."""
 
@@ -271,5 +272,5 @@ class Inputs:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.current)

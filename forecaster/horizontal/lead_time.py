@@ -23,14 +23,17 @@ SHORT_PEAK = timedelta(minutes=10)
 cluster with pods that take an hour, 6.0 % of the demand was short in place of 7.0 %, for 8 % more pod-hours. Looking
 nearer costs 3 % of the pod-hours with pods that take thirteen minutes, and saves nothing."""
 SYNC = timedelta(seconds=15)
-"""How often the HPA controller looks."""
+"""Sync period of the HPA controller."""
 RANK = 0.9
 MIN_SCALE_UPS = 5
 """Fewer scale-ups say nothing about a P90."""
 SCALE_UPS_KEPT = 50
 MAX_LEAD_TIME = timedelta(minutes=15)
-"""Pods that start for longer than this are not told from pods that wait for a node: a new node takes two to ten
-minutes, an image of gigabytes a few. What is measured is bounded by it; longer ones are for the policy to state."""
+"""Upper bound of measured lead times.
+
+A pod that starts for longer cannot be distinguished from one that waits for a node: a new node takes two to ten
+minutes, an image of gigabytes a few. A policy may state a longer lead time.
+"""
 LADDER = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15))
 """Measured lead times are rounded up to one of these, so that few different spans have to be forecast."""
 FAR = 1.25
@@ -43,7 +46,7 @@ _LONGEST = duration_text(MAX_LEAD_TIME)
 
 
 def lead_time(policy: HorizontalPolicy, start_ups: tuple[timedelta, ...] = (), *, delay: timedelta = DELAY) -> LeadTime:
-    """What the policy states, else P90 of the measured start-ups plus `delay` (scrape + cycle + sync)."""
+    """Return the lead time of the policy, else P90 of the measured start-ups plus `delay` (scrape + cycle + sync)."""
     if policy.lead_time is not None:
         return LeadTime(policy.lead_time, "configured")
     needed = slow(start_ups)
@@ -60,8 +63,8 @@ class PeakWindow(NamedTuple):
 def peak_window(policy: HorizontalPolicy) -> PeakWindow:
     """Return the window of the peak: from the lead time (earlier where that is long) until lead time + window.
 
-    What is asked for now serves from the lead time on. A recommendation holds for the stabilization window, so with a
-    long lead time pods that came for a peak would be given back before it.
+    Pods requested now serve from the lead time on. A recommendation holds for the stabilization window, so with a long
+    lead time pods requested for a peak would be removed before it.
     """
     lead = lead_time(policy).value
     begin = min(lead, policy.scale_down_stabilization + SHORT_PEAK)
@@ -91,13 +94,13 @@ def measured(rung: timedelta, start_ups: tuple[timedelta, ...]) -> LeadTime:
 
 
 def measured_on_pods(rung: timedelta, took: Sequence[timedelta], which: str = "") -> LeadTime:
-    """A lead time that was measured on single pods; `which` says on those of what, e.g. ` with image web:2`."""
+    """Return a lead time measured on single pods; `which` names them in its text, e.g. ` with image web:2`."""
     origin = f"P90 of {len(took)} pods{which} from creation to ready, without waiting for a node; cycle and sync"
     return LeadTime(rung, origin)
 
 
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
-    """The start-ups that can be told from pods that wait for a node."""
+    """Select the start-ups that are short enough to exclude a wait for a node."""
     return [took for took in start_ups if took < MAX_LEAD_TIME]
 
 
@@ -124,7 +127,7 @@ class ScaleUp(NamedTuple):
     """A scale-up that is being waited for."""
 
     wanted: int
-    """Ready pods that it asked for."""
+    """Ready pods that the scale-up requested."""
     since: datetime
     ready: int
     """The most that were ready since."""
@@ -136,10 +139,10 @@ class ScaleUp(NamedTuple):
         return self._replace(ready=ready, rose=now) if ready > self.ready else self
 
     def took(self, now: datetime) -> timedelta | None:
-        """How long its pods took; None while it is waited for.
+        """Return the start-up time of its pods; None while the scale-up is not over.
 
-        Pods not ready after the longest lead time may wait for a node: then ready ones count, and where none is,
-        nothing but that it took so long.
+        Pods not ready after the longest lead time may wait for a node. Then the ready pods count; if no pod is ready,
+        the result is the elapsed time.
         """
         if self.ready >= self.wanted or now - self.since >= MAX_LEAD_TIME:
             return MAX_LEAD_TIME if self.rose is None else min(self.rose - self.since, MAX_LEAD_TIME)
@@ -161,10 +164,10 @@ class ScaleUpWatch(NamedTuple):
 
 
 def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, delay: timedelta = DELAY) -> ScaleUpWatch:
-    """Return the observation at `now`: a scale-up is over when all pods that it asked for are ready.
+    """Return the watch after an observation at `now`: a scale-up is over when all pods that it requested are ready.
 
-    A scale-up that is taken back before it is over says nothing. One that is over at the first look took no time that
-    can be measured.
+    A scale-up taken back before it is over counts for nothing. One that is over at the first observation has no
+    measurable duration.
     """
     waiting = [scale_up.seen(ready, now) for scale_up in watch.waiting if scale_up.wanted <= replicas]
     if watch.asked is not None and replicas > watch.asked:

@@ -148,11 +148,11 @@ class Proposals(NamedTuple):
     forecast: list[Counts]
     """Proposals by the forecast; none without a measurement: the forecast would come from the same stale samples."""
     keep: list[Counts]
-    """Sized by newsvendor: pods that are worth keeping, at least as many as are asked for. Empty otherwise."""
+    """Sized by newsvendor: number of pods worth keeping, at least the proposed number. Empty otherwise."""
 
 
 def proposals_of(checked: Checked, served: Counts) -> Proposals:
-    """What each target asks for; `served` pods [row] were ready when the row was decided last."""
+    """Return the proposals of each target; `served` is the number of pods [row] ready at the last decision."""
     pods = ReadyPods.of(checked.ready, checked.current)
     counted = (checked.ready > 0) & (checked.current > 0)
     proposals = Proposals([], [], [])
@@ -212,9 +212,9 @@ def _newsvendor(
 
 
 def _sized(checked: Checked, target: int, served: Counts, sized: Flags) -> tuple[Counts, Counts]:
-    """Replicas to have and to keep [row], of any number where a row is not `sized`.
+    """Return the replicas to have and to keep [row]; arbitrary numbers in rows that are not `sized`.
 
-    The peak is at least what is there now, or more where pods are full.
+    The peak is at least the present demand, or more where pods are full.
     """
     if not checked.quantiles:
         return checked.current, checked.current

@@ -1,4 +1,4 @@
-"""What policies, targets and decisions say of a row beside its numbers."""
+"""Texts and facts of a row from policies, targets and decisions, beside its numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stated_row(workload: Workload, policy: HorizontalPolicy, terms: Terms) -> De
 
 
 def _stated_target(target: PodTarget | Unusable) -> DecidedTarget:
-    """Return what is said of one target whatever is measured."""
+    """Return the parts of a target that do not depend on measurements."""
     if isinstance(target, Unusable):
         return DecidedTarget(target.metric, note=target.note)
     signal = target.signal
@@ -59,7 +59,7 @@ def _stated_target(target: PodTarget | Unusable) -> DecidedTarget:
 
 
 def failure_words(decisions: Decisions, row: int) -> str:
-    """Which number no decision can be made with."""
+    """Name the impossible number because of which the row has no decision."""
     inputs, code = decisions.inputs, int(decisions.failed[row])
     counts = {REPLICAS: inputs.current, READY: inputs.ready, EVENT: inputs.event_floor}
     if code in counts:
@@ -71,7 +71,7 @@ def failure_words(decisions: Decisions, row: int) -> str:
 
 
 def outage_words(decisions: Decisions, row: int) -> str:
-    """What is or was missing, while the floor of an outage holds."""
+    """Name the signals that are or were missing while the floor of an outage holds."""
     state = decisions.state
     if state.cause[row] == NONE:
         return ""
@@ -82,7 +82,7 @@ def outage_words(decisions: Decisions, row: int) -> str:
 
 
 def unmeasured_words(decisions: Decisions, row: int, target: int, measured: Measured | Unknown) -> str:
-    """Why there is no measurement, or a part of one, where the code and the age do not say it."""
+    """Say why a measurement is missing or incomplete, where its code and age do not say it."""
     code, signal = int(decisions.unseen[target, row]), decisions.inputs.rules.kinds[target].signal
     if code == KNOWN:
         return ""

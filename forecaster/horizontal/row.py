@@ -15,7 +15,7 @@ from forecaster.horizontal.codes import KNOWN, UNKNOWN
 
 
 class RuleNumbers(NamedTuple):
-    """What a policy says in numbers, as far as a sentence names it."""
+    """Numbers of a policy that sentences mention."""
 
     lowest: int
     """Replicas, in force."""
@@ -29,7 +29,7 @@ class RuleNumbers(NamedTuple):
     comes_back: bool = False
     """Whether anything is measured without pods that can bring the first one back."""
     survive: str = "none"
-    """What may be lost without fewer pods than are needed: node, zone or none."""
+    """Loss that must leave enough pods: node, zone or none."""
     numbers: tuple[tuple[str, float], ...] = ()
     """Numbers above zero that the policy alone decides, by the names of the settings; durations in seconds."""
 
@@ -44,10 +44,10 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Outlook(NamedTuple):
-    """What is said of the forecast of one target beside its numbers."""
+    """Description of the forecast of one target beside its numbers."""
 
     unforeseen: str = ""
-    """Why there is no forecast."""
+    """Reason why there is no forecast."""
     model: str = ""
     """Model of the forecast; empty where there is none."""
     begin: float = 0.0
@@ -55,7 +55,7 @@ class Outlook(NamedTuple):
     until: float = 0.0
     """Seconds until it ends."""
     remark: str = ""
-    """What the forecast says of itself."""
+    """Remark of the forecast about itself."""
 
 
 class DecidedTarget(NamedTuple):
@@ -65,14 +65,14 @@ class DecidedTarget(NamedTuple):
     target: str = ""
     """Target in words; empty for one that cannot be computed."""
     note: str = ""
-    """Why it cannot be computed."""
+    """Reason why the target cannot be computed."""
     unit: str = ""
     pod: float = 0.0
     """The demand of a pod at its target."""
     unseen: int = KNOWN
-    """Why there is no measurement, a code."""
+    """Code of the reason for a missing measurement."""
     unmeasured: str = ""
-    """Why there is no measurement, or a part of one, empty where its code says it."""
+    """Reason for a missing or incomplete measurement; empty where the code says it."""
     measured: float = nan
     """NaN where it is not known."""
     age: float = nan
@@ -83,7 +83,7 @@ class DecidedTarget(NamedTuple):
     """Replicas by the forecast; `codes.UNKNOWN` without an answer."""
     ahead: PeakForecast | None = None
     unforeseen: str = ""
-    """Why there is no forecast."""
+    """Reason why there is no forecast."""
 
     @property
     def usable(self) -> bool:
@@ -92,9 +92,9 @@ class DecidedTarget(NamedTuple):
 
 
 class DecidedRow(NamedTuple):
-    """What was decided about one workload. Counts are replicas.
+    """The decision about one workload. Counts are replicas.
 
-    Policy and HPA state the first three fields; without a decision all others are as by default.
+    Policy and HPA state the first three fields; without a decision all others have their defaults.
     """
 
     rules: RuleNumbers
@@ -119,15 +119,15 @@ class DecidedRow(NamedTuple):
     """Epoch seconds until when the floor of an outage holds."""
     lead_time: LeadTime | None = None
     shut: str = ""
-    """Why the gate keeps the forecast from having its say."""
+    """Reason why the gate does not let the forecast act."""
     hold: str = ""
-    """Why the row is held, where no code says it: what is impossible, or which maintenance window is on."""
+    """Reason for holding the row where no code says it: an impossible value, or the maintenance window in force."""
     event: str = ""
-    """Which event raises the count, and until when."""
+    """Event that raises the count, and its end."""
     event_most: str = ""
-    """Which event allows how many replicas, and until when."""
+    """Event that limits the replicas, the limit, and its end."""
     outage: str = ""
-    """What was missing in the outage whose floor holds."""
+    """Signals missing in the outage whose floor holds."""
 
     @property
     def usable(self) -> list[DecidedTarget]:

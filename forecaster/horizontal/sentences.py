@@ -70,7 +70,7 @@ def _unspared(row: DecidedRow, survive: str) -> str:
 
 
 def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, notes: Iterable[str]) -> str:
-    """Which side made the count what it is. `notes` of targets are read where there is no forecast."""
+    """Say whether forecast or measured demand determines the count; without a forecast, say `notes` of targets."""
     match reason:
         case Reason.GATED:
             return f"measured demand alone; forecast {shut}"
@@ -92,7 +92,7 @@ def _clamps(row: DecidedRow) -> Iterator[Clamp]:
 
 
 def _hold(row: DecidedRow) -> str:
-    """Why nothing can be said about the count."""
+    """Say why the count is held."""
     match row.reason:
         case Reason.NO_REPLICAS:
             return _asleep(row)
@@ -110,7 +110,7 @@ def _hold(row: DecidedRow) -> str:
 
 
 def _asleep(row: DecidedRow) -> str:
-    """Why a workload without replicas is left there."""
+    """Say why a workload without replicas stays at 0."""
     signals = [target.signal for target in row.usable]
     if not row.rules.may_sleep or not signals or row.rules.comes_back:
         return "scaled to zero; what scaled it down scales it up again"
@@ -119,7 +119,7 @@ def _asleep(row: DecidedRow) -> str:
 
 
 def _missing(row: DecidedRow) -> str:
-    """Which signals have no answer or a part of one, and why."""
+    """Name the signals with no answer or a partial one, and the reason."""
     missing = [target for target in row.usable if target.reactive == UNKNOWN]
     parts = [target for target in row.usable if target.unseen == INCOMPLETE and target.reactive != UNKNOWN]
     reasons = "; ".join(f"{target.signal}: {_unmeasured(row, target)}" for target in (*missing, *parts))
@@ -129,7 +129,7 @@ def _missing(row: DecidedRow) -> str:
 
 
 def _unmeasured(row: DecidedRow, target: DecidedTarget) -> str:
-    """Why a target has no answer now."""
+    """Say why a target has no measurement now."""
     if target.unseen == KNOWN:
         return "no pod is ready" if row.current else "no pod is asked for"
     return target.unmeasured or unseen_sentence(target.unseen, target.signal, target.age, row.rules.max_sample_age)
@@ -164,7 +164,7 @@ def _known(count: int) -> int | None:
 
 
 def _note(row: DecidedRow, target: DecidedTarget) -> str:
-    """What is missing of one target, and what the forecast itself says, each once."""
+    """Name the missing parts of a target and the remark of its forecast, each once."""
     notes = [target.ahead.note] if target.ahead is not None and target.ahead.note else []
     part = [target.unmeasured] if target.unseen == KNOWN and target.unmeasured else []
     if target.reactive == UNKNOWN:

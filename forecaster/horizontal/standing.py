@@ -1,4 +1,4 @@
-"""Where forecasts stand on workloads: columns [row] that outlive a process, and their sentences."""
+"""Gate state of forecasts by workload: columns [row] that outlive a process, and their sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Standing(StrEnum):
-    """How far a forecast has come on one workload."""
+    """Gate state of the forecast of one workload."""
 
     OBSERVE = "observe"
     TRIAL = "trial"
@@ -41,7 +41,7 @@ LEARNING_CODE, OBSERVING_CODE, ACTING_CODE, HELD_BACK_CODE = range(4)
 """Positions in `domain.decision.FORECAST_STATES`."""
 MODEL, SEASONAL = (np.int8(code) for code in range(2))
 VERDICTS = ("new", "no history", "too short", "too far", "no better", "promising", "promoted", "better", "demoted")
-"""Why a row stands where it stands: not judged yet, not to be judged, or judged by evidence."""
+"""Reasons for a gate state: not judged yet, not judgeable, or judged by evidence."""
 NEW, NO_HISTORY, TOO_SHORT, TOO_FAR, NO_BETTER, PROMISING, PROMOTED, STILL_BETTER, DEMOTED = (
     np.int8(code) for code in range(len(VERDICTS))
 )
@@ -98,9 +98,9 @@ class Gates(Table):
     least_days: Floats = column("d", np.nan)
     """Days of history that are needed, or that are looked ahead at most."""
     reactive: Floats = column("d", np.nan)
-    """What the measured demand alone left short, as a share of the demand."""
+    """Unserved share of demand with measured demand alone."""
     short: Floats = column("d", np.nan)
-    """What decisions by the forecast left short; NaN where they cannot be as lean."""
+    """Unserved share of demand with the forecast; NaN where it cannot spend as little."""
     saving: Floats = column("d", np.nan)
     """The share of pod-hours that they did without."""
     judged_at: Floats = column("d", np.nan)
@@ -136,7 +136,7 @@ class Gates(Table):
         return np.asarray((self.verdict >= TOO_FAR) | self.fell)
 
     def why(self, row: int) -> str:
-        """Why a row stands where it stands."""
+        """Say why a row has its gate state."""
         verdict = self.verdict[row]
         if verdict < NO_BETTER:
             return ("it acted before; " if self.fell[row] else "") + self._unjudged(row)

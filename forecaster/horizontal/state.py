@@ -1,7 +1,7 @@
-"""What decisions remember from cycle to cycle: one array a fact, rows on the last axis.
+"""State of decisions from cycle to cycle: one array per fact, with rows on the last axis.
 
-A fleet has one state. Groups of rows are taken from it, decided and put back; a state of one row serves a single
-workload. Everything is immutable: what changes is made anew.
+A fleet has one state. The rows of a group are taken from it, decided and put back; a state of one row serves a single
+workload. Everything is immutable; a change makes a new state.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Ring(NamedTuple):
         return self.values[bisect_left(self.times, begin) :]
 
     def opened(self, now: float, keep: float, rows: int) -> Ring:
-        """Return the ring with an empty slot for `now`, without what is older than `keep` seconds.
+        """Return the ring with an empty slot for `now`, without slots older than `keep` seconds.
 
-        One slot before that stays: it tells that a row was known for the whole time, however irregular the cycles are.
-        A clock that was set back makes what came later as old as now.
+        One older slot stays: it shows that a row was known for the whole time, however irregular the cycles are. If the
+        clock was set back, later slots get the age of `now`.
         """
         if self.times and self.times[-1] == now:
             return self
@@ -79,7 +79,7 @@ class Ring(NamedTuple):
 
     @classmethod
     def of_arrays(cls, times: Array, values: Array) -> Ring:
-        """What `arrays` gave."""
+        """Restore the ring from the arrays that `arrays` returned."""
         return cls(tuple(times.tolist()), tuple(np.asarray(values, np.int32)))
 
 
@@ -88,14 +88,14 @@ NOTHING_RECOMMENDED = Ring()
 
 @dataclass(frozen=True, eq=False)
 class State(Table):
-    """All that outlives a cycle. Arrays are [row] if nothing else is said; instants are epoch seconds."""
+    """State that outlives a cycle. Arrays are [row] unless stated otherwise; instants are epoch seconds."""
 
     begun: Flags = column("?", empty=False)
     """Whether the row was seen before: the size that it is found with counts as a recommendation (HPA rules §3)."""
     ready: Counts = column("q", 0)
     """Pods that were ready when the row was decided last: those that served what is measured now."""
     cause: Codes = column("b", NONE)
-    """Why there is an outage; `NONE` without one."""
+    """Cause of the outage; `NONE` without one."""
     floor: Counts = column("q", 0)
     """Replicas that stay until the outage is over."""
     until: Floats = column("d", 0.0)
@@ -129,10 +129,10 @@ class State(Table):
         return replace(super().take(rows), recommendations=self.recommendations.take(rows))
 
     def put(self, rows: Counts, table: State) -> State:
-        """Return a copy with these rows replaced by those of `table`, which was taken after this one was opened.
+        """Return a copy with these rows replaced by those of `table`, which was taken after this state was opened.
 
         Raises:
-            ValueError: it has other signals or other instants.
+            ValueError: `table` has other signals or instants.
         """
         return replace(super().put(rows, table), recommendations=self.recommendations.put(rows, table.recommendations))
 

@@ -1,4 +1,4 @@
-"""What one pod is meant to carry: the HPA's own targets, or the policy's where no HPA states any."""
+"""Intended load of one pod: the HPA's own targets, or the policy's where no HPA states any."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _capacity_words(full: PodCapacity | None, signal: Signal) -> str:
 
 
 def kind_of(target: PodTarget) -> Kind:
-    """How a target divides a demand."""
+    """Return how a target divides a demand."""
     return Kind(
         str(target.signal),
         isinstance(target, UtilizationTarget),

@@ -1,6 +1,6 @@
-"""What the objects of rows say as numbers: groups of rows with the same rules, and their columns.
+"""Objects of rows as numbers: groups of rows with the same rules, and their columns.
 
-Objects stand for weeks: what they say is resolved once and kept as long as they are the same objects.
+Workloads and policies stay the same objects for weeks, so their numbers are computed once and reused while they do.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ UNREADABLE_TERMS = Terms(
 def terms_of(
     workload: Workload, policy: HorizontalPolicy, levels: tuple[float, ...], max_sample_age: timedelta | None = None
 ) -> Terms:
-    """What one workload and its policy say.
+    """Return the rules and numbers of one workload and its policy.
 
-    A workload keeps its last pod where no signal is measured without pods: nothing could bring the first one back.
+    A workload keeps its last pod where no signal is measured without pods, because nothing could start the first one
+    again.
     """
     targets = usable(targets_of(workload, policy))
     rules = Rules(
@@ -70,9 +71,9 @@ def terms_of(
 
 
 def bounds_of(workload: Workload, policy: HorizontalPolicy) -> tuple[int, int]:
-    """The least and the most replicas: the policy's, else those of the HPA, else one and no bound.
+    """Return the smallest and largest allowed count: the policy's, else the HPA's, else one and no bound.
 
-    An HPA that may scale to zero is not followed there: only a policy says so.
+    Zero is allowed by a policy only, not by an HPA that may scale to zero.
     """
     hpa = workload.autoscaler
     own = max(hpa.min_replicas, 1) if hpa else 1

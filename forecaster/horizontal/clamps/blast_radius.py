@@ -30,5 +30,5 @@ def within_radius(count: Counts, current: Counts, surge: Floats, reactive: Count
 
 
 def sentence(step: Step) -> str:
-    """How far it may move."""
+    """Say how far the count may move."""
     return f"a forecast moves {step.policy('surge'):.0%} at most"

@@ -1,4 +1,4 @@
-"""The bounds: `minReplicas` and `maxReplicas`, the policy's before those of the HPA (HPA rules §10)."""
+"""The bounds `minReplicas` and `maxReplicas`; those of the policy go before those of the HPA (HPA rules §10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a clamp is: a rule on arrays, and its sentence."""
+"""The parts of a clamp: a rule on arrays, and its sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ClampContext(NamedTuple):
-    """What a clamp may look at: this cycle's rows, what they ask for, and what is remembered of earlier cycles."""
+    """Inputs of a clamp: the rows of this cycle, their proposals, and the state of earlier cycles."""
 
     checked: Checked
     desired: Desired
@@ -44,6 +44,6 @@ class ClampRule(NamedTuple):
     limited: Callable[[Counts, ClampContext], Counts]
     """The count [row] after it, of the count before it."""
     sentence: Callable[[Step], str]
-    """Why it changed the count of a row."""
+    """Say why the clamp changed the count of a row."""
     of_hpa: bool = False
     """Whether an HPA does it itself to the count that it reads; done twice, it would delay twice."""

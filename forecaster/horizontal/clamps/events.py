@@ -26,7 +26,7 @@ def lowered(count: Counts, at: ClampContext) -> Counts:
 
 
 def sentence(step: Step) -> str:
-    """Which event, until when, and what measured demand asks for where it lowers."""
+    """Name the event, its end, and, where it lowers the count, the replicas that measured demand needs."""
     if step.after > step.before:
         return step.row.event
     return f"{step.row.event_most}; measured demand asks for {step.row.reactive}"

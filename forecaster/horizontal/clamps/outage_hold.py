@@ -74,7 +74,7 @@ def looked_at(state: State, checked: Checked, inputs: Inputs, now: float, *, sca
 
 
 class _Load(NamedTuple):
-    """One signal of the rows: its place in the state, and what is measured of it; NaN where that is not all of it."""
+    """One signal of the rows: its position in the state, and the measured demand; NaN where incomplete."""
 
     signal: int
     measured: Floats
@@ -129,7 +129,7 @@ def _silenced(state: State, checked: Checked, inputs: Inputs, silent: Flags) -> 
 
 
 def sentence(step: Step) -> str:
-    """Why there was an outage, and until when its floor holds."""
+    """Say why there was an outage, and until when its floor holds."""
     until = datetime.fromtimestamp(step.row.outage_until, UTC)
     return f"{step.row.outage}; floor until {until:%H:%M} UTC"
 
@@ -158,7 +158,7 @@ _UNSEEN = {
 
 
 def unseen_sentence(code: int, signal: str, age_seconds: float, limit_seconds: float) -> str:
-    """Why a signal has no measurement."""
+    """Say why a signal has no measurement."""
     if code == NOT_READ:
         return f"{signal} is not among the signals read"
     if code == STALE:

@@ -20,5 +20,5 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 
 
 def sentence(step: Step) -> str:
-    """What would let it go down."""
+    """Say which settings would let the count fall."""
     return f"it has {step.after}, no HPA, and no stated minimum; min_replicas of its policy lets it go down"

@@ -35,6 +35,6 @@ def with_spare(count: Counts, shares: Floats) -> Counts:
 
 
 def sentence(step: Step) -> str:
-    """How many are added, and for what."""
+    """Say how many replicas are added, and for which loss."""
     domain, more = step.row.rules.survive, step.after - step.before
     return f"{more} more, so that {step.before} stay when the {domain} with the most of its pods is lost"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:
-    """The highest of this recommendation and those of the window."""
+    """Return the highest recommendation of the stabilization window, this one included."""
     policy, state = at.checked.policy, at.state
     window = policy["scale_down_stabilization"] if policy.window is None else policy.window
     highest = np.maximum(count, highest_since(state.recommendations, window, at.now))
