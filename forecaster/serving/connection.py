@@ -91,7 +91,9 @@ class Connection(HttpToolsProtocol):
             self.send_400_response("the headers are too large")
 
     def on_message_begin(self) -> None:
-        """The first bytes of a request."""
+        """The first bytes of a request. One is answered at a time: thousands may come in one piece, 2 kB each."""
+        if not self.idle:
+            raise HttpParserError("the request before it is being answered")
         super().on_message_begin()
         self._in_headers, self._body = True, 0
         self._waiting_since = self.loop.time()
@@ -133,21 +135,19 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or too much of one, and close."""
+        """Refuse what is no request, or too much of one, and close: after the answer to a request before it."""
         status, self._refusal = self._refusal, HTTPStatus.BAD_REQUEST
         self._in_headers, self._body = False, 0
         self._refused(f"{status.value} {status.phrase}", self.client[0] if self.client else "")
-        if not self._answering():
-            body = f"{status.phrase}: {msg}\n".encode("ascii")
-            length = str(len(body)).encode()
-            head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: " + length
-            self.transport.write(STATUS_LINE[status] + head + b"\r\n\r\n" + body)
+        if not self.idle and (self.cycle.response_started or not self.cycle.more_body):
+            self.cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
+        body = f"{status.phrase}: {msg}\n".encode("ascii")
+        length = str(len(body)).encode()
+        head = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: " + length
+        self.transport.write(STATUS_LINE[status] + head + b"\r\n\r\n" + body)
         self.transport.close()
-
-    def _answering(self) -> bool:
-        """Whether an answer is on its way, which a refusal must not be mixed into."""
-        cycle: RequestResponseCycle | None = self.cycle
-        return cycle is not None and cycle.response_started and not cycle.response_complete
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._refusal = status
