@@ -32,7 +32,7 @@ from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.serving.openapi import WORKLOAD, OpenApi
 from forecaster.serving.replicas import ReplicaFiles
 from forecaster.serving.reply import HttpReply, failure
-from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal
+from forecaster.serving.rest import ProblemError, RecommendationPages, answer_problem, answer_refusal, whole_body
 from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
 from forecaster.serving.weekly_report import WeeklyReport
@@ -83,7 +83,7 @@ class FrontApplication:
         if self.admission is not None and scope["path"] == ADMISSION_PATH and scope["state"].get("secure"):
             proxy = self.access_control.front_proxy if self.access_control else None
             shown = not self.certified_reviews or (proxy is not None and proxy.shown_by(scope["state"]["peer"]))
-            body = await _body(receive)
+            body = await whole_body(receive)
             reply = await self.admission.answered(scope["method"], body) if shown else UNCERTIFIED
             await self._send("admission", reply, send)
             return
@@ -112,16 +112,6 @@ class FrontApplication:
         headers = [(b"content-type", reply.content_type), (b"content-length", length), *reply.headers]
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
-
-
-async def _body(receive: Receive) -> bytes:
-    """The whole body, which the connection bounds; what was received where the client went away."""
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
 
 
 def _api_request(scope: Scope) -> ApiRequest:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -18,7 +17,7 @@ from forecaster.kube.objects import NOT_READ
 from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
-from forecaster.serving.rest import MISSING, ProblemError, json_response, missing
+from forecaster.serving.rest import MISSING, json_response, missing, whole_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +106,6 @@ def watermark_reply(value: OfferedValue, offer: WorkloadOffer, reason: str) -> W
 
 
 INTEGRATION_PATH = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
-INTEGRATION_BODY_MAX = 64 * 1024
 
 
 class OfferedCount(NamedTuple):
@@ -165,12 +163,7 @@ class IntegrationPages:
 
 
 async def _target(request: Request) -> TargetRef:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > INTEGRATION_BODY_MAX:
-            raise ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request is too large", "Send less.")
     try:
-        return msgspec.json.decode(body, type=WatermarkRequest).target_ref
+        return msgspec.json.decode(await whole_body(request.receive), type=WatermarkRequest).target_ref
     except NOT_READ as error:
         raise missing(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error

@@ -14,7 +14,7 @@ import msgspec
 from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseAnnotations, lease_path
 from forecaster.kube.objects import NOT_READ, ObjectMeta
-from forecaster.serving.rest import ProblemError
+from forecaster.serving.rest import ProblemError, whole_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,6 @@ PAUSED_BY = "forecaster.dev/paused-by"
 """Annotation of the Lease: which user paused or resumed last, and when."""
 FROM_OUR_PAGE = "x-forecaster-request"
 """A header that a page of another origin cannot send: a browser that is logged in pauses nothing on its own."""
-PAUSE_BODY_MAX = 1000
 USER_MOST = 200
 
 
@@ -100,12 +99,7 @@ async def asked_pause(request: Request) -> tuple[str, bool]:
         raise ProblemError(HTTPStatus.FORBIDDEN, "nothing is paused without a user who may", remedy)
     if FROM_OUR_PAGE not in request.headers:
         raise ProblemError(HTTPStatus.BAD_REQUEST, f"the header {FROM_OUR_PAGE} is missing", "Send it with any value.")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > PAUSE_BODY_MAX:
-            break
     try:
-        return state["user"], msgspec.json.decode(body[: PAUSE_BODY_MAX + 1], type=PauseAsked).paused
+        return state["user"], msgspec.json.decode(await whole_body(request.receive), type=PauseAsked).paused
     except NOT_READ as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), 'Send {"paused": true} or false.') from error

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from starlette.requests import Request
+    from starlette.types import Receive
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
     from forecaster.publish.values import AskedAt
@@ -260,6 +261,16 @@ def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) 
         kinds = ", ".join(entry.kind for entry in found)
         raise ProblemError(HTTPStatus.CONFLICT, f"{wanted} is one of {kinds}", f"Add ?kind= with one of {kinds}.")
     return found[0]
+
+
+async def whole_body(receive: Receive) -> bytes:
+    """The whole body, which the connection bounds; what was received where the client went away."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 def json_response(value: msgspec.Struct) -> Response:

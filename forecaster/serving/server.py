@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 import ssl
 from contextlib import suppress
@@ -41,6 +42,7 @@ class HttpServer(uvicorn.Server):
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(_config(app))
+        logging.getLogger("uvicorn.error").addFilter(_is_fault)
         self._plain = plain
         self._secure = secure
         self._context = context
@@ -103,6 +105,11 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Whether it is more than the end of an answer that a slow client had not taken when the process was stopped."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 LISTENER_SILENCE_SECONDS = 5.0

@@ -390,6 +390,23 @@ def test_a_client_that_hangs_up_in_the_middle_is_no_fault(serving: SecureServing
         serving.ask()
 
 
+@pytest.mark.slow
+def test_clients_that_hang_up_or_hang_on_are_no_faults_in_the_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Before, each of them wrote some fifty lines, as often as it liked."""
+    fresh_table(tmp_path)
+    user = f"X-Remote-User: {HPA['X-Remote-User']}"
+    asked = head("/api/v1/recommenders/watermark", user, "Content-Length: 100000", method="POST") + b"{"
+    with ExitStack() as held, SecureServing(tmp_path, tmp_path / "table") as serving:
+        assert status(raw(serving, asked, b" " * 90_000)) == 413
+        with connected(serving) as connection:
+            connection.sendall(asked)
+        held.enter_context(connected(serving)).sendall(asked)
+        assert serving.as_proxy().status_code == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def rss_mib(serving: SecureServing) -> float:
     assert serving.process.pid is not None
     return of_process(serving.process.pid)

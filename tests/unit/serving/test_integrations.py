@@ -91,9 +91,6 @@ class TestWatermark:
     def test_what_is_no_request_is_refused(self, tmp_path: Path, junk: bytes) -> None:
         assert client(tmp_path).post(WATERMARK, junk).status_code == 400
 
-    def test_what_is_too_large_is_refused(self, tmp_path: Path) -> None:
-        assert client(tmp_path).post(WATERMARK, b" " * 100_000).status_code == 413
-
 
 class TestKapacity:
     def test_the_config_map_is_what_kubectl_applies(self, tmp_path: Path) -> None:
