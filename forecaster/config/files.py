@@ -58,9 +58,8 @@ def read_file(path: Path) -> dict[str, object]:
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), OnceLoader)  # noqa: S506  a SafeLoader
     except OSError as error:
-        why = (
-            "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
-        )
+        gone = isinstance(error, FileNotFoundError)
+        why = "there is no such file" if gone else f"it cannot be read: {error.strerror}"
         raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), why)]) from error
     except UnicodeDecodeError as error:
         raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), f"it is not text in UTF-8: {error}")]) from error

@@ -353,23 +353,24 @@ def environment() -> dict[str, object]:
     """What variables such as `FORECASTER__PROMETHEUS__URL` say, by section; lists are JSON.
 
     Raises:
-        ConfigError: a variable names no section, or its list is no JSON.
+        ConfigError: variables name no section, or their lists are no JSON.
     """
     sections = {name: (field.annotation, field) for name, field in Settings.model_fields.items()}
-    named = [name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)]
-    unknown = [
-        name for name in named if name.removeprefix(ENVIRONMENT_PREFIX).partition("__")[0].lower() not in sections
-    ]
-    if unknown:
-        allowed = f"a section follows {ENVIRONMENT_PREFIX}: {', '.join(sections)}"
-        raise ConfigError("environment", [Fault(name, "(not shown)", allowed) for name in unknown])
     known: type[BaseSettings] = create_model("Environment", __base__=BaseSettings, **sections)  # type: ignore[call-overload]
-    try:
-        return EnvSettingsSource(known, env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__")()
-    except SettingsError as error:
-        raise ConfigError(
-            "environment", [Fault(ENVIRONMENT_PREFIX, "(not shown)", f"JSON for a list; {error}")]
-        ) from error
+    source = EnvSettingsSource(known, env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__")
+    found: dict[str, object] = {}
+    faults = []
+    for name in sorted(one for one in os.environ if one.startswith(ENVIRONMENT_PREFIX)):
+        source.env_vars = {name.lower(): os.environ[name]}  # alone, so that each fault has its variable
+        try:
+            value, allowed = source(), f"a section follows {ENVIRONMENT_PREFIX}: {', '.join(sections)}"
+        except SettingsError:
+            value, allowed = {}, 'a list or section is JSON, such as ["a", "b"] or {"url": "http://prometheus:9090"}'
+        faults += [] if value else [Fault(name, "(not shown)", allowed)]
+        found = merged(found, value)
+    if faults:
+        raise ConfigError("environment", faults)
+    return found
 
 
 def parse(value: Mapping[str, object], origin: str) -> Settings:

@@ -7,9 +7,14 @@ import signal as signals
 import socket
 import subprocess
 import sys
+from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
+import yaml
+
 from forecaster.app.serve import table_path
+from forecaster.domain.layers import merged
 from forecaster.domain.workload import Target, TargetType
 from forecaster.publish.reader import TableReader
 from forecaster.serving.app import create_app
@@ -17,6 +22,7 @@ from tests.support.asgi import Client
 from tests.support.builders import NOON, after, hpa, workload
 from tests.support.composed import composed, recorded_cluster, tick
 from tests.support.fakes import FakeSource, nobody_answers
+from tests.support.snippets import snippets
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -46,6 +52,26 @@ def test_a_count_of_the_past_is_asked_of_no_hpa(tmp_path: Path) -> None:
             answer = asked(tmp_path, minute)
             assert answer.status_code == 503
             assert "source-down" in answer.json()["message"]
+
+
+def test_the_runbook_takes_the_forecast_out_though_the_owner_states_the_mode(tmp_path: Path) -> None:
+    """By an annotation, which stands above `mode: observe` of the settings; and the HPA is answered as before."""
+    (told,) = (one.text for one in snippets() if one.page.name == "runbooks.md" and "max_replicas: 1" in one.text)
+    policy = {"mode": "observe", "horizontal": {"gate": False}}
+    target, found = 0.255, {}
+    for name, given in {"before": {}, "after": yaml.safe_load(told)["policy"]}.items():
+        web = workload("web", autoscaler=hpa(replace(OURS, value=target)))
+        with (
+            recorded_cluster([web]) as cluster,
+            composed(cluster, tmp_path / name, policy=merged(policy, given)) as service,
+        ):
+            service.cycle.policies.annotate({web.id: "publish"})
+            for minute in range(3):
+                tick(service, after(minute))
+            answer = asked(tmp_path / name, 2).json()["items"][0]["value"]
+            found[name] = ceil(round(float(answer.replace("m", "e-3")) / target, 6))
+    measured = 2.51
+    assert found == {"before": 11, "after": ceil(measured / target)}
 
 
 def test_two_targets_of_our_demand_are_an_error_with_a_sentence(tmp_path: Path) -> None:

@@ -372,10 +372,17 @@ class TestEnvironment:
             load()
         assert "secret" not in str(refused.value)
 
-    def test_that_is_no_json_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_all_that_cannot_be_read_are_named_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORECASTER__OVERRIDES", "[nope")
-        with pytest.raises(ConfigError, match="overrides"):
+        monkeypatch.setenv("FORECASTER__KEDA__CLIENT_NAMES", "a,b")
+        monkeypatch.setenv("FORECASTER__KEDA__PORT", "9090")
+        monkeypatch.setenv("FORECASTER__PROMTHEUS__URL", "http://prometheus:9090")
+        with pytest.raises(ConfigError) as refused:
             load()
+        keda, overrides, prometheus = refused.value.faults
+        assert (keda.path, overrides.path) == ("FORECASTER__KEDA__CLIENT_NAMES", "FORECASTER__OVERRIDES")
+        assert "JSON" in keda.allowed
+        assert "a section follows" in prometheus.allowed
 
     def test_of_other_tools_is_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORECASTER_CACHE", "/somewhere")
