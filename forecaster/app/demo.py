@@ -24,7 +24,7 @@ from forecaster.domain.decision import Recommendation, Scale
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import Paths
 from forecaster.publish.beside import BENEFIT_KEY
-from forecaster.publish.health import HealthBook, settings_in_force
+from forecaster.publish.health import HealthHistory, settings_in_force
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table import pictures_path
@@ -124,7 +124,7 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
         "paths": lambda: paths.kept,
     }
     settings = settings_for(stage.url).model_dump(mode="json")
-    health = HealthBook(settings_in_force(settings, dict.fromkeys(STATED_SETTINGS, "demo")))
+    health = HealthHistory(settings_in_force(settings, dict.fromkeys(STATED_SETTINGS, "demo")))
     table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, health=health, **given)
     table.nodes = lambda: refused("no cluster is behind recorded load")
     benefit = cycle.benefit = LiveBenefit()

@@ -13,7 +13,7 @@ from forecaster import __version__
 from forecaster.app.child import ServingProcess, scaler_process
 from forecaster.app.facts import SOCKET
 from forecaster.errors import StoreError
-from forecaster.publish.health import HealthBook, settings_in_force
+from forecaster.publish.health import HealthHistory, settings_in_force
 from forecaster.publish.new_pods import new_pods_path
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.table import pictures_path
@@ -159,7 +159,7 @@ def offer_table(
     paths: Paths,
     live: LiveFacts | None,
     last_report: Callable[[], CycleReport | None],
-    health: HealthBook | None = None,
+    health: HealthHistory | None = None,
 ) -> TableFile:
     """The table that the serving process reads, with what it tells beside the offers."""
     return TableFile(
@@ -174,7 +174,7 @@ def offer_table(
         signals=settings.signal_table,
         live=lambda at: live.source.live_kinds(at) if live else (),
         prices=settings.prices.stated,
-        health=health or HealthBook(settings_in_force(settings.model_dump(mode="json"), {})),
+        health=health or HealthHistory(settings_in_force(settings.model_dump(mode="json"), {})),
     )
 
 

@@ -16,8 +16,8 @@ from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
 from forecaster.publish.decision_history import (
-    CHANGES_KEPT,
     HALF_LIFE,
+    MAX_CHANGES,
     DecisionChange,
     DecisionHistory,
     ScoreSums,
@@ -52,7 +52,7 @@ def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionH
     """What became of each workload before this start; a database that is away leaves it unknown."""
     history = DecisionHistory()
     try:
-        found = ledger.persisted_history(now, changes=CHANGES_KEPT * SIZES_BETWEEN, half_life=HALF_LIFE)
+        found = ledger.persisted_history(now, changes=MAX_CHANGES * SIZES_BETWEEN, half_life=HALF_LIFE)
     except StoreError as error:
         log.warning("past_not_recalled", error=str(error))
     else:

@@ -52,7 +52,7 @@ from forecaster.kube.client import ApiError
 from forecaster.kube.config import client_config_source
 from forecaster.kube.objects import MetadataOnly
 from forecaster.publish.beside import BENEFIT_KEY, VPAS_KEY, TextsBeside
-from forecaster.publish.health import HealthBook, settings_in_force
+from forecaster.publish.health import HealthHistory, settings_in_force
 from forecaster.publish.new_pods import PauseMark, new_pods_path
 from forecaster.publish.publisher import OfferPublisher, OfferReceiver, last_offers, published_at
 from forecaster.serving.options import WRITTEN, Address
@@ -158,7 +158,7 @@ class Program(NamedTuple):
         facts: ServiceFacts | None = None,
         election: Election | None = None,
     ) -> Service:
-        health = HealthBook()
+        health = HealthHistory()
         service = build_service(
             self.settings,
             self.directory,
@@ -181,7 +181,7 @@ class Program(NamedTuple):
         tell_facts(self.settings.serving, known_of(service.cycle), self.directory, self.log, parts)
         return service
 
-    def _show(self, settings: Settings, health: HealthBook) -> None:
+    def _show(self, settings: Settings, health: HealthHistory) -> None:
         """Settings that are in force, with their origins, for the dashboard."""
         origins = self.files.origins() if self.files else {}
         health.settings = settings_in_force(settings.model_dump(mode="json"), origins)
@@ -205,7 +205,7 @@ def build_service(
     tell: Callable[[bytes], None] = lambda _: None,
     facts: ServiceFacts | None = None,
     election: Election | None = None,
-    health: HealthBook | None = None,
+    health: HealthHistory | None = None,
 ) -> Service:
     """The service with its real parts, its history restored; `parts` closes them.
 

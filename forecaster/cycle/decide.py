@@ -75,8 +75,8 @@ class FleetDecisions(DecidedRows):
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
 
     @cached_property
-    def sized(self) -> NDArray[np.int64]:
-        """[row] the same number while it is the same choice of a size for the same row; both are kept alive here."""
+    def size_ids(self) -> NDArray[np.int64]:
+        """[row] identity of the choice of a size and of its static row, which live as long as these rows."""
         pairs = zip(self._sizings, self._context.rows.standing.rows, strict=True)
         return np.fromiter((id(sizing) ^ (id(row) << 1) for sizing, row in pairs), np.int64, len(self))
 

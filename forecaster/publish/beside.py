@@ -27,7 +27,7 @@ NOT_COMPARED = "not known: the service does not compare its decisions with the H
 
 
 class TextsBeside(NamedTuple):
-    """What is told beside decisions, encoded: of all workloads, and of each that has something of its own."""
+    """Encoded texts that a table has beside decisions: one about all workloads, and one for each that has its own."""
 
     whole: bytes = b""
     """Empty where nothing is known."""
@@ -101,48 +101,48 @@ class VpaView(msgspec.Struct, frozen=True):
     message: str
 
 
-class VpasSight(msgspec.Struct, frozen=True):
+class VpaListing(msgspec.Struct, frozen=True):
     """Instant at which VPAs were listed, or why they are not known, in a sentence."""
 
     read_at: datetime | None = None
     unknown: str = ""
 
 
-class VpasOfWorkload(VpasSight, frozen=True, kw_only=True):
+class VpasOfWorkload(VpaListing, frozen=True, kw_only=True):
     """VPAs of one workload."""
 
     vpas: tuple[VpaView, ...] = ()
 
 
-_sight = msgspec.json.Decoder(VpasSight)
+_listing = msgspec.json.Decoder(VpaListing)
 _views = msgspec.json.Decoder(tuple[VpaView, ...])
 
 
 def listed_vpas_beside(
-    read_at: datetime, found: Mapping[WorkloadId, tuple[VpaSizes, ...]], unknown: str
+    read_at: datetime, vpas_by_id: Mapping[WorkloadId, tuple[VpaSizes, ...]], unknown: str
 ) -> TextsBeside:
-    """Encode VPAs as they were listed once; nothing where they are not read."""
-    texts = {id_: msgspec.json.encode([vpa_view(one) for one in vpas]) for id_, vpas in found.items()}
-    return TextsBeside(msgspec.json.encode(VpasSight(read_at, unknown)), texts)
+    """Encode the VPAs of one listing; nothing where they are not read."""
+    texts = {id_: msgspec.json.encode([vpa_view(vpa) for vpa in vpas]) for id_, vpas in vpas_by_id.items()}
+    return TextsBeside(msgspec.json.encode(VpaListing(read_at, unknown)), texts)
 
 
 def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:
     """What the table tells of the VPAs of a workload."""
-    sight = table.whole(VPAS_KEY)
-    if not sight:
+    listing = table.whole(VPAS_KEY)
+    if not listing:
         return VpasOfWorkload()
-    known, text = _sight.decode(sight), table.text(VPAS_KEY, entry.row)
+    known, text = _listing.decode(listing), table.text(VPAS_KEY, entry.row)
     return VpasOfWorkload(known.read_at, known.unknown, vpas=_views.decode(text) if text else ())
 
 
-def vpa_view(one: VpaSizes) -> VpaView:
+def vpa_view(vpa: VpaSizes) -> VpaView:
     """Return the public form of a VPA."""
     containers = (
-        VpaContainer(of.container, _requests(of.target), _requests(of.lower), _requests(of.upper))
-        for of in one.containers
+        VpaContainer(each.container, _requests(each.target), _requests(each.lower), _requests(each.upper))
+        for each in vpa.containers
     )
-    return VpaView(one.name, one.mode, tuple(containers), one.why)
+    return VpaView(vpa.name, vpa.mode, tuple(containers), vpa.why)
 
 
-def _requests(one: Resources) -> VpaRequests:
-    return VpaRequests(one.cpu_request, whole_bytes(one.memory_request))
+def _requests(resources: Resources) -> VpaRequests:
+    return VpaRequests(resources.cpu_request, whole_bytes(resources.memory_request))

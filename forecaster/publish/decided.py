@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
 
 
-SAID_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
+REASONS_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
 """Reasons whose sentence needs no signal, unless there is more to say: pods that are woken, or not to be spared."""
 
 
@@ -58,8 +58,8 @@ class DecidedRows(Sequence["Recommendation"]):
         self._verdicts: dict[int, Scale | Hold] = {}
 
     @cached_property
-    def sized(self) -> NDArray[np.int64]:
-        """[row] a number that changes when what was decided about its resources does, which is kept alive here."""
+    def size_ids(self) -> NDArray[np.int64]:
+        """[row] identity of the decision about its resources, which lives as long as these rows."""
         return np.fromiter(map(id, self._sizes), np.int64, len(self._sizes))
 
     def resources(self, index: int) -> Resize | Hold:
@@ -89,7 +89,7 @@ class DecidedRows(Sequence["Recommendation"]):
     def _verdict(self, index: int) -> Scale | Hold:
         reason = REASONS[self.reason[index]]
         unspared = not self.spare[index] and loss_to_survive(self, index) != "none"
-        if reason not in SAID_BY_COUNTS or unspared or not self.current[index]:
+        if reason not in REASONS_BY_COUNTS or unspared or not self.current[index]:
             return self._record(index).replicas
         numbers, shut = self.numbers, self.name(self.numbers.shut[index]).decode()
         counts = int(numbers.by_forecast[index]), int(numbers.reactive[index])
@@ -102,17 +102,17 @@ class DecidedRows(Sequence["Recommendation"]):
             return self._made(workload, index)
         except Exception as error:  # noqa: BLE001  the boundary of a record: nothing in one workload stops the others
             hold, hpa = Hold(Reason.FAILED, unexpected(error)), workload.autoscaler
-            one = Recommendation(workload.id, self.at, workload.replicas, hold, workload.resources, hold)
-            return replace(one, autoscaler=hpa.name, targets=hpa.targets) if hpa else one
+            held = Recommendation(workload.id, self.at, workload.replicas, hold, workload.resources, hold)
+            return replace(held, autoscaler=hpa.name, targets=hpa.targets) if hpa else held
 
     def _made(self, workload: Workload, index: int) -> Recommendation:
         row, columns, hpa = decided_row(self, index, self.at), self.numbers, workload.autoscaler
-        one = recommendation(workload.id, row, workload.resources, self.resources(index))
+        record = recommendation(workload.id, row, workload.resources, self.resources(index))
         return replace(
-            one,
+            record,
             targets=hpa.targets if hpa else (),
             watched=not (row.withheld or columns.acting[index]),
-            offered=int(columns.count[index]) if isinstance(one.replicas, Scale) else None,
+            offered=int(columns.count[index]) if isinstance(record.replicas, Scale) else None,
         )
 
     def __len__(self) -> int:
@@ -138,7 +138,7 @@ class DecidedRows(Sequence["Recommendation"]):
             return list(range(len(self)))
         same = (self.replicas == before.replicas) & (self.reason == before.reason) & (self.spare == before.spare)
         same &= self.current == before.current
-        return np.flatnonzero(~(same & (self.sized == before.sized)) if sizes else ~same).tolist()
+        return np.flatnonzero(~(same & (self.size_ids == before.size_ids)) if sizes else ~same).tolist()
 
     def at_maximum(self) -> int:
         """Count the workloads with a count that only their maximum limits; bounds are the last clamp."""
@@ -156,19 +156,19 @@ def decided_columns(
 ) -> DecidedColumns:
     """The columns of what was decided, and of what policies say: one that observes keeps the forecast from a say."""
     numbers, stated = decided.numbers.with_signals(signals), _stated(policies)
-    found = {"acting": numbers.acting & (stated["mode"] > OBSERVE), "state": _states(numbers)}
-    return replace(numbers, at=at.timestamp(), **stated | found)
+    derived = {"acting": numbers.acting & (stated["mode"] > OBSERVE), "state": _states(numbers)}
+    return replace(numbers, at=at.timestamp(), **stated | derived)
 
 
 def _states(numbers: DecidedColumns) -> NDArray[np.int8]:
     """The state of each forecast, by the one rule for it; equal words are read once."""
     rows = len(numbers.shut)
     foreseen = ~np.isnan(numbers.peak).all(axis=0) if len(numbers.peak) else np.zeros(rows, np.bool_)
-    kinds, found = numbers.shut.astype(np.int64) * 2 + foreseen, np.full(rows, -1, np.int8)
+    kinds, states = numbers.shut.astype(np.int64) * 2 + foreseen, np.full(rows, -1, np.int8)
     for kind in np.unique(kinds).tolist():
         state, _ = forecast_state(numbers.names[kind // 2].decode(), foreseen=bool(kind % 2))
-        found[kinds == kind] = FORECAST_STATES.index(state)
-    return np.where((numbers.nothing_decided >= 0) | (numbers.recommended == NO_COUNT), np.int8(-1), found)
+        states[kinds == kind] = FORECAST_STATES.index(state)
+    return np.where((numbers.nothing_decided >= 0) | (numbers.recommended == NO_COUNT), np.int8(-1), states)
 
 
 def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.workload import WorkloadId
 
-CHANGES_KEPT = 8
+MAX_CHANGES = 8
 HALF_LIFE = timedelta(days=1)
 """A forecast that matured a day ago counts half of one that matured now."""
 FORGOTTEN_AFTER = timedelta(days=1)
 """A workload that failed or could not be seen for some cycles is no new one when it is back."""
-LEAST_SCORED = 5.0
+MIN_SCORED = 5.0
 """Forecasts that have to have matured before they are said to be worse than others."""
 
 
@@ -65,7 +65,7 @@ class WorkloadHistory(msgspec.Struct, frozen=True):
 
 
 class DecisionHistory:
-    """Follows all workloads from cycle to cycle, in memory, from what was known of them before."""
+    """Follows all workloads from cycle to cycle, in memory, beginning with what an earlier process has written."""
 
     def __init__(self) -> None:
         self._changes: dict[WorkloadId, deque[DecisionChange]] = {}
@@ -85,8 +85,8 @@ class DecisionHistory:
         changes: Iterable[tuple[WorkloadId, DecisionChange]],
         past: Iterable[tuple[WorkloadId, str, ScoreSums]],
     ) -> None:
-        """Begin with what was seen before: changes of each workload, oldest first, and faded scores by signal."""
-        self._take(changes)
+        """Begin with changes of each workload, oldest first, and faded scores by signal, of an earlier process."""
+        self._record(changes)
         for id_, signal, amounts in past:
             self._sums.setdefault(id_, {}).setdefault(signal, FadingSums()).gather(now, amounts)
         self._present, self._present_at = tuple(dict.fromkeys((*self._changes, *self._sums))), now
@@ -102,26 +102,26 @@ class DecisionHistory:
 
         Workloads that are gone for long are forgotten. A report counts once.
         """
-        self._see(at, tuple(ids))
-        self._take(changes)
+        self._note_present(at, tuple(ids))
+        self._record(changes)
         if report is not None and report.at != self._reported:
             self._reported = report.at
             self._score(report.scores)
         self._forget()
 
-    def _take(self, changes: Iterable[tuple[WorkloadId, DecisionChange]]) -> None:
-        """Keep the changes that differ from the last ones kept."""
+    def _record(self, changes: Iterable[tuple[WorkloadId, DecisionChange]]) -> None:
+        """Record the changes that differ from the latest recorded one."""
         for id_, change in changes:
-            kept = self._changes.setdefault(id_, deque(maxlen=CHANGES_KEPT))
-            if not kept or (kept[-1].replicas, kept[-1].reason) != (change.replicas, change.reason):
-                kept.append(change)
+            recorded = self._changes.setdefault(id_, deque(maxlen=MAX_CHANGES))
+            if not recorded or (recorded[-1].replicas, recorded[-1].reason) != (change.replicas, change.reason):
+                recorded.append(change)
                 self._encoded.pop(id_, None)
 
-    def _see(self, at: datetime, ids: tuple[WorkloadId, ...]) -> None:
+    def _note_present(self, at: datetime, ids: tuple[WorkloadId, ...]) -> None:
         """Note which workloads are there; a cycle that sees none says nothing of how long the others are gone."""
         if self._present_at and ids != self._present:
-            here, gone = frozenset(ids), self._gone | dict.fromkeys(self._present, self._present_at)
-            self._gone = {id_: left for id_, left in gone.items() if id_ not in here}
+            present, gone = frozenset(ids), self._gone | dict.fromkeys(self._present, self._present_at)
+            self._gone = {id_: left for id_, left in gone.items() if id_ not in present}
         self._present, self._present_at = ids, at if ids else self._present_at
 
     def _forget(self) -> None:
@@ -134,21 +134,21 @@ class DecisionHistory:
             self._sums.pop(id_, None)
 
     def of(self, id_: WorkloadId) -> WorkloadHistory:
-        """What is remembered of a workload, the newest change first."""
+        """Return the decisions and accuracy of a workload, the latest change first."""
         sums = self._sums.get(id_, {})
-        views = tuple(one.view(signal) for signal, one in sorted(sums.items()))
+        views = tuple(signal_sums.view(signal) for signal, signal_sums in sorted(sums.items()))
         return WorkloadHistory(tuple(reversed(self._changes.get(id_, ()))), views)
 
     def encoded(self, ids: Sequence[WorkloadId]) -> list[bytes]:
-        """What is remembered of these workloads as it lies in the table, encoded where it has changed."""
+        """Return the encoded histories of these workloads for the table; only those that changed are encoded anew."""
         known = self._encoded
         self._encoded = {id_: known.get(id_) or msgspec.json.encode(self.of(id_)) for id_ in ids}
         return [*self._encoded.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
         """Return the signals with the largest forecast errors, relative to their peaks, without those of few scores."""
-        known = ((id_, signal, one) for id_, sums in self._sums.items() for signal, one in sums.items())
-        erred = nlargest(count, (one for one in known if one[2].error_ratio >= 0.0), key=lambda one: one[2].error_ratio)
+        known = ((id_, signal, sums) for id_, by_signal in self._sums.items() for signal, sums in by_signal.items())
+        erred = nlargest(count, (row for row in known if row[2].error_ratio >= 0.0), key=lambda row: row[2].error_ratio)
         return [(id_, sums.view(signal)) for id_, signal, sums in erred]
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
@@ -177,15 +177,15 @@ class FadingSums:
         self._sums = ScoreSums(0.0, 0.0, 0.0, 0.0, 0.0)
 
     def add(self, score: ForecastScore) -> None:
-        """One more has matured."""
-        one = ScoreSums(1, score.covered, score.quantile, score.absolute_error, score.actual)
-        self.gather(score.matured_at, one)
+        """Add one matured score."""
+        sums = ScoreSums(1, score.covered, score.quantile, score.absolute_error, score.actual)
+        self.gather(score.matured_at, sums)
 
     def gather(self, at: datetime, amounts: ScoreSums) -> None:
-        """Some more have, all at this time."""
-        kept = 1.0 if self._at is None else 0.5 ** max((at - self._at) / HALF_LIFE, 0.0)
+        """Add sums of scores that matured at this time."""
+        weight = 1.0 if self._at is None else 0.5 ** max((at - self._at) / HALF_LIFE, 0.0)
         self._at = at
-        self._sums = ScoreSums(*(before * kept + new for before, new in zip(self._sums, amounts, strict=True)))
+        self._sums = ScoreSums(*(before * weight + new for before, new in zip(self._sums, amounts, strict=True)))
 
     @property
     def forecasts(self) -> float:
@@ -196,7 +196,7 @@ class FadingSums:
     def error_ratio(self) -> float:
         """Sum of absolute errors by sum of peaks; negative where too little is known to speak of it."""
         sums = self._sums
-        return sums.absolute_error / sums.actual if sums.actual > 0 and sums.forecasts >= LEAST_SCORED else -1.0
+        return sums.absolute_error / sums.actual if sums.actual > 0 and sums.forecasts >= MIN_SCORED else -1.0
 
     def view(self, signal: str) -> AccuracyView:
         """The ratios."""

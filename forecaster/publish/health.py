@@ -1,4 +1,4 @@
-"""HealthBook: how the computing process fares, for the dashboard: last cycles, sources, forecasts by lead."""
+"""HealthHistory: how the computing process fares, for the dashboard: last cycles, sources, forecasts by lead."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from forecaster.domain.report import CycleReport, Effected, ForecastScore
 
-CYCLES_KEPT = 60
-MOVES_KEPT = 20
+MAX_CYCLES = 60
+MAX_MOVES = 20
 """Promotions and demotions."""
-FAILURES_KEPT = 5
+MAX_FAILURES = 5
 """Failures kept of each cycle, as many as its log has; a metric counts all."""
-WORST_KEPT = 20
-GROUPS_KEPT = 200
+MAX_WORST = 20
+MAX_GROUPS = 200
 """Signals, models and leads that are told apart. Owners choose leads: of more, those with fewest forecasts go."""
 
 
@@ -124,30 +124,30 @@ class _Group(NamedTuple):
     minutes: int
 
 
-class HealthBook:
-    """Follows the reports of all cycles since the start, in memory."""
+class HealthHistory:
+    """Reports of all cycles since the start, in memory."""
 
     def __init__(self, settings: Sequence[SettingView] = ()) -> None:
         self.settings = tuple(settings)
         """Settings in force; replaced on reload."""
-        self._cycles: deque[CycleView] = deque(maxlen=CYCLES_KEPT)
-        self._moves: deque[MoveView] = deque(maxlen=MOVES_KEPT)
+        self._cycles: deque[CycleView] = deque(maxlen=MAX_CYCLES)
+        self._moves: deque[MoveView] = deque(maxlen=MAX_MOVES)
         self._sums: dict[_Group, FadingSums] = {}
         self._since: datetime | None = None
         self._latest: CycleReport | None = None
 
     def follow(self, report: CycleReport | None) -> None:
-        """Take a report in; one that was taken counts no more."""
+        """Add a report, unless it was added before."""
         if report is None or (self._latest is not None and report.at == self._latest.at):
             return
         self._latest, self._since = report, self._since or report.at
         steps = {name: round(seconds, 4) for name, seconds in report.steps.items()}
-        self._cycles.append(CycleView(report.at, steps, report.failures[:FAILURES_KEPT], report.late_steps))
-        self._moves.extend(MoveView(report.at, said) for said in report.gates)
+        self._cycles.append(CycleView(report.at, steps, report.failures[:MAX_FAILURES], report.late_steps))
+        self._moves.extend(MoveView(report.at, sentence) for sentence in report.gates)
         self._score(report.scores)
 
     def view(self, history: DecisionHistory) -> HealthView:
-        """What is known now, the newest cycles and moves first."""
+        """Return what is known now, the latest cycles and moves first."""
         report = self._latest
         if report is None:
             return HealthView(None, settings=self.settings)
@@ -159,28 +159,28 @@ class HealthBook:
             states=tuple((*key, count) for key, count in report.states.most_common()),
             moves=tuple(reversed(self._moves)),
             accuracy=tuple(_accuracy(group, sums) for group, sums in sorted(self._sums.items())),
-            worst=tuple(WorstForecast(*id_, accuracy) for id_, accuracy in history.worst(WORST_KEPT)),
-            acting=tuple(_actuator(name, one) for name, one in report.effected.items()),
+            worst=tuple(WorstForecast(*id_, accuracy) for id_, accuracy in history.worst(MAX_WORST)),
+            acting=tuple(_actuator(name, effected) for name, effected in report.effected.items()),
             settings=self.settings,
         )
 
     def _score(self, scores: Iterable[ForecastScore]) -> None:
         for score in scores:
             group = _Group(str(score.signal), score.model, (score.matured_at - score.made_at) // MINUTE)
-            if group not in self._sums and len(self._sums) == GROUPS_KEPT:
-                del self._sums[min(self._sums, key=lambda one: self._sums[one].forecasts)]
+            if group not in self._sums and len(self._sums) == MAX_GROUPS:
+                del self._sums[min(self._sums, key=lambda candidate: self._sums[candidate].forecasts)]
             self._sums.setdefault(group, FadingSums()).add(score)
 
 
 def _sources(report: CycleReport) -> Iterator[SourceView]:
     for signal, workloads in report.series.items():
-        parts = {cause: count for (of, cause), count in report.incomplete.items() if of == signal}
+        parts = {cause: count for (part_signal, cause), count in report.incomplete.items() if part_signal == signal}
         yield SourceView(str(signal), workloads, report.newest_sample_age.get(signal), parts)
 
 
-def _actuator(name: str, one: Effected) -> ActuatorView:
-    writes = tuple((change, outcome, count) for (change, outcome), count in one.writes.most_common())
-    return ActuatorView(name, one.leading, writes, dict(one.states.most_common()))
+def _actuator(name: str, effected: Effected) -> ActuatorView:
+    writes = tuple((change, outcome, count) for (change, outcome), count in effected.writes.most_common())
+    return ActuatorView(name, effected.leading, writes, dict(effected.states.most_common()))
 
 
 def _accuracy(group: _Group, sums: FadingSums) -> LeadAccuracy:
@@ -205,8 +205,8 @@ def settings_in_force(
 ) -> tuple[SettingView, ...]:
     """All settings, those that something states first; `origins` by path, the default where there is none."""
     shown = shown_settings(settings)
-    found = (SettingView(path, _cut(value, longest), _origin(path, origins)) for path, value in shown.items())
-    return tuple(sorted(found, key=lambda one: (one.origin == DEFAULT_ORIGIN, one.path)))
+    views = (SettingView(path, _cut(value, longest), _origin(path, origins)) for path, value in shown.items())
+    return tuple(sorted(views, key=lambda view: (view.origin == DEFAULT_ORIGIN, view.path)))
 
 
 def _origin(path: str, origins: Mapping[str, str]) -> str:
@@ -222,14 +222,14 @@ def shown_settings(settings: Mapping[str, object], before: str = "") -> dict[str
     >>> shown_settings({"prometheus": {"url": "http://me:secret@prometheus:9090", "headers": {"a": "b"}}})
     {'prometheus.url': 'http://prometheus:9090', 'prometheus.headers.a': '(not shown)'}
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name, value in settings.items():
         path = f"{before}{name}"
         if isinstance(value, dict) and value:
-            found |= shown_settings(value, f"{path}.")
+            texts |= shown_settings(value, f"{path}.")
         else:
-            found[path] = MASKED if value and SECRETS.search(path) else _shown(value)
-    return found
+            texts[path] = MASKED if value and SECRETS.search(path) else _shown(value)
+    return texts
 
 
 def _shown(value: object) -> str:

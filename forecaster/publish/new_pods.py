@@ -107,11 +107,11 @@ class PauseMark:
             self._path.unlink(missing_ok=True)
 
 
-def write_new_pods(path: Path, found: NewPods) -> None:
+def write_new_pods(path: Path, new_pods: NewPods) -> None:
     """Replace the file as a whole. Raises StoreError."""
     temporary = path.with_name(f".{path.name}.new")
     try:
-        temporary.write_bytes(msgspec.json.encode(found))
+        temporary.write_bytes(msgspec.json.encode(new_pods))
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def write_new_pods(path: Path, found: NewPods) -> None:
 
 
 class NewPodsFile:
-    """The newest good content of the file, looked at when it is asked for."""
+    """Latest valid content of the file, read when it is needed."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._stamp = path, (0, 0, 0)
@@ -132,7 +132,7 @@ class NewPodsFile:
         return self._mark.there
 
     def latest(self) -> NewPods | None:
-        """What is in it; None where there is none that can be read."""
+        """Return the content; None where there is none that can be read."""
         try:
             status = self._path.stat()
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)

@@ -41,60 +41,60 @@ def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequen
     """The numbers of a fleet that was decided in groups of rows; a row of which nothing is known is in none."""
     signals = tuple(dict.fromkeys(str(signal) for _, group in groups for signal in group.inputs.rules.signals))
     targets = max((len(group.inputs.rules.kinds) for _, group in groups), default=0)
-    found = nothing_decided(len(current), signals, targets)
-    found.reason[:], found.current[:] = reason, current
-    found.recommended[:] = np.where(_SCALES[reason], replicas, NO_COUNT)
+    numbers = nothing_decided(len(current), signals, targets)
+    numbers.reason[:], numbers.current[:] = reason, current
+    numbers.recommended[:] = np.where(_SCALES[reason], replicas, NO_COUNT)
     for positions, group in groups:
-        _put_group(found, positions, group)
+        _put_group(numbers, positions, group)
         for target in range(len(group.inputs.rules.kinds)):
-            _put_target(found, positions, group, target)
-    return found
+            _put_target(numbers, positions, group, target)
+    return numbers
 
 
 def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[Workload], str]) -> DecidedColumns:
     """Return the columns of workloads that are all held for one reason, whatever is known of them."""
     current = np.fromiter((workload.replicas for workload in workloads), np.int64, len(workloads))
     code, names = np.full(len(current), REASONS.index(reason), np.int8), Names()
-    found = numbers_of(current, current, code, ())
-    found.nothing_decided[:] = code
-    found.stated[:] = names.codes(encoded_stated(unread_row(workload)) for workload in workloads)
-    found.hold[:] = names.codes(why(workload).encode() for workload in workloads)
-    found.readers[:] = names.codes(
+    numbers = numbers_of(current, current, code, ())
+    numbers.nothing_decided[:] = code
+    numbers.stated[:] = names.codes(encoded_stated(unread_row(workload)) for workload in workloads)
+    numbers.hold[:] = names.codes(why(workload).encode() for workload in workloads)
+    numbers.readers[:] = names.codes(
         encoded_readers(workload.autoscaler.targets if workload.autoscaler else ()) for workload in workloads
     )
-    return replace(found, names=tuple(names))
+    return replace(numbers, names=tuple(names))
 
 
-def _put_group(found: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:
+def _put_group(numbers: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:
     """Put the rows of a group into the columns [row] and [clamp, row]."""
-    found.acting[positions] = group.inputs.acting
-    found.count[positions] = group.offered
-    found.lead[positions] = group.inputs.policy.lead_time
-    found.by_forecast[positions] = group.forecast
-    found.outage_until[positions] = group.state.until
+    numbers.acting[positions] = group.inputs.acting
+    numbers.count[positions] = group.offered
+    numbers.lead[positions] = group.inputs.policy.lead_time
+    numbers.by_forecast[positions] = group.forecast
+    numbers.outage_until[positions] = group.state.until
     for plane, count in enumerate((group.reactive, *group.counts)):
-        found.counts[plane, positions] = count
+        numbers.counts[plane, positions] = count
 
 
-def _put_target(found: DecidedColumns, positions: NDArray[np.intp], group: Decisions, target: int) -> None:
+def _put_target(numbers: DecidedColumns, positions: NDArray[np.intp], group: Decisions, target: int) -> None:
     """Put one target of a group into its own columns, and into those of its signal.
 
     Of two targets on one signal the larger counts: more demand, or a pod that carries more.
     """
     inputs, kind = group.inputs, group.inputs.rules.kinds[target]
-    signal = found.signals.index(str(kind.signal))
+    signal = numbers.signals.index(str(kind.signal))
     for name, (values, known) in _of_signal(group, target).items():
-        column = getattr(found, name)[signal]
+        column = getattr(numbers, name)[signal]
         column[positions] = np.fmax(column[positions], np.where(known, values, np.nan))
     forecast = group.proposals.forecast[target]
     known = np.where(forecast >= 0, forecast, NO_COUNT)
-    found.replicas[signal, positions] = np.maximum(found.replicas[signal, positions], known)
-    found.decides[signal, positions] |= group.failed == 0
-    found.incomplete[signal, positions] |= group.unseen[target] == INCOMPLETE
-    found.asked[target, positions] = group.proposals.reactive[target]
-    found.foreseen[target, positions] = forecast
-    found.unseen[target, positions] = group.unseen[target]
-    found.age[target, positions] = inputs.age[target]
+    numbers.replicas[signal, positions] = np.maximum(numbers.replicas[signal, positions], known)
+    numbers.decides[signal, positions] |= group.failed == 0
+    numbers.incomplete[signal, positions] |= group.unseen[target] == INCOMPLETE
+    numbers.asked[target, positions] = group.proposals.reactive[target]
+    numbers.foreseen[target, positions] = forecast
+    numbers.unseen[target, positions] = group.unseen[target]
+    numbers.age[target, positions] = inputs.age[target]
 
 
 def _of_signal(group: Decisions, target: int) -> Mapping[str, tuple[Floats, Column]]:

@@ -42,7 +42,7 @@ NOTHING, MEASURED, FORECAST = range(3)
 DECIDED, BLOCKED, FROZEN, HELD = range(4)
 """How a count stands: decided; held for want of a signal; held by a maintenance window; held for another reason."""
 _HELD_AS = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
-_STANDING = np.array([DECIDED if reason in SCALED else _HELD_AS.get(reason, HELD) for reason in REASONS], np.int8)
+_STATUS = np.array([DECIDED if reason in SCALED else _HELD_AS.get(reason, HELD) for reason in REASONS], np.int8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +141,9 @@ class DecidedColumns(Table):
     """Evaluation time in epoch seconds."""
 
     @property
-    def standing(self) -> Codes:
+    def status(self) -> Codes:
         """[row] `DECIDED`, `BLOCKED`, `FROZEN` or `HELD`."""
-        return _STANDING[self.reason]
+        return _STATUS[self.reason]
 
     @property
     def reactive(self) -> Counts:
@@ -182,7 +182,7 @@ class Numbers(NamedTuple):
     value: Floats
     """NaN where it was never known, or is too old to be repeated."""
     at: Floats
-    """Epoch seconds of the newest sample behind it."""
+    """Epoch seconds of the latest sample behind it."""
     source: Codes
     """`NOTHING`, `MEASURED` or `FORECAST`."""
     known: Flags
@@ -232,7 +232,7 @@ class Offers(Table):
 
 def offered(decided: DecidedColumns, before: Offers | None = None) -> Offers:
     """What is offered of each row. `before` has the same rows: where knowledge ends, its numbers stay, marked."""
-    known = decided.standing == DECIDED
+    known = decided.status == DECIDED
     sampled = _sampled(decided)
     demand, quantile = _demand(decided)
     replicas = Numbers.of(np.where(known, decided.count, np.nan), sampled, _side(decided))
@@ -240,8 +240,8 @@ def offered(decided: DecidedColumns, before: Offers | None = None) -> Offers:
     fresh = Offers(
         signals=decided.signals,
         held=decided.current,
-        frozen=decided.standing == FROZEN,
-        most=_most(decided, known),
+        frozen=decided.status == FROZEN,
+        most=_upper_replicas(decided, known),
         decides=decided.decides,
         demand_quantile=quantile,
         **demand.columns("demand"),
@@ -257,7 +257,7 @@ def _demand(decided: DecidedColumns) -> tuple[Numbers, Floats]:
     leads = ~np.isnan(peak) & (decided.lowers | ~(peak < decided.measured))
     natural = np.where(leads, peak, decided.measured)
     value = _restrained(_lifted(natural, decided), decided)
-    value = np.where(decided.decides & (decided.standing != FROZEN), value, np.nan)
+    value = np.where(decided.decides & (decided.status != FROZEN), value, np.nan)
     at = np.where(np.isnan(decided.measured_at), decided.at, decided.measured_at)
     source = np.where(np.isnan(value), NOTHING, np.where(leads, FORECAST, MEASURED)).astype(np.int8)
     return Numbers.of(value, at, source), np.where(leads, decided.forecast_quantile, np.nan)
@@ -265,10 +265,10 @@ def _demand(decided: DecidedColumns) -> tuple[Numbers, Floats]:
 
 def _lifted(demand: Floats, decided: DecidedColumns) -> Floats:
     """The demand, no less than it takes for the count that a clamp, or the forecast of the signal itself, raised."""
-    clamped = np.where((decided.standing == DECIDED) & (decided.count > decided.joined), decided.count, 0)
+    clamped = np.where((decided.status == DECIDED) & (decided.count > decided.joined), decided.count, 0)
     forecast = np.where(decided.acting & (decided.replicas > decided.reactive), decided.replicas, 0)
-    least = np.maximum(clamped, np.where(decided.standing == DECIDED, forecast, 0))
-    least = np.maximum(least, np.where((decided.standing == BLOCKED) | decided.incomplete, decided.current, 0))
+    least = np.maximum(clamped, np.where(decided.status == DECIDED, forecast, 0))
+    least = np.maximum(least, np.where((decided.status == BLOCKED) | decided.incomplete, decided.current, 0))
     return np.where(demand <= (least - 1 + _SLIVER) * decided.pod, least * decided.pod, demand)
 
 
@@ -281,22 +281,22 @@ def _restrained(demand: Floats, decided: DecidedColumns) -> Floats:
 
     More pods than those are kept while nothing is decided: that is no time to go down.
     """
-    known = decided.standing == DECIDED
+    known = decided.status == DECIDED
     most = np.where(known, decided.maximum, np.maximum(decided.maximum, decided.current))
     most = np.where(known & (decided.count < decided.joined), decided.count, most)
     return np.where(demand > most * decided.pod, most * decided.pod, demand)
 
 
 def _floor(decided: DecidedColumns, known: Flags) -> Floats:
-    """What the forecast alone asks for [row] within the clamps; of one that is only watched, what is measured."""
+    """Replicas by the forecast alone [row] within the clamps; by measured demand where the forecast is a shadow."""
     forecast = decided.replicas.max(axis=0, initial=NO_COUNT)
-    asked = np.where(decided.acting, forecast, np.where(forecast == NO_COUNT, NO_COUNT, decided.reactive))
-    raised = np.where(decided.count > decided.joined, np.maximum(asked, decided.count), asked)
+    desired = np.where(decided.acting, forecast, np.where(forecast == NO_COUNT, NO_COUNT, decided.reactive))
+    raised = np.where(decided.count > decided.joined, np.maximum(desired, decided.count), desired)
     floor = np.where((raised != NO_COUNT) & (decided.count < decided.joined), np.minimum(raised, decided.count), raised)
     return np.where(known & (floor != NO_COUNT), floor, np.nan)
 
 
-def _most(decided: DecidedColumns, known: Flags) -> Counts:
+def _upper_replicas(decided: DecidedColumns, known: Flags) -> Counts:
     """Replicas for the upper quantile of the forecast that asks for the most; no fewer than were decided."""
     deciding = decided.acting & (decided.replicas == decided.replicas.max(axis=0, initial=NO_COUNT))
     wide = deciding & (decided.replicas > 0) & (decided.peak > 0.0) & (decided.high > decided.peak)
@@ -317,7 +317,7 @@ def _side(decided: DecidedColumns) -> Codes:
 
 
 def _sampled(decided: DecidedColumns) -> Floats:
-    """The oldest of the newest samples [row] that a decision is made of, epoch seconds."""
+    """The oldest of the latest samples [row] that a decision is made of, epoch seconds."""
     at = np.where(decided.decides & ~np.isnan(decided.measured_at), decided.measured_at, np.inf)
     oldest = at.min(axis=0, initial=np.inf)
     return np.where(np.isinf(oldest), decided.at, oldest)
@@ -326,7 +326,7 @@ def _sampled(decided: DecidedColumns) -> Floats:
 def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers:
     """Return the offers with the last known numbers in place of unknown ones, as long as they may be repeated."""
     least = decided.at - decided.last_for
-    blind = (decided.standing == BLOCKED) | (decided.standing == HELD)
+    blind = (decided.status == BLOCKED) | (decided.status == HELD)
     unread = ~fresh.decides.any(axis=0)
     names = ("demand", "replicas", "floor")
     numbers = {name: _repeated(fresh.numbers(name), before.numbers(name), least) for name in names}
@@ -336,7 +336,7 @@ def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers
         held=np.where(blind & (decided.current > 0) & (before.held != NO_COUNT), before.held, fresh.held),
         demand_quantile=np.where(repeats, before.demand_quantile, fresh.demand_quantile),
         decides=np.where(unread, before.decides, fresh.decides),
-        **{column: values for name, one in numbers.items() for column, values in one.columns(name).items()},
+        **{column: values for name, number in numbers.items() for column, values in number.columns(name).items()},
     )
 
 

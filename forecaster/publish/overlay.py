@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 LAPSED = timedelta(seconds=5)
 """Age at which an overlay is no knowledge."""
 BEAT_SECONDS = 1.0
-TOGETHER_SECONDS = 0.05
-"""So long changes are waited for that come together, as those of a list do."""
-OVERLAY_LOOK_SECONDS = 0.02
-"""How often the file is looked at: one stat and sixteen bytes."""
+GATHER_SECONDS = 0.05
+"""Changes within this time are written at once, as those of a list."""
+OVERLAY_CHECK_SECONDS = 0.02
+"""Time between two checks of the file: one stat and sixteen bytes."""
 NUMBER_BYTES = 16
 GONE = -1
 
@@ -94,15 +94,15 @@ class OverlayWriter:
         """
         with self._lock:
             self._since, self._before = self._before, at.timestamp()
-            kept = self._since if since is None else min(since, self._since)
-            self._instants = {id_: instant for id_, instant in self._instants.items() if instant >= kept}
+            oldest = self._since if since is None else min(since, self._since)
+            self._instants = {id_: instant for id_, instant in self._instants.items() if instant >= oldest}
         self._news.set()
 
     def run(self, stop: threading.Event, beat: Callable[[], None] = lambda: None) -> None:
         """Write what changed, and confirm the rest, until told to stop; `beat` is called each time."""
         while not stop.is_set():
             if self._news.wait(BEAT_SECONDS):
-                stop.wait(TOGETHER_SECONDS)
+                stop.wait(GATHER_SECONDS)
             self.step()
             beat()
 
@@ -147,11 +147,11 @@ _decoder = msgspec.json.Decoder(Overlay)
 
 
 class OverlayReader:
-    """The newest overlay of a table, read anew when it has changed."""
+    """Latest overlay of a table, read anew when it has changed."""
 
     def __init__(self, path: Path, clock: Callable[[], datetime]) -> None:
         self._path, self._clock = path, clock
-        self._looked = 0.0
+        self._checked_at = 0.0
         self._number = b""
         self._state: OverlayState | None = None
 
@@ -164,22 +164,22 @@ class OverlayReader:
         not current; of others it is as the table says.
         """
         state = self._current()
-        found = None if state is None else state.rows.get(row.identity)
-        if found is None and row.kind not in kinds:
+        present = None if state is None else state.rows.get(row.identity)
+        if present is None and row.kind not in kinds:
             return offer
-        if state is None or (found.replicas == GONE if found else state.since > published_at):
+        if state is None or (present.replicas == GONE if present else state.since > published_at):
             return msgspec.structs.replace(offer, live=True)
-        if found is None:
+        if present is None:
             return msgspec.structs.replace(offer, live=True, confirmed=state.confirmed)
         return msgspec.structs.replace(
-            offer, replicas_now=found.replicas, consumers=found.readers, live=True, confirmed=state.confirmed
+            offer, replicas_now=present.replicas, consumers=present.readers, live=True, confirmed=state.confirmed
         )
 
     def _current(self) -> OverlayState | None:
         """What is confirmed; None where nothing is."""
-        looked = time.monotonic()
-        if looked - self._looked >= OVERLAY_LOOK_SECONDS:
-            self._looked = looked
+        now = time.monotonic()
+        if now - self._checked_at >= OVERLAY_CHECK_SECONDS:
+            self._checked_at = now
             self._refresh()
         state = self._state
         if state is None or not -CLOCK_SKEW <= self._clock() - state.confirmed <= LAPSED:
@@ -187,7 +187,7 @@ class OverlayReader:
         return state
 
     def _refresh(self) -> None:
-        """Look at the file; one that is gone, or is not understood, says nothing."""
+        """Read the file; one that is gone, or is not understood, says nothing."""
         try:
             with self._path.open("rb") as file:
                 confirmed = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
@@ -195,9 +195,9 @@ class OverlayReader:
                 if self._state is not None and number == self._number:
                     self._state = self._state._replace(confirmed=confirmed)
                     return
-                found = _decoder.decode(file.read())
-                since = datetime.fromtimestamp(found.since, UTC)
+                overlay = _decoder.decode(file.read())
+                since = datetime.fromtimestamp(overlay.since, UTC)
         except (OSError, ValueError, OverflowError, msgspec.DecodeError):
             self._state = None
             return
-        self._number, self._state = number, OverlayState(confirmed, since, dict(found.rows))
+        self._number, self._state = number, OverlayState(confirmed, since, dict(overlay.rows))

@@ -102,12 +102,12 @@ class PictureFile:
 
     def _bands(self, end: datetime, shown: NDArray[np.int8]) -> Floats32:
         """The coming hour [row, low or high, step] of the signals that are shown, NaN where there is none."""
-        found, paths = np.full((len(shown), 2, AHEAD), np.nan, np.float32), self.paths()
+        bands, paths = np.full((len(shown), 2, AHEAD), np.nan, np.float32), self.paths()
         for row, (id_, place) in enumerate(zip(self._order.sorted, shown.tolist(), strict=True)):
             path = paths.get(id_, {}).get(self._demand[place])
             if path is not None:
-                _put_band(found[row], path, (path.begin - end) // path.step)
-        return found
+                _put_band(bands[row], path, (path.begin - end) // path.step)
+        return bands
 
 
 class ShownSignals(NamedTuple):
@@ -128,8 +128,8 @@ def shown_signals(cycle: OfferedCycle, signals: Sequence[Signal]) -> ShownSignal
     for place in reversed(range(len(signals))):
         if str(signals[place]) in decided.signals:
             plane = decided.signals.index(str(signals[place]))
-            here = decided.decides[plane]
-            shown[here], pod[here], peak[here] = place, decided.pod[plane, here], decided.peak[plane, here]
+            rows = decided.decides[plane]
+            shown[rows], pod[rows], peak[rows] = place, decided.pod[plane, rows], decided.peak[plane, rows]
     return ShownSignals(shown, pod, peak)
 
 
@@ -146,25 +146,25 @@ def decided_before(path: Path, ids: Sequence[WorkloadId], end: datetime) -> Floa
 
     They are kept nowhere else: memory does not grow with them, and they outlive the process.
     """
-    found = np.full((len(ids), len(DECIDED_LINES), PICTURE_POINTS), np.nan, np.float32)
+    lines = np.full((len(ids), len(DECIDED_LINES), PICTURE_POINTS), np.nan, np.float32)
     try:
         with path.open("rb") as file:
             before = PublishedTable(os.dup(file.fileno()))
     except (OSError, StoreError):
-        return found
-    kept = np.frombuffer(before.whole("decided" + TEXTS), np.float32)
+        return lines
+    persisted = np.frombuffer(before.whole("decided" + TEXTS), np.float32)
     steps = (end - before.meta.published_at) // FIVE_MINUTES
-    if kept.size != before.rows * len(DECIDED_LINES) * PICTURE_POINTS or not 0 <= steps < PICTURE_POINTS:
-        return found
+    if persisted.size != before.rows * len(DECIDED_LINES) * PICTURE_POINTS or not 0 <= steps < PICTURE_POINTS:
+        return lines
     identity = zip(*(before.texts(name) for name in WorkloadId._fields), strict=True)
     rows = rows_before([WorkloadId(*names) for names in identity], ids)
-    there, points = rows >= 0, kept.reshape(before.rows, len(DECIDED_LINES), PICTURE_POINTS)
+    there, points = rows >= 0, persisted.reshape(before.rows, len(DECIDED_LINES), PICTURE_POINTS)
     for line in range(len(DECIDED_LINES)):  # all at once would be copied as a whole
-        found[there, line, : PICTURE_POINTS - steps] = points[rows[there], line, steps:]
-    return found
+        lines[there, line, : PICTURE_POINTS - steps] = points[rows[there], line, steps:]
+    return lines
 
 
-def put_last_points(found: Floats32, window: Window, ids: Sequence[WorkloadId], end: datetime) -> None:
+def put_last_points(points: Floats32, window: Window, ids: Sequence[WorkloadId], end: datetime) -> None:
     """Put the last points of a window until `end` into `found` [row, point], in the order of `ids`, where known."""
     if not len(window.keys):
         return
@@ -174,8 +174,8 @@ def put_last_points(found: Floats32, window: Window, ids: Sequence[WorkloadId], 
     late = (end - window.start) // window.step + 1 - stop
     width = max(min(PICTURE_POINTS - late, stop), 0)
     last = PICTURE_POINTS - late
-    for some in np.array_split(there, 1 + len(there) // COPIED_AT_ONCE):
-        found[some, last - width : last] = window.values[rows[some], stop - width : stop]
+    for part in np.array_split(there, 1 + len(there) // COPIED_AT_ONCE):
+        points[part, last - width : last] = window.values[rows[part], stop - width : stop]
 
 
 def sparklines(past: Floats32, band: Floats32) -> NDArray[np.uint8]:
@@ -191,11 +191,11 @@ def _put_band(row: Floats32, path: StepForecast, late: int) -> None:
     """Put the steps of a path that begins `late` steps after the last measured point into a row [low or high, step]."""
     if LOW not in path.levels or HIGH not in path.levels or not -AHEAD <= late <= AHEAD:
         return
-    kept = path.values[max(-late, 0) : AHEAD - late]
+    steps = path.values[max(-late, 0) : AHEAD - late]
     at = max(late, 0)
     for place, level in enumerate((LOW, HIGH)):
         column = path.levels.index(level)
-        row[place, at : at + len(kept)] = [step[column] for step in kept]
+        row[place, at : at + len(steps)] = [step[column] for step in steps]
 
 
 def fixed_columns(name: str, values: NDArray[Any]) -> Iterator[tuple[str, WrittenColumn]]:

@@ -96,7 +96,7 @@ def last_offers(path: Path) -> LastOffers:
     for name, declared in schema(Offers).items():
         shape = (table.rows,) if declared.axis == ROW else (len(table.signals), table.rows)
         arrays[name] = np.concatenate(table.columns[name]).reshape(shape)
-    return LastOffers(tuple(WorkloadId(*one.identity) for one in table.entries), Offers.of_arrays(arrays))
+    return LastOffers(tuple(WorkloadId(*entry.identity) for entry in table.entries), Offers.of_arrays(arrays))
 
 
 def published_at(path: Path) -> datetime | None:

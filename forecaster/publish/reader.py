@@ -1,4 +1,4 @@
-"""TableReader: the newest good table, however often the file is replaced or damaged. No numpy."""
+"""TableReader: the latest valid table, however often the file is replaced or damaged. No numpy."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class PublishedTable:
 
     def entry(self, row: int) -> TableEntry:
         """One row."""
-        namespace, name, kind = (self.text(one, row).decode() for one in ("namespace", "name", "kind"))
+        namespace, name, kind = (self.text(column, row).decode() for column in ("namespace", "name", "kind"))
         recommended = int(self.number("recommended", row))
         verdict = verdict_of(int(self.number("current", row)), None if recommended < 0 else recommended)
         return TableEntry(row, namespace, name, kind, verdict, REASONS[int(self.number("reason", row))])
@@ -123,9 +123,9 @@ class PublishedTable:
         return next((row for row in rows if self.text("kind", row).decode() == kind), None)
 
     def _rows_named(self, namespace: str, name: str) -> Iterator[int]:
-        wanted = (namespace, name)
-        row = bisect_left(range(self.rows), wanted, key=self._name)
-        while row < self.rows and self._name(row) == wanted:
+        names = (namespace, name)
+        row = bisect_left(range(self.rows), names, key=self._name)
+        while row < self.rows and self._name(row) == names:
             yield row
             row += 1
 
@@ -188,13 +188,13 @@ def now() -> datetime:
 
 
 class TableReader:
-    """Watches one path. `table` is the newest good table, None before the first."""
+    """Watches one path. `table` is the latest valid table, None before the first."""
 
     def __init__(self, path: Path, clock: Callable[[], datetime] = now) -> None:
         self.path = path
         self.table: PublishedTable | None = None
         self.fault = f"no table has been published at {path} yet"
-        """Why the newest file is not served; empty when it is."""
+        """Why the latest file is not served; empty when it is."""
         self.failures = 0
         """How many files could not be read, in total."""
         self._clock = clock
@@ -246,7 +246,7 @@ TABLE_POLL_SECONDS = 0.25
 
 @asynccontextmanager
 async def watching(reader: TableReader) -> AsyncIterator[None]:
-    """The newest table, loaded once before the block begins and kept up to date while it lasts."""
+    """The latest table, loaded once before the block begins and kept up to date while it lasts."""
     await asyncio.to_thread(reader.refresh)
     watch = asyncio.create_task(_watch(reader))
     yield

@@ -40,7 +40,7 @@ _lead_time = msgspec.msgpack.Decoder(tuple[float, str])
 
 def encoded_stated(row: DecidedRow) -> bytes:
     """Encode what policy and HPA state of a row."""
-    targets = [(one.signal, one.target, one.note, one.unit, one.pod) for one in row.targets]
+    targets = [(target.signal, target.target, target.note, target.unit, target.pod) for target in row.targets]
     return _encoder.encode((row.rules, targets, row.autoscaler))
 
 
@@ -87,7 +87,7 @@ def decided_row(table: RowColumns, row: int, at: datetime) -> DecidedRow:
     places = count()
     return DecidedRow(
         rules,
-        tuple(_target(table, row, next(places), one, at) if one.usable else one for one in targets),
+        tuple(_target(table, row, next(places), target, at) if target.usable else target for target in targets),
         autoscaler,
         at=at,
         current=current,
@@ -121,18 +121,18 @@ def _target(table: RowColumns, row: int, place: int, stated: DecidedTarget, at: 
         age=float(number("age")),
         reactive=int(number("asked")),
         forecast=int(number("foreseen")),
-        ahead=_ahead(table, signal, row, outlook, at) if outlook.model else None,
+        ahead=_peak_forecast(table, signal, row, outlook, at) if outlook.model else None,
         unforeseen=outlook.unforeseen,
     )
 
 
-def _ahead(table: RowColumns, signal: int, row: int, outlook: Outlook, at: datetime) -> PeakForecast | None:
+def _peak_forecast(table: RowColumns, signal: int, row: int, outlook: Outlook, at: datetime) -> PeakForecast | None:
     """Return the forecast; quantiles of its peak are the peak itself where only that is known."""
     peak = _cell(table.columns, "peak", signal, row)
     if peak is None:
         return None
-    found = (_cell(table.columns, name, signal, row) for name in ("forecast_quantile", "low", "median", "high"))
-    quantile, low, median, high = (peak if one is None else one for one in found)
+    quantiles = (_cell(table.columns, name, signal, row) for name in ("forecast_quantile", "low", "median", "high"))
+    quantile, low, median, high = (peak if number is None else number for number in quantiles)
     begin, until = (at + timedelta(seconds=after) for after in (outlook.begin, outlook.until))
     return PeakForecast(outlook.model, quantile, peak, low, median, high, begin, until, outlook.remark)
 

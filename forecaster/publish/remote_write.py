@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 FORECAST, MEASURED = "forecaster_forecast_peak", "forecaster_workload_measured"
-AHEAD_AT_MOST = timedelta(minutes=10)
+MAX_AHEAD = timedelta(minutes=10)
 """Prometheus refuses what is further ahead of its own clock (web/api: maxAheadTime)."""
 
 
@@ -60,7 +60,7 @@ class ForecastInstants:
         """Return epoch seconds [row]; NaN where they are too far ahead, or no later than those of an earlier cycle."""
         lead = cycle.decided.lead if timestamps == "target" else np.zeros(len(cycle.ids))
         at, before = cycle.at.timestamp() + lead, taken(self._latest, rows_before(self._ids, cycle.ids), -np.inf)
-        at = np.where((lead <= AHEAD_AT_MOST.total_seconds()) & (at > before), at, np.nan)
+        at = np.where((lead <= MAX_AHEAD.total_seconds()) & (at > before), at, np.nan)
         self._ids, self._latest = cycle.ids, np.fmax(at, before)
         return at
 
@@ -95,12 +95,12 @@ def _forecasts(
     number: Callable[[str], float], labels: Labels, at: datetime, columns: Sequence[tuple[str, str]]
 ) -> Iterator[SeriesSample]:
     """Each quantile of the forecast of a signal."""
-    found = {}
+    values_by_level = {}
     for column, level in reversed(columns):
         value = number(column)
         if not math.isnan(value):
-            found[level or f"{number('forecast_quantile'):g}"] = value
-    for level, value in found.items():
+            values_by_level[level or f"{number('forecast_quantile'):g}"] = value
+    for level, value in values_by_level.items():
         yield SeriesSample(_labels(FORECAST, (*labels, ("quantile", level))), value, at)
 
 
@@ -181,7 +181,7 @@ class RemoteWriter:
                     return
                 self._post(write_request(batch), headers)
         except (OSError, ValueError, requests.RequestException, _RefusedError) as error:
-            self._fault = _said(error)
+            self._fault = _innermost_reason(error)
 
     def _headers(self) -> dict[str, str]:
         own = {name: value.get_secret_value() for name, value in self._settings.headers.items()}
@@ -201,11 +201,11 @@ class RemoteWriter:
             allow_redirects=False,
         )
         if not requests.codes.ok <= answer.status_code < requests.codes.multiple_choices:
-            said = " ".join(masked(answer.text, headers)[:ANSWER_SHOWN].split())
-            raise _RefusedError(f"{answer.status_code} {said}".strip())
+            reason = " ".join(masked(answer.text, headers)[:ANSWER_SHOWN].split())
+            raise _RefusedError(f"{answer.status_code} {reason}".strip())
 
 
-def _said(error: BaseException) -> str:
+def _innermost_reason(error: BaseException) -> str:
     """The innermost reason: the layers above it name the address, which may carry secrets, or a header's value."""
     if isinstance(error, (UnicodeError, requests.exceptions.InvalidHeader)):
         return "the token or a header has characters that no header may have"
@@ -258,9 +258,9 @@ def varint(number: int) -> bytes:
     >>> varint(300).hex()
     'ac02'
     """
-    found = bytearray()
+    encoded = bytearray()
     while number > SEVEN_BITS:
-        found.append(number & SEVEN_BITS | 0x80)
+        encoded.append(number & SEVEN_BITS | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    encoded.append(number)
+    return bytes(encoded)

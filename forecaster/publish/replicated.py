@@ -51,11 +51,11 @@ class ReplicatedFiles(msgspec.Struct, frozen=True):
 
 def tags(files: Mapping[str, Path]) -> dict[str, str]:
     """Return the tags of the existing files."""
-    found = {}
+    existing = {}
     for name, path in files.items():
         with suppress(OSError):
-            found[name] = _tag(path.stat())
-    return found
+            existing[name] = _tag(path.stat())
+    return existing
 
 
 def size_of(tag: str) -> int:

@@ -183,7 +183,7 @@ def read_column(file: TableBytes, header: TableHeader, begin: int, name: str, *,
 
     Raises StoreError: they are not what was written, or not as many as there are rows.
     """
-    place, checksum, kept = header.columns[name], 0, []
+    place, checksum, pieces = header.columns[name], 0, []
     if place.code not in CODES:
         raise StoreError(f"its column {name} is of an unknown kind {place.code!r}")
     rows = struct.calcsize(place.code) * place.planes * header.rows
@@ -192,7 +192,7 @@ def read_column(file: TableBytes, header: TableHeader, begin: int, name: str, *,
     for at in range(0, place.size, COPY_BYTES):
         piece = file.read(begin + place.at + at, min(COPY_BYTES, place.size - at))
         checksum = zlib.crc32(piece, checksum)
-        kept += [piece] if keep else []
+        pieces += [piece] if keep else []
     if checksum != place.checksum:
         raise StoreError(f"it is damaged: the checksum of its column {name} differs")
-    return b"".join(kept)
+    return b"".join(pieces)

@@ -15,7 +15,7 @@ import numpy as np
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
-from forecaster.publish.health import HealthBook
+from forecaster.publish.health import HealthHistory
 from forecaster.publish.record import encoded_sizes
 from forecaster.publish.table import (
     NAMES,
@@ -66,7 +66,7 @@ class TableFile:
     signals: Signals = BUILT_IN
     live: Callable[[datetime], Collection[str]] = lambda _at: ()
     """Kinds of which the API server told counts and targets at that instant."""
-    health: HealthBook = field(default_factory=HealthBook)
+    health: HealthHistory = field(default_factory=HealthHistory)
     note: str = ""
     """Shown on every page of the dashboard."""
     prices: Prices | None = None
@@ -106,8 +106,8 @@ class TableFile:
         yield from text_columns("history", self.history.encoded(self._order.sorted))
         yield from text_columns("steps", self._paths.of(self._order.sorted, self.paths()))
         yield "nodes", WrittenColumn.of("B", 0, self.nodes())
-        for key, told in self.beside.items():
-            whole, texts = told()
+        for key, encode in self.beside.items():
+            whole, texts = encode()
             if whole:
                 yield key, WrittenColumn.of("B", 0, whole)
                 yield from text_columns(key, [texts.get(id_, b"") for id_ in self._order.sorted])
@@ -169,16 +169,16 @@ class EncodedSizes:
 
     def __init__(self) -> None:
         self._ids: tuple[WorkloadId, ...] = ()
-        self._sized = np.zeros(0, np.int64)
+        self._size_ids = np.zeros(0, np.int64)
         self._texts: list[bytes] = []
 
     def of(self, fleet: DecidedRows) -> list[bytes]:
         """Return the sizes of each row of a fleet."""
         before = rows_before(self._ids, fleet.ids)
         texts = [self._texts[row] if row >= 0 else b"" for row in before.tolist()]
-        for row in np.flatnonzero((fleet.sized != taken(self._sized, before, 0)) | (before < 0)).tolist():
+        for row in np.flatnonzero((fleet.size_ids != taken(self._size_ids, before, 0)) | (before < 0)).tolist():
             texts[row] = encoded_sizes(fleet.workloads[row].resources, fleet.resources(row))
-        self._ids, self._sized, self._texts = fleet.ids, fleet.sized, texts
+        self._ids, self._size_ids, self._texts = fleet.ids, fleet.size_ids, texts
         return texts
 
 

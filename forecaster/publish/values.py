@@ -75,16 +75,16 @@ def metric_readers(targets: Iterable[Target]) -> tuple[MetricTarget, ...]:
     """Return the targets of an HPA that read one of our metrics."""
     named = ((own_metric(target.metric), target) for target in targets)
     return tuple(
-        MetricTarget(ours.metric, target.type.value, target.value, ours.signal or target.signal)
-        for ours, target in named
-        if ours
+        MetricTarget(own.metric, target.type.value, target.value, own.signal or target.signal)
+        for own, target in named
+        if own
     )
 
 
 def encoded_readers(targets: Iterable[Target]) -> bytes:
     """Encode the targets of an HPA that read one of our metrics, as in the table; empty where there are none."""
-    found = metric_readers(targets)
-    return msgspec.json.encode(found) if found else b""
+    readers = metric_readers(targets)
+    return msgspec.json.encode(readers) if readers else b""
 
 
 class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
@@ -112,8 +112,8 @@ class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
     """Up to when the API server has told no others; None where that is not known, or too long ago."""
 
 
-class AskedAt(NamedTuple):
-    """Instant at which a value is asked for, and the age of the table that it is taken from."""
+class Moment(NamedTuple):
+    """Instant at which a value is read, and whether the table of the value is fresh then."""
 
     now: datetime
     published_at: datetime
@@ -164,7 +164,7 @@ ONE_REPLICA = MetricReader(1.0)
 """What a count is divided by where no reader is known."""
 
 
-def value_of(offer: WorkloadOffer, metric: str, moment: AskedAt, *, signal: str = "", target: float = 0.0) -> Answer:
+def value_of(offer: WorkloadOffer, metric: str, moment: Moment, *, signal: str = "", target: float = 0.0) -> Answer:
     """The number of one metric of a workload.
 
     `signal` may be left out where the count is decided by one; `target` is what one replica should carry, for readers
@@ -188,20 +188,20 @@ def value_of(offer: WorkloadOffer, metric: str, moment: AskedAt, *, signal: str 
 def values_for(
     offer: WorkloadOffer | None, targets: Iterable[Target], at: datetime, demand_signal: str = ""
 ) -> dict[str, float]:
-    """What the HPA with these targets reads of ours just now, by its own names; what is refused is absent.
+    """Return what the HPA with these targets reads of our metrics just now, by its own names; refusals are absent.
 
     `demand_signal` is the one that a selector names, which is not known.
     """
-    moment, found = AskedAt(at, at, fresh=True), {}
+    moment, values = Moment(at, at, fresh=True), {}
     for target in targets:
-        ours = own_metric(target.metric)
-        if offer is None or ours is None:
+        own = own_metric(target.metric)
+        if offer is None or own is None:
             continue
-        signal = ours.signal or target.signal or (demand_signal if ours.metric == DEMAND_METRIC else "")
-        value = value_of(offer, ours.metric, moment, signal=signal)
+        signal = own.signal or target.signal or (demand_signal if own.metric == DEMAND_METRIC else "")
+        value = value_of(offer, own.metric, moment, signal=signal)
         if isinstance(value, OfferedValue):
-            found[target.metric] = value.value
-    return found
+            values[target.metric] = value.value
+    return values
 
 
 def sampled_values(offer: WorkloadOffer, at: datetime) -> Iterator[OfferedValue]:
@@ -209,9 +209,9 @@ def sampled_values(offer: WorkloadOffer, at: datetime) -> Iterator[OfferedValue]
 
     So it gets none that is itself repeated, nor one that keeps a count by the target of another reader.
     """
-    moment = AskedAt(at, at, fresh=True)
-    asked = [*((metric, "") for metric in (REPLICAS, FLOOR)), *((DEMAND_METRIC, signal) for signal in offer.signals)]
-    for metric, signal in asked:
+    moment = Moment(at, at, fresh=True)
+    demands = ((DEMAND_METRIC, signal) for signal in offer.signals)
+    for metric, signal in ((REPLICAS, ""), (FLOOR, ""), *demands):
         value = value_of(offer, metric, moment, signal=signal, target=0.0 if metric == DEMAND_METRIC else 1.0)
         if isinstance(value, OfferedValue) and (
             value.source in KNOWN or (value.source == HOLD and metric != DEMAND_METRIC)
@@ -233,7 +233,7 @@ def _demand(offer: WorkloadOffer, signal: str) -> OfferedNumber | NotNamed | Non
         if signal:
             return NotNamed(f"the count is not decided by signal {signal[:64]!r}; there are {there}")
         return NotNamed(f"several signals: name one of {there}")
-    return next((one for one in offer.demands if one.signal == signal), None)
+    return next((demand for demand in offer.demands if demand.signal == signal), None)
 
 
 def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> MetricReader | NotNamed | None:
@@ -241,9 +241,9 @@ def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> Me
     if target > 0:
         return MetricReader(target)
     readers = {
-        MetricReader(one.target, one.type == PER_REPLICA)
-        for one in offer.consumers
-        if one.metric == metric and one.signal in {"", signal}
+        MetricReader(consumer.target, consumer.type == PER_REPLICA)
+        for consumer in offer.consumers
+        if consumer.metric == metric and consumer.signal in {"", signal}
     }
     if len(readers) > 1:
         return NotNamed(f"the HPA has {len(readers)} targets of {metric} that differ: it is not known which one asks")
@@ -251,7 +251,7 @@ def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> Me
 
 
 def _abstained_answer(
-    offer: WorkloadOffer, metric: str, number: OfferedNumber, moment: AskedAt, reader: MetricReader | None
+    offer: WorkloadOffer, metric: str, number: OfferedNumber, moment: Moment, reader: MetricReader | None
 ) -> OfferedValue | NotKnown:
     inputs = AbstainInputs(
         last=number.value,
@@ -270,7 +270,7 @@ def _abstained_answer(
     return OfferedValue(metric, value, offer.confirmed or moment.published_at, word, number.signal, None)
 
 
-def current_count(offer: WorkloadOffer, moment: AskedAt) -> int | None:
+def current_count(offer: WorkloadOffer, moment: Moment) -> int | None:
     """The count that the workload has now.
 
     None where the table is old, or says what was listed last, or the API server has not been heard of lately: a person
@@ -281,7 +281,7 @@ def current_count(offer: WorkloadOffer, moment: AskedAt) -> int | None:
     return offer.replicas_now if moment.fresh and offer.why != Reason.SOURCE_DOWN else None
 
 
-def _why(offer: WorkloadOffer, moment: AskedAt) -> str:
+def _why(offer: WorkloadOffer, moment: Moment) -> str:
     if moment.published_at > moment.now + CLOCK_SKEW:
         return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC, which is in the future"
     if not moment.fresh:
@@ -310,8 +310,8 @@ class AbstainInputs(NamedTuple):
             case "last":
                 return last
             case "raise":  # at 0 replicas nothing can be lowered
-                kept = 0.0 if self.replicas_now == 0 else neutral
-                return None if last is None or kept is None or last < kept else last
+                unchanged = 0.0 if self.replicas_now == 0 else neutral
+                return None if last is None or unchanged is None or last < unchanged else last
             case "neutral":
                 return neutral
             case _:
@@ -320,8 +320,8 @@ class AbstainInputs(NamedTuple):
 
 def abstained(policy: str, inputs: AbstainInputs) -> tuple[str, float] | None:
     """Return the first value in the order of the policy, under the word for it; None when it has to be an error."""
-    found = ((word, inputs.value(word)) for word in ORDER[policy])
-    return next(((LAST if word == RAISE else word, value) for word, value in found if value is not None), None)
+    candidates = ((word, inputs.value(word)) for word in ORDER[policy])
+    return next(((LAST if word == RAISE else word, value) for word, value in candidates if value is not None), None)
 
 
 def _keeping(replicas: int | None, reader: MetricReader | None) -> float | None:

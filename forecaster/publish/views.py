@@ -175,19 +175,19 @@ class RecommendationView(msgspec.Struct, frozen=True):
 def recommendation_view(recommendation: Recommendation, mode: str | None = None) -> RecommendationView:
     """The public form of a decision about a workload with that mode."""
     now, decided, lead = recommendation.replicas_now, recommendation.replicas, recommendation.lead_time
-    wanted = decided.replicas if isinstance(decided, Scale) else None
-    foreseen = any(one.forecast for one in recommendation.signals)
+    recommended = decided.replicas if isinstance(decided, Scale) else None
+    state = forecast_state(recommendation.shut, foreseen=any(signal.forecast for signal in recommendation.signals))
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,
         autoscaler=recommendation.autoscaler or None,
-        replicas=ReplicasView(now, wanted, verdict_of(now, wanted), str(decided.reason), decided.message),
+        replicas=ReplicasView(now, recommended, verdict_of(now, recommended), str(decided.reason), decided.message),
         resources=resources_view(recommendation.resources_now, recommendation.resources),
         signals=tuple(map(signal_item, recommendation.signals)),
         clamps=recommendation.clamps,
         lead_time=None if lead is None else LeadTimeView(lead.value.total_seconds(), lead.origin),
         mode=mode,
-        forecast=None if wanted is None else ForecastStateView(*forecast_state(recommendation.shut, foreseen=foreseen)),
+        forecast=None if recommended is None else ForecastStateView(*state),
     )
 
 
@@ -201,9 +201,9 @@ def resources_view(current: Resources, decided: Resize | Hold) -> ResourcesView:
     return ResourcesView(now, amounts_view(decided.resources), "resize", *why, containers, targets)
 
 
-def _container(one: ContainerSize) -> ContainerView:
-    sizes, risks = (amounts_view(one.now), amounts_view(one.recommended)), (risk_view(one.cpu), risk_view(one.memory))
-    return ContainerView(one.name, *sizes, *risks, one.message)
+def _container(size: ContainerSize) -> ContainerView:
+    now, recommended = amounts_view(size.now), amounts_view(size.recommended)
+    return ContainerView(size.name, now, recommended, risk_view(size.cpu), risk_view(size.memory), size.message)
 
 
 def risk_view(risk: Risk | None) -> RiskView | None:
@@ -232,9 +232,9 @@ def signal_item(view: SignalView) -> SignalItem:
     return SignalItem(**_fields(SignalItem, view) | {"forecast": ahead})
 
 
-def _fields(kind: type[msgspec.Struct], told: object) -> dict[str, Any]:
-    """What a domain value has under the names of a public form."""
-    return {name: getattr(told, name) for name in kind.__struct_fields__}
+def _fields(kind: type[msgspec.Struct], domain_value: object) -> dict[str, Any]:
+    """Return the fields of a domain value that a public form has under the same names."""
+    return {name: getattr(domain_value, name) for name in kind.__struct_fields__}
 
 
 def path_view(path: StepForecast, now: datetime) -> PathView:

@@ -13,7 +13,7 @@ import msgspec
 
 from forecaster.domain.published import DEMAND_METRIC
 from forecaster.hpa.selectors import SELECTOR_MAX, Selector, SelectorError, parse_selector
-from forecaster.publish.values import CLOCK_SKEW, Answer, AskedAt, NotKnown, NotNamed, OfferedValue, value_of
+from forecaster.publish.values import CLOCK_SKEW, Answer, Moment, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,12 +60,12 @@ class NotThere(NamedTuple):
     message: str
 
 
-def moment_at(table: PublishedTable, now: datetime, stale_after: timedelta | None) -> AskedAt:
-    """What asking at `now` means for a table."""
-    return AskedAt(now, table.meta.published_at, fresh=not age_of(table.meta, now, stale_after).stale)
+def moment_at(table: PublishedTable, now: datetime, stale_after: timedelta | None) -> Moment:
+    """Return the moment of reading a table at `now`."""
+    return Moment(now, table.meta.published_at, fresh=not age_of(table.meta, now, stale_after).stale)
 
 
-def answer(table: PublishedTable, asked: MetricRequest, moment: AskedAt) -> Answer | NotThere:
+def answer(table: PublishedTable, asked: MetricRequest, moment: Moment) -> Answer | NotThere:
     """The number, or why there is none."""
     entry = entry_of(table, asked.namespace, asked.name, asked.kind)
     if isinstance(entry, (NotNamed, NotThere)):
@@ -158,7 +158,7 @@ class _Candidate(NamedTuple):
 
 
 def find(
-    table: PublishedTable, moment: AskedAt, namespace: str, metric: str, asked: WorkloadSelector
+    table: PublishedTable, moment: Moment, namespace: str, metric: str, asked: WorkloadSelector
 ) -> WorkloadValue | NoValue:
     """The value of one metric of ours in one namespace."""
     entries = [entry for name in asked.names for entry in table.named(namespace, name)]

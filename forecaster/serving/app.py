@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from forecaster.publish.values import AskedAt
+    from forecaster.publish.values import Moment
     from forecaster.serving.options import ServingOptions
     from forecaster.serving.upstream import UpstreamAdapter
 
@@ -141,7 +141,7 @@ def create_app(
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
-    def seen() -> tuple[PublishedTable, AskedAt] | None:
+    def seen() -> tuple[PublishedTable, Moment] | None:
         table = reader.table
         return None if table is None else (table, moment_at(table, clock(), stale_after))
 

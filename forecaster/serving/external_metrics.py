@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from forecaster.domain.published import METRICS
-from forecaster.publish.values import KNOWN, AskedAt, OfferedValue
+from forecaster.publish.values import KNOWN, Moment, OfferedValue
 from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import EXTERNAL, OWN, Discovery
 from forecaster.serving.reply import HttpReply, custom, external, failure, print_table, success
@@ -75,7 +75,7 @@ class RecentReplies:
         self._table: PublishedTable | None = None
         self._replies: dict[str, HttpReply] = {}
 
-    def get(self, table: PublishedTable, moment: AskedAt, request: ApiRequest) -> HttpReply | None:
+    def get(self, table: PublishedTable, moment: Moment, request: ApiRequest) -> HttpReply | None:
         """The reply to the same request."""
         if self._table is not table or not moment.fresh:
             self._table, self._replies = table, {}
@@ -129,7 +129,7 @@ class MetricsApi:
     """Answers from whatever table is served at the moment."""
 
     def __init__(
-        self, seen: Callable[[], tuple[PublishedTable, AskedAt] | None], discovery: Discovery | None = None
+        self, seen: Callable[[], tuple[PublishedTable, Moment] | None], discovery: Discovery | None = None
     ) -> None:
         self._seen = seen
         self.discovery = discovery or Discovery()
@@ -165,7 +165,7 @@ class MetricsApi:
         parameters: dict[str, str],
         request: ApiRequest,
         table: PublishedTable,
-        moment: AskedAt,
+        moment: Moment,
     ) -> HttpReply:
         found = _found(table, moment, call, parameters)
         if isinstance(found, NoValue):
@@ -178,7 +178,7 @@ class MetricsApi:
 
 
 def _found(
-    table: PublishedTable, moment: AskedAt, call: ExternalValue | ObjectValue, parameters: dict[str, str]
+    table: PublishedTable, moment: Moment, call: ExternalValue | ObjectValue, parameters: dict[str, str]
 ) -> WorkloadValue | NoValue:
     selector = _selector(call, parameters)
     asked = selector if isinstance(selector, NoValue) else workload_selector(selector)

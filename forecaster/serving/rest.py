@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
-    from forecaster.publish.values import AskedAt
+    from forecaster.publish.values import Moment
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -239,7 +239,7 @@ class RecommendationPages:
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, self._reader.fault, remedy)
         return self._reader.table
 
-    def moment(self, table: PublishedTable) -> AskedAt:
+    def moment(self, table: PublishedTable) -> Moment:
         """Return the present instant, and whether the table is fresh."""
         return moment_at(table, self._clock(), self._stale_after)
 

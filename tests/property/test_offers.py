@@ -37,7 +37,7 @@ def test_a_reader_of_demand_gets_the_count_that_a_clamp_made(case: Case) -> None
     demand, count = offered(decided).numbers("demand"), int(decided.count[0])
     for signal in range(len(decided.signals)):
         pod, value = float(decided.pod[signal, 0]), float(demand.value[signal, 0])
-        if decided.standing[0] != DECIDED or math.isnan(value) or math.isnan(pod):
+        if decided.status[0] != DECIDED or math.isnan(value) or math.isnan(pod):
             continue
         read = math.ceil(round(value / pod, 6))
         assert decided.count[0] <= decided.joined[0] or read >= count
@@ -59,7 +59,7 @@ def test_without_a_clamp_no_demand_is_below_what_is_measured_unless_the_policy_s
 def test_no_number_asks_for_more_than_the_policy_allows_or_there_are_while_nothing_is_decided(case: Case) -> None:
     decided = columns(case)
     offers, most = offered(decided), int(decided.maximum[0])
-    kept = most if decided.standing[0] == DECIDED else max(most, int(decided.current[0]))
+    kept = most if decided.status[0] == DECIDED else max(most, int(decided.current[0]))
     for signal in range(len(decided.signals)):
         demand, pod = offers.numbers("demand").value[signal, 0], decided.pod[signal, 0]
         assert np.isnan(demand) or np.isnan(pod) or demand <= kept * pod
@@ -71,7 +71,7 @@ def test_no_number_asks_for_more_than_the_policy_allows_or_there_are_while_nothi
 def test_a_floor_is_never_above_a_restrained_count_and_never_unknown_where_a_clamp_raised(case: Case) -> None:
     decided = columns(case)
     offers = offered(decided)
-    if decided.standing[0] == DECIDED and decided.count[0] > decided.joined[0]:
+    if decided.status[0] == DECIDED and decided.count[0] > decided.joined[0]:
         assert offers.numbers("floor").value[0] >= decided.count[0]
     if offers.numbers("floor").known[0] and decided.count[0] < decided.joined[0]:
         assert offers.numbers("floor").value[0] <= decided.count[0]

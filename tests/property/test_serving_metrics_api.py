@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from forecaster.domain.quantity import parse_quantity
 from forecaster.hpa.selectors import SelectorError, parse_selector
-from forecaster.publish.values import AskedAt
+from forecaster.publish.values import Moment
 from forecaster.serving.answers import workload_selector
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.reply import quantity
@@ -44,7 +44,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> PublishedTable:
     accept=st.text(max_size=60),
 )
 def test_every_request_is_answered(table: PublishedTable, method: str, path: str, query: bytes, accept: str) -> None:
-    api = MetricsApi(lambda: (table, AskedAt(NOON + timedelta(seconds=1), NOON, fresh=True)))
+    api = MetricsApi(lambda: (table, Moment(NOON + timedelta(seconds=1), NOON, fresh=True)))
     reply = api.answer(ApiRequest(method, path, query, accept))
     document = msgspec.json.decode(reply.body)
     if reply.status == 200:

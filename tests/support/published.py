@@ -63,7 +63,7 @@ def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable
 class FleetOfOne(DecidedRows):
     """A decided workload as a cycle hands it over, with a given record of it; counts what is asked."""
 
-    sized = np.zeros(1, np.int64)
+    size_ids = np.zeros(1, np.int64)
 
     def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject) -> None:
         groups = [(np.zeros(1, np.intp), decisions)]

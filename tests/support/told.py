@@ -52,7 +52,7 @@ class ToldRecords(DecidedRows):
         return self.records[index]
 
     @property
-    def sized(self) -> NDArray[np.int64]:
+    def size_ids(self) -> NDArray[np.int64]:
         return np.array([hash(one.resources) for one in self.records], np.int64)
 
     def resources(self, index: int) -> Resize | Hold:

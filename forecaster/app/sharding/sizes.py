@@ -34,17 +34,17 @@ class SizeTimes:
     """Instants at which the size of each row of a shard changed, in the process that computes it."""
 
     ids: tuple[WorkloadId, ...] = ()
-    sized: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """[row] as `DecidedRows.sized`."""
+    size_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """[row] as `DecidedRows.size_ids`."""
     changed: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """[row] epoch seconds."""
 
     def follow(self, fleet: DecidedRows) -> None:
         """Take over what was decided at another evaluation time."""
         before = rows_before(self.ids, fleet.ids)
-        other = (fleet.sized != taken(self.sized, before, 0)) | (before < 0)
+        other = (fleet.size_ids != taken(self.size_ids, before, 0)) | (before < 0)
         self.changed = np.where(other, fleet.at.timestamp(), taken(self.changed, before, NEVER_TOLD))
-        self.ids, self.sized = fleet.ids, fleet.sized
+        self.ids, self.size_ids = fleet.ids, fleet.size_ids
 
     def since(self, told: datetime | None, fleet: DecidedRows, rows: int) -> ShardSizes:
         """Return what has changed of the first so many rows since that evaluation time; all where there was none."""

@@ -14,7 +14,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, CPU_CONTAINER, PODS, Signal
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType
-from forecaster.publish.values import AskedAt
+from forecaster.publish.values import Moment
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.store.history import HistorySettings
 from tests.support.builders import NOON, hpa, workload
@@ -64,7 +64,7 @@ def test_it_is_forecast_judged_and_decided_as_the_pod_would_be(of_container: Out
 
 def test_its_demand_is_what_an_hpa_reads_by_its_name(of_container: Outcome, tmp_path: Path) -> None:
     table = table_of(tmp_path / "table", *of_container.recommendations)
-    api = MetricsApi(lambda: (table, AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)))
+    api = MetricsApi(lambda: (table, Moment(NOON + timedelta(seconds=20), NOON, fresh=True)))
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand"
     query = b"labelSelector=workload%3Dweb%2Csignal%3Dcpu_container"
     reply = api.answer(ApiRequest(method="GET", path=path, query=query))

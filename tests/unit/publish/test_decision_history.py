@@ -10,8 +10,8 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport, ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import (
-    CHANGES_KEPT,
     FORGOTTEN_AFTER,
+    MAX_CHANGES,
     DecisionChange,
     DecisionHistory,
     ScoreSums,
@@ -65,7 +65,7 @@ def test_only_the_last_changes_are_kept() -> None:
     history = DecisionHistory()
     for count in range(1, 50):
         follow(history, [recommendation(replicas=count)], None)
-    assert [change.replicas for change in history.of(WEB).decisions] == list(range(49, 49 - CHANGES_KEPT, -1))
+    assert [change.replicas for change in history.of(WEB).decisions] == list(range(49, 49 - MAX_CHANGES, -1))
 
 
 def test_a_workload_that_is_gone_for_long_is_forgotten() -> None:

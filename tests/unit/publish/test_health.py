@@ -11,7 +11,7 @@ import msgspec
 from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import DecisionHistory
-from forecaster.publish.health import CYCLES_KEPT, GROUPS_KEPT, HealthBook, SettingView, settings_in_force
+from forecaster.publish.health import MAX_CYCLES, MAX_GROUPS, HealthHistory, SettingView, settings_in_force
 from tests.support.recommendations import NOON, workload_id
 
 if TYPE_CHECKING:
@@ -40,18 +40,18 @@ def report(minute: int, scores: Iterable[ForecastScore] = (), failures: tuple[st
 
 
 def test_the_last_cycles_are_told_newest_first() -> None:
-    book = HealthBook()
-    for minute in range(CYCLES_KEPT + 5):
+    book = HealthHistory()
+    for minute in range(MAX_CYCLES + 5):
         book.follow(report(minute, failures=(f"minute {minute}",)))
     view = book.view(DecisionHistory())
-    assert len(view.cycles) == CYCLES_KEPT
-    assert view.cycles[0].failures == (f"minute {CYCLES_KEPT + 4}",)
+    assert len(view.cycles) == MAX_CYCLES
+    assert view.cycles[0].failures == (f"minute {MAX_CYCLES + 4}",)
     assert (view.since, view.cycles[0].steps["decisions"]) == (NOON, 0.2)
 
 
 def test_a_report_counts_once() -> None:
     """A table is written again while no new cycle has ended."""
-    book = HealthBook()
+    book = HealthHistory()
     for _ in range(3):
         book.follow(report(0, [score()]))
     view = book.view(DecisionHistory())
@@ -59,14 +59,14 @@ def test_a_report_counts_once() -> None:
 
 
 def test_a_source_is_told_with_its_age_and_what_is_incomplete() -> None:
-    book = HealthBook()
+    book = HealthHistory()
     book.follow(report(0))
     (cpu,) = book.view(DecisionHistory()).sources
     assert msgspec.structs.astuple(cpu) == ("cpu", 7, 12.0, {"silent-pods": 2})
 
 
 def test_forecasts_are_told_apart_by_model_and_lead() -> None:
-    book = HealthBook()
+    book = HealthHistory()
     book.follow(report(0, [score(lead=5), score(lead=5, error=1.0), score(lead=9), score(model="theta")]))
     found = {
         (one.model, one.minutes): (one.forecasts, one.error_ratio) for one in book.view(DecisionHistory()).accuracy
@@ -75,17 +75,17 @@ def test_forecasts_are_told_apart_by_model_and_lead() -> None:
 
 
 def test_leads_that_one_owner_makes_up_take_no_place_of_what_is_forecast_often() -> None:
-    book = HealthBook()
-    book.follow(report(0, [score(lead=lead) for lead in range(1, 2 * GROUPS_KEPT)]))
+    book = HealthHistory()
+    book.follow(report(0, [score(lead=lead) for lead in range(1, 2 * MAX_GROUPS)]))
     for minute in (1, 2):
         book.follow(report(minute, [score(lead=lead, model="prior") for lead in (5, 8, 5, 8)]))
     accuracy = book.view(DecisionHistory()).accuracy
-    assert len(accuracy) == GROUPS_KEPT
+    assert len(accuracy) == MAX_GROUPS
     assert [(one.minutes, one.forecasts) for one in accuracy if one.model == "prior"] == [(5, 4.0), (8, 4.0)]
 
 
 def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_not_at_all() -> None:
-    history, book = DecisionHistory(), HealthBook()
+    history, book = DecisionHistory(), HealthHistory()
     scores = [*(score("bad", error=1.5),) * 6, *(score("good", error=0.25),) * 6, *(score("new", error=9.0),) * 4]
     cycle = report(0, scores)
     history.follow(NOON, [workload_id(name) for name in ("bad", "good", "new")], [], cycle)
@@ -96,7 +96,7 @@ def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_n
 
 def test_before_the_first_cycle_nothing_is_made_up() -> None:
     setting = SettingView("a.b", "1", "environment")
-    said = HealthBook((setting,)).view(DecisionHistory())
+    said = HealthHistory((setting,)).view(DecisionHistory())
     assert (said.since, said.cycles, said.settings) == (
         None,
         (),
@@ -105,7 +105,7 @@ def test_before_the_first_cycle_nothing_is_made_up() -> None:
 
 
 def test_what_was_written_to_the_cluster_is_told_by_actuator() -> None:
-    book = HealthBook()
+    book = HealthHistory()
     effected = Effected(leading=True, writes=Counter({("raise", "done"): 3}), states=Counter({"no-hpa": 2}))
     book.follow(CycleReport(at=NOON, effected={"floor": effected}))
     (acting,) = book.view(DecisionHistory()).acting

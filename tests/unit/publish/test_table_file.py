@@ -71,7 +71,7 @@ def test_other_words_are_written_anew(file: TableFile, publisher: RecordPublishe
 def test_another_size_is_written_without_the_words(publisher: RecordPublisher) -> None:
     publisher.publish(NOON, fleet_of_one(2.1, 2.9))
     other = fleet_of_one(2.1, 2.9)
-    other.sized = other.sized + 1
+    other.size_ids = other.size_ids + 1
     publisher.publish(NOON + timedelta(minutes=1), other)
     assert other.asked == ["resources"]
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from forecaster.publish.values import (
-    AskedAt,
     MetricTarget,
+    Moment,
     NotKnown,
     NotNamed,
     OfferedNumber,
@@ -29,7 +29,7 @@ WEB = WorkloadOffer(
     last_for_seconds=600,
     signals=("cpu", "memory"),
 )
-NOW = AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)
+NOW = Moment(NOON + timedelta(seconds=20), NOON, fresh=True)
 
 
 def web(**changed: object) -> WorkloadOffer:
@@ -79,19 +79,19 @@ def test_age_is_that_of_the_sample() -> None:
 
 
 def test_a_value_that_is_no_longer_known_is_the_last_one_and_keeps_its_time() -> None:
-    later = AskedAt(NOON + timedelta(minutes=5), NOON + timedelta(minutes=5), fresh=True)
+    later = Moment(NOON + timedelta(minutes=5), NOON + timedelta(minutes=5), fresh=True)
     answer = value_of(web(demands=(lost(CPU),), signals=("cpu",)), "forecaster_demand", later)
     assert answer == OfferedValue("forecaster_demand", 6.4, NOON, "last", "cpu", 0.85)
 
 
 def test_then_it_keeps_the_count_by_the_target_of_the_hpa() -> None:
-    later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
+    later = Moment(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
     answer = value_of(web(demands=(lost(CPU),), signals=("cpu",)), "forecaster_demand", later)
     assert answer == OfferedValue("forecaster_demand", 3.5, later.published_at, "neutral", "cpu", None)
 
 
 def test_other_readers_say_their_own_target() -> None:
-    later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
+    later = Moment(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
     unread = web(demands=(), consumers=(), why="no-data")
     assert value_of(unread, "forecaster_demand", later, signal="cpu") == NotKnown("no-data")
     answer = value_of(unread, "forecaster_demand", later, signal="cpu", target=2.0)
@@ -107,7 +107,7 @@ def test_a_count_is_kept_as_it_is() -> None:
 
 def test_nothing_in_a_stale_table_is_known() -> None:
     """The computing process died: an error, since the count is out of date as well; or last, for its time."""
-    dead = AskedAt(NOON + timedelta(minutes=9), NOON, fresh=False)
+    dead = Moment(NOON + timedelta(minutes=9), NOON, fresh=False)
     answer = value_of(WEB, "forecaster_demand", dead, signal="cpu")
     assert isinstance(answer, NotKnown)
     assert "nothing has been computed since" in answer.message
@@ -130,7 +130,7 @@ def test_one_of_several_signals_has_to_be_named_while_only_one_is_known_too() ->
 
 
 def test_two_targets_that_differ_leave_open_which_of_them_asks() -> None:
-    later = AskedAt(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
+    later = Moment(NOON + timedelta(minutes=11), NOON + timedelta(minutes=11), fresh=True)
     two = tuple(MetricTarget("forecaster_demand", "AverageValue", target) for target in (0.35, 1e9))
     answer = value_of(web(demands=(lost(CPU),), consumers=two), "forecaster_demand", later, signal="cpu")
     assert isinstance(answer, NotNamed)

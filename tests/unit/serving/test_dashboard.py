@@ -21,7 +21,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU
 from forecaster.domain.window import MINUTE, Window
 from forecaster.domain.workload import Prices
-from forecaster.publish.health import HealthBook, SettingView, shown_settings
+from forecaster.publish.health import HealthHistory, SettingView, shown_settings
 from forecaster.publish.pictures import PICTURE_POINTS, PictureFile
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.table import pictures_path
@@ -66,7 +66,7 @@ def window(signal: Signal, step: timedelta) -> Window:
 
 def publish(path: Path, *rows: Recommendation, at: datetime = NOON, pictures: bool = True) -> None:
     given: dict[str, Any] = {"interval": MINUTE, "version": "1.2.3", "signals": BUILT_IN}
-    table = TableFile(path, health=HealthBook((SettingView("policy.mode", "publish", "environment"),)), **given)
+    table = TableFile(path, health=HealthHistory((SettingView("policy.mode", "publish", "environment"),)), **given)
     drawn = {"pictures": PictureFile(pictures_path(path), window=window, **given)} if pictures else {}
     RecordPublisher(Policies(Policy()), {"table": table, **drawn}).publish(at, rows)
 

@@ -9,7 +9,7 @@ import pytest
 
 from forecaster.domain.decision import Reason, Scale
 from forecaster.domain.workload import Target, TargetType
-from forecaster.publish.values import AskedAt
+from forecaster.publish.values import Moment
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from tests.support.builders import hpa, outlooks, policy, workload
 from tests.support.horizontal import decided
@@ -25,7 +25,7 @@ EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 OWN = "/apis/metrics.forecaster.dev/v1beta1"
 CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 SHOP = f"{EXTERNAL}/namespaces/shop"
-LATER = AskedAt(NOON + timedelta(seconds=20), NOON, fresh=True)
+LATER = Moment(NOON + timedelta(seconds=20), NOON, fresh=True)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_an_hpa_that_sleeps_by_itself_reads_the_load_that_comes(tmp_path: Path) 
     seen = outlooks(requests=0.0, requests_ahead=120.0)
     row = decided(seen, of=asleep, under=policy(requests_metric="http_requests"))
     table = table_of(tmp_path / "asleep", row)
-    api = MetricsApi(lambda: (table, AskedAt(row.at + timedelta(seconds=20), row.at, fresh=True)))
+    api = MetricsApi(lambda: (table, Moment(row.at + timedelta(seconds=20), row.at, fresh=True)))
     values = {
         name: body(ask(api, f"{SHOP}/{name}", "workload=web,kind=Deployment"))["items"][0]["value"]
         for name in ("forecaster_floor", "forecaster_replicas")
