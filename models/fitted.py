@@ -225,10 +225,10 @@ class FittedRule(Generic[Learned]):
 
 
 def _covers(newer: Panel, known: Panel) -> bool:
-    """Whether a panel continues what is known and is as long, as a window is that moved on: it replaces it uncopied."""
+    """Whether a panel replaces what is known uncopied: a window that is moved on, or any where nothing is kept."""
     moved = newer.start - known.start
     same = newer.keys == known.keys and newer.step == known.step and not moved % known.step
-    return same and newer.length >= known.length and newer.start <= known.end <= newer.end
+    return same and newer.length >= known.length and (not known.length or newer.start <= known.end <= newer.end)
 
 
 def sensible(raw: Floats, largest: Floats) -> npt.NDArray[np.float64]:

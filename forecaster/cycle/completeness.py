@@ -32,7 +32,7 @@ from forecaster.demand.completeness import (
 from forecaster.demand.completeness import sentence as why
 from forecaster.demand.latest import SPARE_ROWS, LatestBook
 from forecaster.domain.signal import CPU, PODS, Signal
-from forecaster.domain.window import HOUR, MINUTE, Block, Gap, Window
+from forecaster.domain.window import EPOCH, HOUR, MINUTE, Block, Gap, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,9 +51,9 @@ LAST_ASKED = 10 * MINUTE
 YOUNG = 2
 """Minutes: a pod that became ready later may have no rate yet."""
 LATELY = 5 * MINUTE
-"""Workloads with a value since then are expected in an answer."""
-FORGET_AFTER = HOUR
-"""Oldest age of an instant that is queried again."""
+"""Workloads with a value since then are expected in an answer; where nobody has one, all that ever had one."""
+FORGET_AFTER = 3 * HOUR
+"""Oldest age of an instant that is queried again: an agent that could not write keeps two hours."""
 FUTILE = 3
 """After this many instants in a row that were no more complete when queried again, none is for `LAST_ASKED`."""
 LATE = 3
@@ -127,7 +127,7 @@ class Completeness:
         if block.step == MINUTE:
             self.books[block.signal].write(block, acting(block, verdict), verdict)
         history.write(replace(block, values=learned(block, verdict)))
-        if block.step == MINUTE:
+        if block.step == MINUTE and block.signal != PODS:
             self._remember(block, verdict, self._vanished(block, workloads, now), now)
         if block.end == now:
             self._tell(block, verdict)
@@ -159,11 +159,12 @@ class Completeness:
             return CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
         ready = _ready(block, history.window(PODS, MINUTE), self.counted[block.signal])
         most = self._most(block, ready[0], workloads)
-        expected = Expected(*ready, self._usual(block, now), most, self._away(block))
+        times = [block.start + i * block.step for i in range(block.values.shape[1])]
+        absent = np.array([self.away.get(at, False) for at in times], np.bool_)
+        expected = Expected(*ready, self._usual(block, now), most, absent)
         verdict = judged(block, expected)
         if block.signal == CPU and block.rated and block.made_of is not None:
-            columns = away(covered(block, expected.samples), verdict).tolist()
-            self.away |= {block.start + i * block.step: is_away for i, is_away in enumerate(columns)}
+            self.away |= zip(times, away(covered(block, expected.samples), verdict).tolist(), strict=True)
         return verdict
 
     def _usual(self, block: Block, now: datetime) -> Floats:
@@ -196,22 +197,24 @@ class Completeness:
         observed = np.fmax(np.fmax.reduce(ready, axis=1, initial=0.0), np.fmax.reduce(counted, axis=1, initial=0.0))
         return np.asarray(np.fmax(pods, observed) * most)
 
-    def _away(self, block: Block) -> NDArray[np.bool_]:
-        times = (block.start + i * block.step for i in range(block.values.shape[1]))
-        return np.fromiter((self.away.get(at, False) for at in times), np.bool_, block.values.shape[1])
+    def _vanished(self, block: Block, workloads: Mapping[WorkloadId, Workload], now: datetime) -> NDArray[np.intp]:
+        """[column] Workloads with pods that had values and have none: a shard may be missing.
 
-    def _vanished(self, block: Block, workloads: Mapping[WorkloadId, Workload], now: datetime) -> int:
-        """Workloads that had values lately, have pods, and are not in an answer of now: a shard may be missing."""
-        if block.end != now or block.signal == PODS:
-            return 0
-        heard = [block.ids[row] for row in np.flatnonzero(~np.isnan(block.values[:, -1])).tolist()]
-        silent = self.books[block.signal].others(heard, now - LATELY)
-        return sum(id_ in workloads and workloads[id_].ready_replicas > 0 for id_ in silent)
+        Of an answer about the past only where nobody has one: some workloads are younger than that.
+        """
+        known, book = ~np.isnan(block.values), self.books[block.signal]
+        nobody, found = np.asarray(~known.any(axis=0)), np.zeros(known.shape[1], np.intp)
+        served = {id_ for id_, one in workloads.items() if one.ready_replicas > 0}
+        if nobody.any():
+            found[nobody] = len(served.intersection(book.others((), EPOCH)))
+        if block.end == now and not nobody[-1]:
+            heard = [block.ids[row] for row in np.flatnonzero(known[:, -1]).tolist()]
+            found[-1] = len(served.intersection(book.others(heard, now - LATELY)))
+        return found
 
-    def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: int, now: datetime) -> None:
+    def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: NDArray[np.intp], now: datetime) -> None:
         """Note the instants of a block that should be queried again."""
-        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, *PASSING)), axis=0)
-        weighty[-1:] += vanished
+        weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, *PASSING)), axis=0) + vanished
         least = max(1.0, NOTABLE_SHARE * len(block.ids))
         again = self.again[block.signal]
         for column in range(block.values.shape[1]):

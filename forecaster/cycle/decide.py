@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.forecasts import Columns, Forecasts
     from forecaster.cycle.rows import RowGroup, Rows
-    from forecaster.domain.decision import LeadTime
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Spread, Workload, WorkloadId
     from forecaster.publish.numbers import Group

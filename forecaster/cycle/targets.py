@@ -24,7 +24,6 @@ from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, Sto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories, Source

@@ -96,6 +96,8 @@ class FakeSource:
     policies: ClusterPolicies | None = None
     partial: dict[datetime, float] = field(default_factory=dict)
     """Instants at which the answer says that it is partial, and the share of the demand that is in it."""
+    unwritten: set[tuple[Signal, datetime]] = field(default_factory=set)
+    """Instants of which no sample has arrived yet, by signal."""
     moves: dict[WorkloadId, str] = field(default_factory=dict)
     """Workloads of which something else is measured, as the next answer says."""
     asked: list[Question] = field(default_factory=list)
@@ -118,6 +120,9 @@ class FakeSource:
         columns = (question.end - question.start) // question.step + 1
         times = [question.start + i * question.step for i in range(columns)] if self.partial else []
         values = self._means(question, columns)
+        for column in range(columns) if self.unwritten else ():
+            if (question.signal, question.start + column * question.step) in self.unwritten:
+                values[:, column] = np.nan
         if times:
             values *= [self.partial.get(at, 1.0) for at in times]
         ids = tuple(load.workload.id for load in self.loads)

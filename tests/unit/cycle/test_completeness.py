@@ -70,6 +70,17 @@ class TestPartialAnswer:
         stage.run_minutes(6, 6)
         assert kept(stage.history, CPU, WEB)[-7:-1] == [2.0] * 6
 
+    def test_of_nobody_for_an_hour_and_a_half_is_asked_again_too(self) -> None:
+        """An agent could not write, and writes all it had some minutes after it has begun to write what is new."""
+        stage = CycleOnFakes(load("web"), load("cart"), learns_first=False)
+        stage.run_minutes(0, 3)
+        gap = [(CPU, after(minute)) for minute in range(4, 94)]
+        stage.source.unwritten = set(gap)
+        stage.run_minutes(4, 97)
+        stage.source.unwritten.clear()
+        stage.run_minutes(98, 105)
+        assert kept(stage.history, CPU, WEB)[-102:] == [2.0] * 102
+
     def test_of_half_an_hour_is_asked_again_as_one_span_when_answers_are_whole(self) -> None:
         stage = with_partial_answers(*range(1, 31))
         stage.run_minutes(0, 30)

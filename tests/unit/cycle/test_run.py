@@ -417,6 +417,14 @@ class TestKeeping:
         assert settled.report.failures == ()
         assert not np.isnan(kept(stage.history, CPU, WEB)).any()
 
+    def test_a_clock_that_is_set_back_costs_no_forecast(self) -> None:
+        """Models had no window that ended before the last one, and all were fitted anew."""
+        stage = CycleOnFakes(load(), learns_first=False)
+        stage.run_minutes(30, 31)
+        back = stage.run(after(20))
+        assert back.report.failures == ()
+        assert named(back, "web").signals[0].forecast is not None
+
 
 @dataclass
 class Hands:

@@ -23,3 +23,13 @@ def test_a_window_brings_everything_back(name: str) -> None:
     np.testing.assert_array_equal(
         kept.forecast_peak(StepWindow(1, 2), LEVELS).values, forgot.forecast_peak(StepWindow(1, 2), LEVELS).values
     )
+
+
+@pytest.mark.parametrize("name", ["adaptive", "last-value", "prior", "ridge", "seasonal-naive-day"])
+def test_a_window_that_ends_before_what_was_forgotten_leaves_no_hole(name: str) -> None:
+    """The clock was set back by an hour: what was learned stays."""
+    panel = ordinary()
+    earlier = panel.until(panel.end - timedelta(hours=1))
+    back = create(name).fit(panel).without_history().update(earlier)  # type: ignore[attr-defined]
+    assert np.isfinite(back.forecast_peak(StepWindow(1, 2), LEVELS).values).all()
+    assert back.history.end == earlier.end
