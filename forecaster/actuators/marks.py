@@ -31,31 +31,31 @@ class RawObject(Wire, frozen=True):
     metadata: RawMeta = RawMeta()
 
 
-class Merged(Wire, frozen=True):
+class MergePatch(Wire, frozen=True):
     """What is merged into an object, or into a subresource of it."""
 
     metadata: dict[str, Any]
     spec: dict[str, Any] | None = None
 
 
-def unmarked(one: RawObject, labels: Iterable[str], annotations: Iterable[str], *, version: str = "") -> Merged:
+def unmarked(raw: RawObject, labels: Iterable[str], annotations: Iterable[str], *, version: str = "") -> MergePatch:
     """Return the patch that removes our annotations and our field ownership, guarded by resourceVersion."""
-    kept = disclaimed(one, version=version).metadata
-    return Merged(kept | {"labels": dict.fromkeys(labels), "annotations": dict.fromkeys(annotations)})
+    metadata = disclaimed(raw, version=version).metadata
+    return MergePatch(metadata | {"labels": dict.fromkeys(labels), "annotations": dict.fromkeys(annotations)})
 
 
-def disclaimed(one: RawObject, *, version: str = "") -> Merged:
+def disclaimed(raw: RawObject, *, version: str = "") -> MergePatch:
     """Return the patch that removes our ownership from managedFields, guarded by resourceVersion."""
-    others = [each for each in one.metadata.managed_fields if each.get("manager") != MANAGER]
-    return Merged(
+    others = [each for each in raw.metadata.managed_fields if each.get("manager") != MANAGER]
+    return MergePatch(
         {
-            "resourceVersion": version or one.metadata.resource_version,
+            "resourceVersion": version or raw.metadata.resource_version,
             "managedFields": others or [{}],  # an empty list would leave them as they are
         }
     )
 
 
-def patiently(remove: Callable[[], object]) -> None:
+def retry_conflicts(remove: Callable[[], object]) -> None:
     """Remove marks after a write of ours, which the object's own controller answers with some of its own.
 
     The owner's value is back then: marks that are left are seen at the next look.
@@ -69,7 +69,7 @@ def patiently(remove: Callable[[], object]) -> None:
 MESSAGE_MAX = 1000
 EVENT_NAME_MAX = 200
 """Characters of the object's name in that of its Event, which has 253 at most."""
-OF_THE_CLUSTER = "default"
+CLUSTER_EVENTS_NAMESPACE = "default"
 """The namespace of Events about objects that have none."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 COUNT_DIGITS = 10
@@ -113,7 +113,7 @@ def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, a
     return EventObject(
         ObjectMeta(
             name=f"{involved.name[:EVENT_NAME_MAX].rstrip('-.')}.{digest}",
-            namespace=involved.namespace or OF_THE_CLUSTER,
+            namespace=involved.namespace or CLUSTER_EVENTS_NAMESPACE,
         ),
         involved,
         reason=kind.reason,

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from forecaster.sources.live_objects import Misread
 
 MISREAD = EventKind("MetricMisread", warns=True)
-AGAIN = timedelta(hours=1)
+EVENT_INTERVAL = timedelta(hours=1)
 """Time between two Events about the same fault: as long as the API server keeps an Event by default."""
-MOST = 20
+MAX_EVENTS = 20
 """Events of a cycle; the others follow in the next ones."""
 
 
@@ -42,7 +42,7 @@ class HpaWarnings:
     misread: Callable[[], Sequence[Misread]]
     fence: Fence
     acting: ActingSettings
-    told: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    warned_at: dict[tuple[str, str], datetime] = field(default_factory=dict)
     """Instant from which the hour to the next Event counts, by (uid of the HPA, fault)."""
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -54,33 +54,33 @@ class HpaWarnings:
         Raises:
             UnreachableError: the API server does not answer; the rest is told in the next cycle.
         """
-        wrong = {(one.hpa.uid, one.why): one for one in self.misread()}
-        self.told = {key: at for key, at in self.told.items() if key in wrong}
+        wrong = {(misread.hpa.uid, misread.why): misread for misread in self.misread()}
+        self.warned_at = {key: at for key, at in self.warned_at.items() if key in wrong}
         failures: list[str] = []
         if self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run):
-            failures = [*filter(None, (self._warn(key, one, now) for key, one in self._due(wrong, now)))]
+            failures = [*filter(None, (self._warn(key, misread, now) for key, misread in self._due(wrong, now)))]
         return Effected(self.fence.leading(), Counter(), Counter(), tuple(failures))
 
     def _due(self, wrong: Mapping[tuple[str, str], Misread], now: datetime) -> list[tuple[tuple[str, str], Misread]]:
         """Return those to be told now, what was told longest ago first."""
-        due = [each for each in wrong.items() if abs(now - self.told.get(each[0], LONG_AGO)) >= AGAIN]
-        return sorted(due, key=lambda each: self.told.get(each[0], LONG_AGO))[:MOST]
+        due = [each for each in wrong.items() if abs(now - self.warned_at.get(each[0], LONG_AGO)) >= EVENT_INTERVAL]
+        return sorted(due, key=lambda each: self.warned_at.get(each[0], LONG_AGO))[:MAX_EVENTS]
 
-    def _warn(self, key: tuple[str, str], one: Misread, now: datetime) -> str:
+    def _warn(self, key: tuple[str, str], misread: Misread, now: datetime) -> str:
         """What went wrong with one Event; its namespace may be going, or have a full quota."""
-        self.told[key] = now
+        self.warned_at[key] = now
         try:
-            create_event(self.client, warning_of(one, now))
+            create_event(self.client, warning_of(misread, now))
         except UnreachableError:
-            self.told[key] = now - AGAIN  # in the next cycle again, after those that have waited longer
+            self.warned_at[key] = now - EVENT_INTERVAL  # in the next cycle again, after those that have waited longer
             raise
         except ApiError as error:
-            return f"Event beside HPA {one.hpa.namespace}/{one.hpa.name} not written: {error}"
+            return f"Event beside HPA {misread.hpa.namespace}/{misread.hpa.name} not written: {error}"
         return ""
 
 
-def warning_of(one: Misread, at: datetime) -> EventObject:
+def warning_of(misread: Misread, at: datetime) -> EventObject:
     """Return the Event about an HPA, a fault and an hour: two replicas make one Event of it."""
-    hpa, hour = one.hpa, at.timestamp() // AGAIN.total_seconds()
+    hpa, hour = misread.hpa, at.timestamp() // EVENT_INTERVAL.total_seconds()
     involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
-    return event(involved, f"{hpa.uid} {one.why} {hour:.0f}", MISREAD, one.why[:MESSAGE_MAX], at)
+    return event(involved, f"{hpa.uid} {misread.why} {hour:.0f}", MISREAD, misread.why[:MESSAGE_MAX], at)

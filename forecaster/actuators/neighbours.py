@@ -68,23 +68,24 @@ class CycleNeighbours:
         Of collections that are watched: the others were listed in this cycle.
         """
         new = frozenset(self._hpas.get(id_, ())) - self._scaling.get(id_, frozenset())
-        found = [f"HPA {name} scales it" for _, name in sorted(new) if HPAS in concern.paths]
+        reasons = [f"HPA {name} scales it" for _, name in sorted(new) if HPAS in concern.paths]
         if self._known is not None:
-            before, now = (set(_words(one, id_, concern)) for one in (self._known[1], self._now(id_, self._known[1])))
-            found += sorted(now - before)
-        return "; ".join(found)
+            known = self._known[1]
+            reasons += sorted({*_words(self._now(id_, known), id_, concern)} - {*_words(known, id_, concern)})
+        return "; ".join(reasons)
 
-    def _now(self, id_: WorkloadId, looked: Neighbours) -> Neighbours:
+    def _now(self, id_: WorkloadId, listed: Neighbours) -> Neighbours:
         """Return the other autoscalers of one workload as they are watched, or as the last list had them."""
-        scaled, vpas = (self._followed.objects(path) if self._followed else None for path in (SCALED_OBJECTS, VPAS))
+        watched, vpas = (self._followed.objects(path) if self._followed else None for path in (SCALED_OBJECTS, VPAS))
+        scaled = listed.scaled_objects if watched is None else watched
         return Neighbours(
-            scaled_objects=[one for one in (looked.scaled_objects if scaled is None else scaled) if one.target == id_],
-            vpas=[one for one in (looked.vpas if vpas is None else vpas) if one.target == id_],
-            unknown=looked.unknown,
+            scaled_objects=[scaled_object for scaled_object in scaled if scaled_object.target == id_],
+            vpas=[vpa for vpa in (listed.vpas if vpas is None else vpas) if vpa.target == id_],
+            unknown=listed.unknown,
         )
 
 
-def _words(found: Neighbours, id_: WorkloadId, concern: Concern) -> list[str]:
-    scaled = found.scaled_object(id_) if SCALED_OBJECTS in concern.paths else None
-    sized = found.writes_sizes(id_, concern.resource) if VPAS in concern.paths else ""
+def _words(neighbours: Neighbours, id_: WorkloadId, concern: Concern) -> list[str]:
+    scaled = neighbours.scaled_object(id_) if SCALED_OBJECTS in concern.paths else None
+    sized = neighbours.writes_sizes(id_, concern.resource) if VPAS in concern.paths else ""
     return [*([f"{scaled} scales it"] if scaled else []), *([sized] if sized else [])]

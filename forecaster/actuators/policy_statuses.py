@@ -31,12 +31,12 @@ PolicyStatusWrite: TypeAlias = StatusWrite[PolicyResource, PolicyStatus]
 
 def write_policy_status(client: ApiClient, write: PolicyStatusWrite) -> None:
     """Apply a status to the object that was seen, then its Events; another one of its name is a conflict."""
-    one = write.resource
-    path = f"{path_of_all(DEFAULT_POLICIES)}/{one.name}/status?fieldManager={MANAGER}&force=true"
-    patch = StatusPatch(API_VERSION, DEFAULTS, {"name": one.name, "uid": one.uid}, write.status)
+    policy = write.resource
+    path = f"{path_of_all(DEFAULT_POLICIES)}/{policy.name}/status?fieldManager={MANAGER}&force=true"
+    patch = StatusPatch(API_VERSION, DEFAULTS, {"name": policy.name, "uid": policy.uid}, write.status)
     client.apply(path, patch, dict[str, Any])
     for condition in write.news:
-        create_event(client, policy_event(one, condition, write.at))
+        create_event(client, policy_event(policy, condition, write.at))
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class PolicyStatusWriter:
     resources: Callable[[], Iterable[PolicyResource]]
     log: AuditLog
     sender: StatusSender[PolicyStatusWrite] = field(init=False)
-    _seen: tuple[object, ...] = ()
+    _inputs: tuple[object, ...] = ()
     """What statuses were made of last."""
 
     def __post_init__(self) -> None:
@@ -60,40 +60,40 @@ class PolicyStatusWriter:
         """Have statuses looked at where anything that they are made of has changed."""
         if self.sender.sending or not self.fence.valid():
             return
-        generations = tuple((one.uid, one.generation) for one in self.resources())
+        generations = tuple((policy.uid, policy.generation) for policy in self.resources())
         cluster = self.policies.cluster
-        seen = (cycle.ids, generations, cluster.defaults, cluster.labels, self.policies.overrides)
-        if seen != self._seen:
-            self._seen = seen
+        inputs = (cycle.ids, generations, cluster.defaults, cluster.labels, self.policies.overrides)
+        if inputs != self._inputs:
+            self._inputs = inputs
             self.sender.begin(partial(self.due, cycle.ids, cycle.at))
 
     def due(self, ids: Sequence[WorkloadId], now: datetime) -> list[PolicyStatusWrite]:
         """The statuses that are other ones than the objects have."""
-        found = []
+        writes = []
         fleet = self._fleet(ids)
-        for one in self.resources():
-            before = status_there(one.status, PolicyStatus)
-            status = policy_status(one, fleet, before, now)
+        for policy in self.resources():
+            before = status_there(policy.status, PolicyStatus)
+            status = policy_status(policy, fleet, before, now)
             if status != before:
                 news = [each for each in status.conditions if is_news(before.condition(each.type), each)]
-                found.append(PolicyStatusWrite(one, status, news, now))
-        return found
+                writes.append(PolicyStatusWrite(policy, status, news, now))
+        return writes
 
     def _lost(self, _: PolicyStatusWrite) -> None:
         """Look at all of them again in the next cycle."""
-        self._seen = ()
+        self._inputs = ()
 
     def _fleet(self, ids: Sequence[WorkloadId]) -> Selected:
         combined = ((id_, self.policies.chosen.get(id_)) for id_ in ids)
         refused = {
-            id_: {self.policies.layers(id_)[position].origin: why for position, why in one.refused}
-            for id_, one in combined
-            if one is not None and one.refused
+            id_: {self.policies.layers(id_)[position].origin: why for position, why in chosen.refused}
+            for id_, chosen in combined
+            if chosen is not None and chosen.refused
         }
         return Selected(ids, self.policies.cluster.labels, [*self.policies.selecting()], refused)
 
 
-def policy_event(one: PolicyResource, condition: Condition, at: datetime) -> EventObject:
+def policy_event(policy: PolicyResource, condition: Condition, at: datetime) -> EventObject:
     """What `kubectl describe predictivepolicy` shows of a change."""
-    involved = InvolvedObject("", one.name, one.uid, API_VERSION, DEFAULTS)
-    return condition_event(involved, one.generation, condition, at, warns=condition.status == "False")
+    involved = InvolvedObject("", policy.name, policy.uid, API_VERSION, DEFAULTS)
+    return condition_event(involved, policy.generation, condition, at, warns=condition.status == "False")

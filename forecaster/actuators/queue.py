@@ -13,12 +13,11 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from forecaster.actuators.headroom import ReserveQuota, fitting, unbounded
 from forecaster.actuators.limits import CycleLimits, Move, mass_fall
-from forecaster.actuators.room import TakeRoom, fitting, unbounded
-from forecaster.actuators.writes import LASTING, Change, ClusterWrite, RefusalReason, Unseen, WriteRefusal
+from forecaster.actuators.writes import LASTING, Change, ClusterWrite, NamedObject, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
@@ -41,7 +40,7 @@ MAX_FAILED_AGAIN = 20
 """Writes that fail once more in a cycle after which the rest of those that failed before waits for the next one."""
 LONG_WAIT = timedelta(minutes=10)
 """Time after which a namespace that waits for its turn is named."""
-RESUME_LASTS = timedelta(hours=1)
+RESUME_DURATION = timedelta(hours=1)
 """How long the word of a person lifts the brake: a fleet goes down over several cycles."""
 FIRST, RAISES, LOWERS = range(3)
 """Order of changes: what is not limited and what is worse off, raises, what takes pods away."""
@@ -52,14 +51,14 @@ S = TypeVar("S")
 
 
 @dataclass(slots=True)
-class Round:
+class WriteBatch:
     """The writes of one cycle, or of one release: what bounds them, and what was held back."""
 
     now: datetime
     limits: CycleLimits | None = None
     """None: what a person asks for by command has no limits."""
-    take: TakeRoom = unbounded
-    """Room that quotas leave for more pods."""
+    reserve: ReserveQuota = unbounded
+    """Reserves what quotas leave for more pods."""
     meanwhile: Mapping[tuple[str, ...], Any] = field(default_factory=dict)
     """Changes that keep an object as it is while its own one waits, by key."""
     refused: list[WriteRefusal] = field(default_factory=list)
@@ -75,8 +74,8 @@ class WriteTurns:
 
     def ordered(self, writes: Sequence[W]) -> list[W]:
         """One write of each namespace in turn, namespaces with failing objects last, what failed longest ago first."""
-        wanted = {write.subject.key for write in writes}
-        self.failed = {key: namespace for key, namespace in self.failed.items() if key in wanted}
+        due = {write.subject.key for write in writes}
+        self.failed = {key: namespace for key, namespace in self.failed.items() if key in due}
         places = {key: place for place, key in enumerate(self.failed)}
         failing = set(self.failed.values())
         ranks: Counter[str] = Counter()
@@ -105,12 +104,12 @@ class WriteQueue:
     log: AuditLog
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
-    beside: Callable[[WorkloadId], str] = lambda _: ""
+    conflict: Callable[[WorkloadId], str] = lambda _: ""
     """What scales or sizes a workload since this cycle looked, in words; nothing is written then."""
     budget_seconds: float = BUDGET_SECONDS
     max_trouble: int = MAX_TROUBLE
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """What was refused at the last look, by object: said when it changes."""
+    """Refusals of the last cycle, by object: logged when they change."""
     lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
     """Refusals that last, by workload."""
     turns: WriteTurns = field(default_factory=WriteTurns)
@@ -126,40 +125,40 @@ class WriteQueue:
         writes: Sequence[W],
         refusals: Sequence[WriteRefusal],
         now: datetime,
-        unseen: Collection[WorkloadId] = (),
+        not_read: Collection[WorkloadId] = (),
         *,
         limits: CycleLimits | None = None,
-        take: TakeRoom = unbounded,
+        reserve: ReserveQuota = unbounded,
         meanwhile: Mapping[tuple[str, ...], W] | None = None,
-        **ours: int,
+        **marked: int,
     ) -> Effected:
-        """What a look at the cluster comes to: refusals are said, the rest is written; `ours` is what bears a mark.
+        """Log the refusals, carry out the writes, and return what became of them; `marked` counts objects by our marks.
 
-        Of `unseen` workloads, which were not looked at this time, what lasted at their last look still does.
+        Lasting refusals of workloads that were `not_read` in this cycle stay.
         """
-        found = Round(now, limits, take, meanwhile or {}, list(refusals))
-        unread = [one.message for one in refusals if isinstance(one.subject, Unread)]
-        found.failures += unread[:SHOWN]
+        batch = WriteBatch(now, limits, reserve, meanwhile or {}, list(refusals))
+        unread = [refusal.message for refusal in refusals if isinstance(refusal.subject, UnreadObject)]
+        batch.failures += unread[:SHOWN]
         outcomes: Counter[tuple[str, str]] = Counter()
         done: Counter[tuple[str, str]] = Counter()
-        tried, wanted = set[tuple[str, ...]](), self._braked(writes, found)
-        for write, error in self.carried_out(cluster, wanted, found):
+        tried, due = set[tuple[str, ...]](), self._braked(writes, batch)
+        for write, error in self.carried_out(cluster, due, batch):
             tried.add(write.subject.key)
             outcome = self._outcome(error)
             outcomes[write.change, outcome] += 1
             done[outcome, _reason(error) or str(write.change)] += 1
             if error is not None:
-                found.failures.append(f"{write} not written: {error_text(error)}")
-        longest_wait = self._waited(wanted, tried, found)
-        self._say(found.refused, unseen)
-        codes = Counter(str(one.code) for one in found.refused)
+                batch.failures.append(f"{write} not written: {error_text(error)}")
+        longest_wait = self._waited(due, tried, batch)
+        self._say(batch.refused, not_read)
+        codes = Counter(str(refusal.code) for refusal in batch.refused)
         reasons = done + Counter({("refused", code): count for code, count in codes.items()})
-        states, braked = Counter(ours) + codes, self.braked_at is not None
-        failures, keys = tuple(found.failures), frozenset(tried)
+        states, braked = Counter(marked) + codes, self.braked_at is not None
+        failures, keys = tuple(batch.failures), frozenset(tried)
         return Effected(self.fence.leading(), outcomes, states, failures, reasons, braked, longest_wait, keys)
 
     def read_each(
-        self, read: Callable[[K], S | None], wanted: Sequence[tuple[WorkloadId, str, K]]
+        self, read: Callable[[K], S | None], subjects: Sequence[tuple[WorkloadId, str, K]]
     ) -> tuple[list[S], list[WriteRefusal]]:
         """Read objects one after the other while there is time; one that may not be read is refused.
 
@@ -167,30 +166,30 @@ class WriteQueue:
             UnreachableError: the API server has not answered several times in a row.
         """
         objects, refused, silent, until = list[S](), list[WriteRefusal](), 0, self.seconds() + self.budget_seconds
-        for place, (workload, name, key) in enumerate(wanted):
-            one = Unread(workload, name)
+        for place, (workload, name, key) in enumerate(subjects):
+            unread, label = UnreadObject(workload, name), f"{workload}: {name}"
             if self.seconds() > until:
-                why = f"{workload}: {name} and {len(wanted) - place - 1} more are not read in this cycle"
-                refused.append(WriteRefusal(one, RefusalReason.RATE_LIMIT, f"{why}, the API server is slow"))
+                why = f"{label} and {len(subjects) - place - 1} more are not read in this cycle"
+                refused.append(WriteRefusal(unread, RefusalReason.RATE_LIMIT, f"{why}, the API server is slow"))
                 break
             try:
-                found = read(key)
+                live = read(key)
             except Exception as error:
                 silent = silent + 1 if isinstance(error, UnreachableError) else 0
                 if silent == MAX_TROUBLE:
                     raise
-                refused.append(WriteRefusal(one, RefusalReason.UNREADABLE, f"{workload}: {name}: {error_text(error)}"))
+                refused.append(WriteRefusal(unread, RefusalReason.UNREADABLE, f"{label}: {error_text(error)}"))
             else:
                 silent = 0
-                objects += [] if found is None else [found]
+                objects += [] if live is None else [live]
         return objects, refused
 
     def carried_out(
-        self, cluster: WrittenCluster[W], writes: Sequence[W], found: Round
+        self, cluster: WrittenCluster[W], writes: Sequence[W], batch: WriteBatch
     ) -> Iterator[tuple[W, Exception | None]]:
         """Yield each write with its error until all is written, time is over, or the API server does not answer."""
         until, troubles, failed_again = self.seconds() + self.budget_seconds, 0, 0
-        queue, hurt = deque(self.turns.ordered(writes if self._may_write(found) else ())), set[str]()
+        queue, hurt = deque(self.turns.ordered(writes if self._may_write(batch) else ())), set[str]()
         late: deque[W] = deque()
         """Writes in namespaces where one has failed in this cycle: every other namespace comes first."""
         while queue or late:
@@ -199,12 +198,12 @@ class WriteQueue:
                 late.append(write)
                 continue
             if self.seconds() > until or not self.fence.valid():
-                found.failures.extend(self._left([write, *queue, *late]))
+                batch.failures.extend(self._left([write, *queue, *late]))
                 return
-            admitted = self._admitted(write, found)
+            admitted = self._admitted(write, batch)
             if admitted is None:
                 continue
-            again, error = write.subject.key in self.turns.failed, self._tried(cluster, admitted, found)
+            again, error = write.subject.key in self.turns.failed, self._tried(cluster, admitted, batch)
             yield admitted, error
             if error is None:
                 troubles = 0
@@ -213,88 +212,88 @@ class WriteQueue:
             troubles += _overloaded(error)
             failed_again += again
             if troubles >= self.max_trouble or failed_again >= MAX_FAILED_AGAIN:
-                found.failures.extend(self._left([*queue, *late], leads=True))
+                batch.failures.extend(self._left([*queue, *late], leads=True))
                 return
 
-    def _waited(self, writes: Sequence[W], tried: Collection[tuple[str, ...]], found: Round) -> timedelta:
+    def _waited(self, writes: Sequence[W], tried: Collection[tuple[str, ...]], batch: WriteBatch) -> timedelta:
         """Return how long a namespace has waited at most while others had their turn, and say which ones wait long."""
         served = {namespace_of(write) for write in writes if write.subject.key in tried}
-        held = {one.subject.key for one in found.refused if one.code != RefusalReason.RATE_LIMIT}
+        held = {refusal.subject.key for refusal in batch.refused if refusal.code != RefusalReason.RATE_LIMIT}
         waiting = {namespace_of(write) for write in writes if write.subject.key not in held} - served
         if not served:  # none had a turn, so none is starved by others
             waiting &= self.starving.keys() if self.fence.valid() and not self.acting.paused else set()
-        self.starving = {namespace: self.starving.get(namespace, found.now) for namespace in sorted(waiting)}
-        long = [(namespace, at) for namespace, at in self.starving.items() if found.now - at >= LONG_WAIT]
-        said = (f"{self.name}: changes in {name} wait since {at:%H:%M} UTC while others are tried" for name, at in long)
-        found.failures.extend(islice(said, SHOWN))
-        return max((found.now - at for at in self.starving.values()), default=timedelta())
+        self.starving = {namespace: self.starving.get(namespace, batch.now) for namespace in sorted(waiting)}
+        long = [(namespace, at) for namespace, at in self.starving.items() if batch.now - at >= LONG_WAIT]
+        for name, at in long[:SHOWN]:
+            batch.failures.append(f"{self.name}: changes in {name} wait since {at:%H:%M} UTC while others are tried")
+        return max((batch.now - at for at in self.starving.values()), default=timedelta())
 
-    def _may_write(self, found: Round) -> bool:
+    def _may_write(self, batch: WriteBatch) -> bool:
         """Whether this replica may write in this cycle; a line where nothing is known of its Lease."""
         if self.acting.paused or self.fence.paused:
             return False
         if self.fence.fault:
-            found.failures.append(f"{self.name}: {self.fence.fault}")
+            batch.failures.append(f"{self.name}: {self.fence.fault}")
         return not self.fence.fault
 
-    def _braked(self, writes: Sequence[W], found: Round) -> Sequence[W]:
+    def _braked(self, writes: Sequence[W], batch: WriteBatch) -> Sequence[W]:
         """Return the writes without those that take pods away, while the brake is on."""
-        if found.limits is None or not self.fence.leading():
+        if batch.limits is None or not self.fence.leading():
             return writes
-        fleet = found.limits.fleet
+        fleet = batch.limits.fleet
         falling = mass_fall([write.move for write in writes if write.move], fleet, self.acting.most_falling)
-        self.braked_at = self._brake_since(falling, found.now)
+        self.braked_at = self._brake_since(falling, batch.now)
         if self.braked_at is None:
             return writes
         held = [write for write in writes if write.move and write.move.lowers]
         why = f"{len(held)} of {counted(fleet, 'workload')} would go down in one cycle"
         since = f"braked since {self.braked_at:%H:%M} UTC"
-        found.failures.append(f"{self.name}: {since}, {why}; find out why, then `forecaster resume` lets them")
-        found.refused += [
-            WriteRefusal(one.subject, RefusalReason.BRAKED, f"{one} waits, {since}: {why}") for one in held
+        batch.failures.append(f"{self.name}: {since}, {why}; find out why, then `forecaster resume` lets them")
+        batch.refused += [
+            WriteRefusal(write.subject, RefusalReason.BRAKED, f"{write} waits, {since}: {why}") for write in held
         ]
         others = [write for write in writes if not (write.move and write.move.lowers)]
-        return [*others, *(found.meanwhile[key] for one in held if (key := one.subject.key) in found.meanwhile)]
+        return [*others, *(batch.meanwhile[key] for write in held if (key := write.subject.key) in batch.meanwhile)]
 
     def _brake_since(self, falling: int, now: datetime) -> datetime | None:
         """Return since when the brake is on. A person's word lifts it for a while; it stays on until then."""
         resumed = self.fence.resumed_at
-        if resumed is not None and now - RESUME_LASTS < resumed <= now + RESUME_LASTS:
+        if resumed is not None and now - RESUME_DURATION < resumed <= now + RESUME_DURATION:
             return None
         return self.braked_at or (now if falling else None)
 
-    def _admitted(self, write: W, found: Round) -> W | None:
+    def _admitted(self, write: W, batch: WriteBatch) -> W | None:
         """Return the change as far as limits and quotas let it, or what keeps its object while it waits."""
-        admitted = _within(write, found.limits, found.take)
+        admitted = _within(write, batch.limits, batch.reserve)
         if not isinstance(admitted, WriteRefusal):
             return admitted
-        found.refused.append(admitted)
-        return found.meanwhile.get(write.subject.key)
+        batch.refused.append(admitted)
+        return batch.meanwhile.get(write.subject.key)
 
-    def _tried(self, cluster: WrittenCluster[W], write: W, found: Round) -> Exception | None:
+    def _tried(self, cluster: WrittenCluster[W], write: W, batch: WriteBatch) -> Exception | None:
         """Write one object, and charge the limits with what was written."""
-        error = self._written(cluster, write, found.now)
+        error = self._written(cluster, write, batch.now)
         self.turns.note(write, failed=self._outcome(error) == "failed")
-        if found.limits and write.move and error is None:
-            found.limits.charge(write.move)
+        if batch.limits and write.move and error is None:
+            batch.limits.charge(write.move)
         return error
 
-    def _say(self, refusals: Sequence[WriteRefusal], unseen: Collection[WorkloadId]) -> None:
+    def _say(self, refusals: Sequence[WriteRefusal], not_read: Collection[WorkloadId]) -> None:
         """One line for all that are new, with the first of them in words."""
-        unchanged = {id_: one for id_, one in self.lasting.items() if id_ in unseen}
-        self.lasting = unchanged | {one.subject.workload: one for one in refusals if one.code in LASTING}
-        new = [one for one in refusals if self.refused.get(one.subject.key) != one.code]
+        before = {id_: refusal for id_, refusal in self.lasting.items() if id_ in not_read}
+        self.lasting = before | {refusal.subject.workload: refusal for refusal in refusals if refusal.code in LASTING}
+        new = [refusal for refusal in refusals if self.refused.get(refusal.subject.key) != refusal.code]
         if new:
-            codes = dict(Counter(str(one.code) for one in new))
-            self.log.info("writes_refused", by=self.name, codes=codes, first=[one.message for one in new[:SHOWN]])
-        self.refused = {one.subject.key: str(one.code) for one in refusals}
+            codes, first = dict(Counter(str(refusal.code) for refusal in new)), [refusal.message for refusal in new]
+            self.log.info("writes_refused", by=self.name, codes=codes, first=first[:SHOWN])
+        self.refused = {refusal.subject.key: str(refusal.code) for refusal in refusals}
 
     def _written(self, cluster: WrittenCluster[W], write: W, now: datetime) -> Exception | None:
         """Carry out one change, noted before it is sent; return what went wrong."""
-        told = {"by": self.name, "object": str(write.subject), "change": str(write.change)}
+        identity = {"by": self.name, "object": str(write.subject), "change": str(write.change)}
         self.log.info(
             "cluster_write",
-            **told,
+            **identity,
             **write.facts(),
             reason=write.reason,
             version=write.subject.version,
@@ -303,17 +302,17 @@ class WriteQueue:
         try:
             self._sent(cluster, write)
         except Exception as error:  # noqa: BLE001  a boundary by object: the others go on
-            self.log.warning("cluster_write_failed", **told, error=error_text(error))
+            self.log.warning("cluster_write_failed", **identity, error=error_text(error))
             return error
         try:
             cluster.record(write, now)
         except Exception as error:  # noqa: BLE001  the value is written; its Event is told by the line above, too
-            self.log.warning("cluster_event_lost", **told, error=error_text(error))
+            self.log.warning("cluster_event_lost", **identity, error=error_text(error))
         return None
 
     def _sent(self, cluster: WrittenCluster[W], write: W) -> None:
         """Sent again where only what the object's own controller writes has changed meanwhile, which it does often."""
-        self._check_beside(write)
+        self._check_conflict(write)
         try:
             cluster.write(write)
         except ApiError as error:
@@ -324,9 +323,9 @@ class WriteQueue:
                 raise
             cluster.write(again)
 
-    def _check_beside(self, write: ClusterWrite) -> None:
+    def _check_conflict(self, write: ClusterWrite) -> None:
         """Raises ApiError, 409, where something else has come that the write was not decided by."""
-        if new := self.beside(write.subject.workload):
+        if new := self.conflict(write.subject.workload):
             raise ApiError(f"since this cycle looked, {new}; decided anew in the next one", HTTPStatus.CONFLICT)
 
     def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
@@ -340,30 +339,30 @@ class WriteQueue:
         return "conflict" if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT else "failed"
 
 
-class Unread(Unseen):
+class UnreadObject(NamedObject):
     """An object that could not be read."""
 
 
-def _within(write: W, limits: CycleLimits | None, take: TakeRoom) -> W | WriteRefusal:
+def _within(write: W, limits: CycleLimits | None, reserve: ReserveQuota) -> W | WriteRefusal:
     """Return a change as far as the limits of the cycle and the quotas of its namespace let it."""
     move = write.move
     if move is None or limits is None:
         return write
     count = limits.count(move)
     if count is None:
-        said = f"{write} waits for the next cycle, this one has changed enough"
-        return WriteRefusal(write.subject, RefusalReason.RATE_LIMIT, said)
-    reason = write.reason if count == move.asked else f"{write.reason}; {count} in this cycle, by its rate limits"
+        message = f"{write} waits for the next cycle, this one has changed enough"
+        return WriteRefusal(write.subject, RefusalReason.RATE_LIMIT, message)
+    reason = write.reason if count == move.desired else f"{write.reason}; {count} in this cycle, by its rate limits"
     if count > move.written:
         try:
-            fits = fitting(take, write.subject, count=count, written=move.written, pods=move.pods)
+            fits = fitting(reserve, write.subject, count=count, written=move.written, pods=move.pods)
         except Exception as error:  # noqa: BLE001  a boundary by object: owners state the template of a custom resource
-            said = f"{write} waits, its quotas: {error_text(error)}"
-            return WriteRefusal(write.subject, RefusalReason.UNREADABLE, said)
+            message = f"{write} waits, its quotas: {error_text(error)}"
+            return WriteRefusal(write.subject, RefusalReason.UNREADABLE, message)
         if isinstance(fits, WriteRefusal):
             return fits
         count, reason = fits[0], f"{reason}; {fits[1]}" if fits[1] else reason
-    return write if count == move.asked else write.bounded(count, reason)
+    return write if count == move.desired else write.bounded(count, reason)
 
 
 def namespace_of(write: ClusterWrite) -> str:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
 
-from forecaster.actuators.queue import Round, WriteQueue, error_text
+from forecaster.actuators.queue import WriteBatch, WriteQueue, error_text
 from forecaster.actuators.settings import ActingSettings
 from forecaster.actuators.writes import ClusterWrite, WrittenCluster, WrittenObject
 from forecaster.kube.client import ApiError
@@ -25,7 +25,7 @@ and each run begins anew."""
 W = TypeVar("W", bound=ClusterWrite)
 
 
-class Marked(WrittenObject, Protocol):
+class MarkedObject(WrittenObject, Protocol):
     """An object that may have marks of ours."""
 
     @property
@@ -33,14 +33,14 @@ class Marked(WrittenObject, Protocol):
         """Why the owner's value is not known."""
 
     @property
-    def stands(self) -> str:
+    def field_value(self) -> str:
         """The field and its present value."""
 
 
-S = TypeVar("S", bound=Marked)
+S = TypeVar("S", bound=MarkedObject)
 
 
-class Released(NamedTuple):
+class ReleaseLine(NamedTuple):
     """One object of a release."""
 
     line: str
@@ -49,7 +49,7 @@ class Released(NamedTuple):
 
 
 @dataclass
-class ByCommand:
+class CommandFence:
     """Fence and log of a person's command: no Lease is asked, and each line is printed."""
 
     fault: str = ""
@@ -70,59 +70,59 @@ class ByCommand:
 
 def release(
     cluster: WrittenCluster[W], marked: Iterable[S], undo: Callable[[S], W | str | None], now: datetime
-) -> Iterator[Released]:
+) -> Iterator[ReleaseLine]:
     """Give owners their values back, one object after the other; `undo` is None, or says why, where that is not to be.
 
     An object that cannot be written is one line, and the others go on: its namespace's webhook may be what fails.
     """
     queue = WriteQueue(
-        "release", ByCommand(), ActingSettings(), ByCommand(), budget_seconds=inf, max_trouble=MAX_SILENT
+        "release", CommandFence(), ActingSettings(), CommandFence(), budget_seconds=inf, max_trouble=MAX_SILENT
     )
     waiting = list(marked)
     for attempt in range(1, ATTEMPTS + 1):
-        undone = [_undone(one, undo) for one in waiting]
-        yield from (line for line in undone if isinstance(line, Released))
-        writes = [write for write in undone if write is not None and not isinstance(write, Released)]
-        found, changed = Round(now), []
-        for write, error in queue.carried_out(cluster, writes, found):
+        undone = [_undone(subject, undo) for subject in waiting]
+        yield from (line for line in undone if isinstance(line, ReleaseLine))
+        writes = [write for write in undone if write is not None and not isinstance(write, ReleaseLine)]
+        batch, changed = WriteBatch(now), []
+        for write, error in queue.carried_out(cluster, writes, batch):
             if _status(error) == HTTPStatus.CONFLICT and attempt < ATTEMPTS:
                 changed.append(write.subject)
             elif _status(error) != HTTPStatus.NOT_FOUND:
                 yield _released(write, error)
-        yield from (Released(f"{line}; run it again", done=False) for line in found.failures)
-        again = [_again(cluster, one) for one in changed]
-        yield from (line for line in again if isinstance(line, Released))
-        waiting = [one for one in again if one is not None and not isinstance(one, Released)]
+        yield from (ReleaseLine(f"{line}; run it again", done=False) for line in batch.failures)
+        again = [_again(cluster, subject) for subject in changed]
+        yield from (line for line in again if isinstance(line, ReleaseLine))
+        waiting = [subject for subject in again if subject is not None and not isinstance(subject, ReleaseLine)]
 
 
-def _undone(one: S, undo: Callable[[S], W | str | None]) -> W | Released | None:
+def _undone(subject: S, undo: Callable[[S], W | str | None]) -> W | ReleaseLine | None:
     """Return what gives an owner the value back, or a line where that is not known."""
-    if one.fault:
-        return _left(one, one.fault)
+    if subject.fault:
+        return _left(subject, subject.fault)
     try:
-        found = undo(one)
+        outcome = undo(subject)
     except Exception as error:  # noqa: BLE001  a boundary by object
-        found = error_text(error)
-    return _left(one, found) if isinstance(found, str) else found
+        outcome = error_text(error)
+    return _left(subject, outcome) if isinstance(outcome, str) else outcome
 
 
-def _again(cluster: WrittenCluster[W], one: S) -> S | Released | None:
+def _again(cluster: WrittenCluster[W], subject: S) -> S | ReleaseLine | None:
     """Read an object that was written meanwhile; None where it is gone."""
     try:
-        return cast("S", cluster.again(one))
+        return cast("S", cluster.again(subject))
     except ApiError as error:
-        return None if error.status == HTTPStatus.NOT_FOUND else _left(one, error_text(error))
+        return None if error.status == HTTPStatus.NOT_FOUND else _left(subject, error_text(error))
 
 
-def _released(write: ClusterWrite, error: Exception | None) -> Released:
-    one: Marked = write.subject
+def _released(write: ClusterWrite, error: Exception | None) -> ReleaseLine:
+    subject: MarkedObject = write.subject
     if error is not None:
-        return _left(one, error_text(error))
-    return Released(f"{write}, was {one.stands.split(' ', 1)[1]}: {write.reason}")
+        return _left(subject, error_text(error))
+    return ReleaseLine(f"{write}, was {subject.field_value.split(' ', 1)[1]}: {write.reason}")
 
 
-def _left(one: Marked, why: str) -> Released:
-    return Released(f"{one}: left at {one.stands}: {why}", done=False)
+def _left(subject: MarkedObject, why: str) -> ReleaseLine:
+    return ReleaseLine(f"{subject}: left at {subject.field_value}: {why}", done=False)
 
 
 def _status(error: Exception | None) -> int:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is seen of one workload at one instant; None is not known."""
 
-    wanted: int | None = None
+    desired: int | None = msgspec.field(default=None, name="wanted")
     """Pods that are asked for."""
     ready: int | None = None
     """Pods that serve, with those that have not been ready for less than a minute."""
@@ -44,22 +44,23 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     """Pods that served and do not, on a node that answers: others that are missing say nothing of the count."""
 
     @property
-    def told(self) -> bool:
+    def comparable(self) -> bool:
         """Whether there is anything to compare with."""
         return not (self.ready is None and self.restarted is None and self.errors is None)
 
     @property
     def known(self) -> bool:
         """Whether nothing is missing."""
-        return None not in {self.wanted, self.ready, self.restarted} and (self.limit is None or self.errors is not None)
+        errors = 0.0 if self.limit is None else self.errors
+        return None not in {self.desired, self.ready, self.restarted, errors}
 
 
-NOT_LOOKED_AT = Health()
+UNKNOWN_HEALTH = Health()
 HealthAt: TypeAlias = "Callable[[Mapping[WorkloadId, datetime], datetime], Mapping[WorkloadId, Health]]"
 """Return the health of workloads now, restarts counted since an instant each. Never raises: unread is unknown."""
 
 
-def unseen(_since: Mapping[WorkloadId, datetime], _now: datetime) -> Mapping[WorkloadId, Health]:
+def no_health(_since: Mapping[WorkloadId, datetime], _now: datetime) -> Mapping[WorkloadId, Health]:
     """Return no health: nothing is read here."""
     return {}
 
@@ -84,15 +85,15 @@ def errors_worse(before: float | None, now: float | None, limit: float | None, w
 
 def _pods_worse(before: Health, now: Health, worse_by: float) -> str:
     """Say how many more pods than before are unready or restarted, among those in both counts; empty if none."""
-    if before.wanted is None or now.wanted is None:
+    if before.desired is None or now.desired is None:
         return ""
-    kept = min(before.wanted, now.wanted)
-    allowed = worse_by * max(kept, 1)
+    both = min(before.desired, now.desired)
+    allowed = worse_by * max(both, 1)
     if before.ready is not None and now.ready is not None:
-        seen = ((now.ready, now.failing), (before.ready, before.failing))
-        missing, were = (min(max(0, kept - ready), kept if failing is None else failing) for ready, failing in seen)
+        states = ((now.ready, now.failing), (before.ready, before.failing))
+        missing, were = (min(max(0, both - ready), both if failing is None else failing) for ready, failing in states)
         if missing - were > allowed:
-            return f"{missing} of {kept} pods are not ready, {were} were before"
+            return f"{missing} of {both} pods are not ready, {were} were before"
     if before.restarted is not None and now.restarted is not None and now.restarted - before.restarted > allowed:
         return f"{now.restarted} pods restarted, {before.restarted} had before"
     return ""
@@ -100,9 +101,9 @@ def _pods_worse(before: Health, now: Health, worse_by: float) -> str:
 
 WATCH = "forecaster.dev/watched"
 """Annotation of an object whose count was changed lately, or taken back."""
-LONGEST_HOLD = timedelta(days=1)
+MAX_HOLD = timedelta(days=1)
 """However often a workload was worse off. Also for how long after a hold earlier ones count."""
-MOST_DOUBLED = 17
+MAX_DOUBLINGS = 17
 """Doublings after which a hold of a second is longer than the longest."""
 WATCH_MAX = 1024
 """Longest text of the annotation, which any owner of the object may write; ours is a tenth of it."""
@@ -111,7 +112,7 @@ WATCH_MAX = 1024
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class Watched(msgspec.Struct, frozen=True, tag="watched", omit_defaults=True):
+class RecentChange(msgspec.Struct, frozen=True, tag="watched", omit_defaults=True):
     """A count that was changed lately."""
 
     count: int
@@ -127,7 +128,7 @@ class Watched(msgspec.Struct, frozen=True, tag="watched", omit_defaults=True):
     """How often a change was taken back before."""
 
 
-class RolledBack(msgspec.Struct, frozen=True, tag="rolled-back"):
+class Rollback(msgspec.Struct, frozen=True, tag="rolled-back"):
     """A count that is held, because its workload was worse off with another."""
 
     until: Instant
@@ -136,34 +137,34 @@ class RolledBack(msgspec.Struct, frozen=True, tag="rolled-back"):
 
     def counts(self, now: datetime) -> bool:
         """Whether it still makes the next hold longer."""
-        return now - self.until < LONGEST_HOLD
+        return now - self.until < MAX_HOLD
 
     def __str__(self) -> str:
         return f"rolled back, {self.why}; held until {self.until:%H:%M} UTC"
 
 
-Watch: TypeAlias = "Watched | RolledBack | None"
+Watch: TypeAlias = "RecentChange | Rollback | None"
 
 
 def lasts(until: datetime | None, now: datetime) -> bool:
     """Whether a hold or a back-off lasts. One that ends later than any can is by another clock, and over."""
-    return until is not None and now < until <= now + LONGEST_HOLD
+    return until is not None and now < until <= now + MAX_HOLD
 
 
 def watch_after(
     before: Watch, count: int, health: Health, now: datetime, rules: LimitSettings, *, raised: bool
-) -> Watched | None:
+) -> RecentChange | None:
     """What is written down beside a change of `count`; None where nothing of its workload is known to compare with."""
-    if not rules.roll_back or not health.told:
+    if not rules.roll_back or not health.comparable:
         return None
-    if isinstance(before, Watched) and before.raised == raised and abs(now - before.since) < rules.watch_for:
+    if isinstance(before, RecentChange) and before.raised == raised and abs(now - before.since) < rules.watch_for:
         return msgspec.structs.replace(before, at=now)
-    return Watched(count, raised, now, now, health, _times(before, health, now, rules))
+    return RecentChange(count, raised, now, now, health, _times(before, health, now, rules))
 
 
 def _times(before: Watch, health: Health, now: datetime, rules: LimitSettings) -> int:
     """Earlier roll backs, forgotten once a change was watched to its end and all of its health is known."""
-    if isinstance(before, RolledBack):
+    if isinstance(before, Rollback):
         return before.times if before.counts(now) else 0
     if before is None or (health.known and abs(now - before.at) >= rules.watch_for):
         return 0
@@ -172,35 +173,35 @@ def _times(before: Watch, health: Health, now: datetime, rules: LimitSettings) -
 
 def why_worse(watch: Watch, health: Health, now: datetime, rules: LimitSettings) -> str:
     """Why a count that is watched is to be taken back; empty where it is not."""
-    if not isinstance(watch, Watched) or not rules.roll_back or not timedelta(0) <= now - watch.at < rules.watch_for:
-        return ""
-    return worse(watch.health, health, rules.worse_by)
+    if isinstance(watch, RecentChange) and rules.roll_back and timedelta(0) <= now - watch.at < rules.watch_for:
+        return worse(watch.health, health, rules.worse_by)
+    return ""
 
 
-def held(watch: Watch, now: datetime) -> RolledBack | None:
+def held(watch: Watch, now: datetime) -> Rollback | None:
     """The roll back for which a count is held now."""
-    return watch if isinstance(watch, RolledBack) and lasts(watch.until, now) else None
+    return watch if isinstance(watch, Rollback) and lasts(watch.until, now) else None
 
 
-def rolled_back(watch: Watch, why: str, now: datetime, rules: LimitSettings) -> RolledBack:
+def rolled_back(watch: Watch, why: str, now: datetime, rules: LimitSettings) -> Rollback:
     """What is written down beside a count that was taken back: each hold is twice as long as the one before."""
     times = watch.times if watch else 0
-    held_for = min(rules.rolled_back_for * 2 ** min(times, MOST_DOUBLED), LONGEST_HOLD)
-    return RolledBack(now + held_for, times + 1, why)
+    held_for = min(rules.rolled_back_for * 2 ** min(times, MAX_DOUBLINGS), MAX_HOLD)
+    return Rollback(now + held_for, times + 1, why)
 
 
-def rolled_back_reason(found: RolledBack, now: datetime) -> str:
+def rolled_back_reason(hold: Rollback, now: datetime) -> str:
     """Say why a write is refused after a rollback."""
-    return f"worse off since the last change: {found.why}; held for {duration_text(found.until - now)}"
+    return f"worse off since the last change: {hold.why}; held for {duration_text(hold.until - now)}"
 
 
-def looked_since(watch: Watch, now: datetime, rules: LimitSettings) -> datetime:
+def restarts_since(watch: Watch, now: datetime, rules: LimitSettings) -> datetime:
     """Instant from which restarts count: the observed change, but no longer ago than changes are observed."""
     before = now - rules.watch_for
-    return max(watch.since, before) if isinstance(watch, Watched) else before
+    return max(watch.since, before) if isinstance(watch, RecentChange) else before
 
 
-def watch_text(watch: Watched | RolledBack) -> str:
+def watch_text(watch: RecentChange | Rollback) -> str:
     """Encode the observation as text of its annotation."""
     return msgspec.json.encode(watch).decode()
 
@@ -217,9 +218,9 @@ def watch_of(annotations: Mapping[str, str]) -> Watch:
     return watch if watch is None or _plausible(watch) else None
 
 
-def _plausible(watch: Watched | RolledBack) -> bool:
-    instants, count = ((watch.since, watch.at), watch.count) if isinstance(watch, Watched) else ((watch.until,), 0)
-    return all(one.year in YEARS for one in instants) and 0 <= watch.times < MAX_INT32 and 0 <= count <= MAX_INT32
+def _plausible(watch: RecentChange | Rollback) -> bool:
+    instants, count = ((watch.since, watch.at), watch.count) if isinstance(watch, RecentChange) else ((watch.until,), 0)
+    return {at.year for at in instants} <= set(YEARS) and 0 <= watch.times < MAX_INT32 and 0 <= count <= MAX_INT32
 
 
-_decoder: msgspec.json.Decoder[Watch] = msgspec.json.Decoder(Watched | RolledBack | None)
+_decoder: msgspec.json.Decoder[Watch] = msgspec.json.Decoder(RecentChange | Rollback | None)

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
 
-LOOK_SECONDS = 0.5
+BUDGET_SECONDS = 0.5
 """Seconds of a cycle for making statuses; what is left waits for the next cycle."""
-MOST_WRITES = 500
+MAX_WRITES = 500
 """Writes of statuses in a cycle; what is left waits for the next cycle."""
-REFRESHED_SECONDS = 600.0
+REFRESH_SECONDS = 600.0
 """After which texts and amounts are written although nothing else has changed."""
-STILL = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
+GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 """The object has gone, or another one has its name: nothing is to be written."""
 
 
@@ -57,7 +57,7 @@ class StatusPatch(Wire, frozen=True):
     status: AutoscalerStatus | PolicyStatus
 
 
-class MergedStatus(Wire, frozen=True):
+class StatusMerge(Wire, frozen=True):
     """What is merged into it; a None takes a field away."""
 
     metadata: dict[str, str]
@@ -126,7 +126,7 @@ class StatusSender(Generic[W]):
                 self.write(write)
                 self.outcomes["written"] += 1
             except Exception as error:  # noqa: BLE001  a boundary by object: the others are written
-                still = isinstance(error, ApiError) and error.status in STILL
+                still = isinstance(error, ApiError) and error.status in GONE
                 self.outcomes["gone" if still else "failed"] += 1
                 self.lost(write)
                 failed += [] if still else [f"{write.resource.layer.origin}: {error_text(error)}"]
@@ -168,12 +168,12 @@ class LiveStatuses:
 
     def _apply(self, write: AutoscalerWrite) -> None:
         """Server-side apply refuses a field that the definition does not know; of a merge it is left out."""
-        one = write.resource
-        path = f"/apis/{API_VERSION}/namespaces/{one.namespace}/{AUTOSCALERS}/{one.name}/status?fieldManager={MANAGER}"
-        metadata = {"name": one.name, "namespace": one.namespace, "uid": one.uid}
+        resource, query = write.resource, f"fieldManager={MANAGER}"
+        path = f"/apis/{API_VERSION}/namespaces/{resource.namespace}/{AUTOSCALERS}/{resource.name}/status?{query}"
+        metadata = {"name": resource.name, "namespace": resource.namespace, "uid": resource.uid}
         if self._older:
             absent = dict.fromkeys(AutoscalerStatus.__struct_encode_fields__)
-            self._client.patch(path, MergedStatus(metadata, absent | msgspec.to_builtins(write.status)), dict[str, Any])
+            self._client.patch(path, StatusMerge(metadata, absent | msgspec.to_builtins(write.status)), dict[str, Any])
         else:
             patch = StatusPatch(API_VERSION, AUTOSCALER, metadata, write.status)
             self._client.apply(f"{path}&force=true", patch, dict[str, Any])
@@ -214,25 +214,26 @@ class StatusWriter:
         Namespaces take turns: one with thousands of statuses that always change keeps no other waiting.
         """
         places = {uid: place for place, uid in enumerate(self._known)}
-        longest_ago = sorted(self.resources(), key=lambda one: places.get(one.uid, -1))
+        longest_ago = sorted(self.resources(), key=lambda resource: places.get(resource.uid, -1))
         resources = namespaces_in_turn(longest_ago, attrgetter("namespace"))
-        for uid in places.keys() - {one.uid for one in resources}:
+        for uid in places.keys() - {resource.uid for resource in resources}:
             del self._known[uid]
-        begun, found, aged = self.seconds(), list[AutoscalerWrite](), list[tuple[float, str, AutoscalerResource]]()
-        for one in resources:
-            if len(found) == MOST_WRITES or self.seconds() - begun > LOOK_SECONDS / 2:
+        begun, writes, aged = self.seconds(), list[AutoscalerWrite](), list[tuple[float, str, AutoscalerResource]]()
+        for resource in resources:
+            if len(writes) == MAX_WRITES or self.seconds() - begun > BUDGET_SECONDS / 2:
                 break
-            made_of = (one.generation, one.fault, self._facts(cycle, one.target), self.policies.layers(one.target))
-            before, at = self._known.pop(one.uid, (None, 0.0))
-            self._known[one.uid] = (made_of, at)  # behind all that were not looked at
+            facts, layers = self._facts(cycle, resource.target), self.policies.layers(resource.target)
+            made_of = (resource.generation, resource.fault, facts, layers)
+            before, at = self._known.pop(resource.uid, (None, 0.0))
+            self._known[resource.uid] = (made_of, at)  # behind all that were not looked at
             if before != made_of:
-                found += self._made(one, cycle, new=before is None)
-            elif self.seconds() - at >= REFRESHED_SECONDS:
-                aged.append((at, one.uid, one))
-        for _, _, one in sorted(aged, key=lambda each: each[:2]):
-            if len(found) < MOST_WRITES and self.seconds() - begun <= LOOK_SECONDS:
-                found += self._made(one, cycle)
-        return found
+                writes += self._made(resource, cycle, new=before is None)
+            elif self.seconds() - at >= REFRESH_SECONDS:
+                aged.append((at, resource.uid, resource))
+        for _, _, resource in sorted(aged, key=lambda each: each[:2]):
+            if len(writes) < MAX_WRITES and self.seconds() - begun <= BUDGET_SECONDS:
+                writes += self._made(resource, cycle)
+        return writes
 
     def _facts(self, cycle: OfferedCycle, id_: WorkloadId) -> tuple[object, ...]:
         """What decides whether a status may be another one than before, of the columns, and why nothing is written."""
@@ -243,22 +244,22 @@ class StatusWriter:
         facts = (decided.current[row], decided.recommended[row], decided.reason[row], decided.mode[row])
         return (refusal, *map(int, facts), *decided.texts_of(row))
 
-    def _made(self, one: AutoscalerResource, cycle: OfferedCycle, *, new: bool = False) -> list[AutoscalerWrite]:
+    def _made(self, resource: AutoscalerResource, cycle: OfferedCycle, *, new: bool = False) -> list[AutoscalerWrite]:
         """The status, unless the object has it already; of an object that is `new` here amounts are no difference."""
-        self._known[one.uid] = (self._known[one.uid][0], self.seconds())
-        row = cycle.rows.get(one.target)
+        self._known[resource.uid] = (self._known[resource.uid][0], self.seconds())
+        row = cycle.rows.get(resource.target)
         decided = Decided(
             cycle.recommendations[row] if row is not None else None,
-            self.policies.stated(one.target),
-            self.policies.refused(one.target),
-            leaf_origins(self.policies.effective_layers(one.target)),
+            self.policies.stated(resource.target),
+            self.policies.refused(resource.target),
+            leaf_origins(self.policies.effective_layers(resource.target)),
             disabled=self.disabled,
-            refusal=self.refusal(one.target),
+            refusal=self.refusal(resource.target),
         )
-        before = status_there(one.status, AutoscalerStatus)
-        status = status_of(one, decided, before, cycle.at)
+        before = status_there(resource.status, AutoscalerStatus)
+        status = status_of(resource, decided, before, cycle.at)
         same = status == before or (status.material() == before.material() and new)
-        return [] if same else [StatusWrite(one, status, news(before, status), cycle.at)]
+        return [] if same else [StatusWrite(resource, status, news(before, status), cycle.at)]
 
     def _forget(self, write: AutoscalerWrite) -> None:
         self._known.pop(write.resource.uid, None)
@@ -272,11 +273,11 @@ def status_there(status: msgspec.Raw, kind: type[S]) -> S:
         return kind()
 
 
-def event_of(one: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
+def event_of(resource: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
     """What `kubectl describe predictiveautoscaler` shows of a change."""
-    involved = InvolvedObject(one.namespace, one.name, one.uid, API_VERSION, AUTOSCALER)
+    involved = InvolvedObject(resource.namespace, resource.name, resource.uid, API_VERSION, AUTOSCALER)
     warns = condition.type == "Ready" and condition.status == "False"
-    return condition_event(involved, one.generation, condition, at, warns=warns)
+    return condition_event(involved, resource.generation, condition, at, warns=warns)
 
 
 def condition_event(

@@ -96,7 +96,7 @@ class WrittenObject(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class NamedObject:
     """An object of which only the name is known."""
 
     workload: WorkloadId

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor.plan import released
+from forecaster.actuators.headroom import QuotaHeadroom, Templates
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import NOT_WATCHED, Concern, CycleNeighbours
 from forecaster.actuators.policy_statuses import PolicyStatusWriter, write_policy_status
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.release import Released, release
+from forecaster.actuators.release import ReleaseLine, release
 from forecaster.actuators.resize.actuator import ResizeActuator
 from forecaster.actuators.resize.admitting import InitialActuator
 from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.plan import undone as size_undone
 from forecaster.actuators.resize.pods import Resizes
-from forecaster.actuators.room import Rooms, Templates
 from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.plan import released as count_released
 from forecaster.actuators.scale.scales import Scales
@@ -242,7 +242,7 @@ def actuators(
             found["initial"] = initial = shared.initial(new_pods_path(table), start_boosts(settings, parts, table))
             refusing.append(initial)
     found["warnings"] = HpaWarnings(shared.client, misread, shared.election, settings.acting)
-    return Actuators(shared.election, found, refusing, shared.beside.begin)
+    return Actuators(shared.election, found, refusing, shared.neighbours.begin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,15 +257,15 @@ class SharedParts:
     reader: ApiClient
     hpas: Autoscalers
     pods: Resizes
-    beside: CycleNeighbours
+    neighbours: CycleNeighbours
     health: WorkloadHealth
-    rooms: Callable[[], Rooms]
+    headroom: Callable[[], QuotaHeadroom]
     writers: Mapping[str, WriteQueue]
 
     def floor(self, unjudged: Callable[[WorkloadId], bool]) -> FloorActuator:
         """`minReplicas` of HPAs."""
         settings, writer = self.settings, self.writers["floor"]
-        given = self.hpas, writer, settings.policies, settings.floor, self.beside, self.health, self.rooms
+        given = self.hpas, writer, settings.policies, settings.floor, self.neighbours, self.health, self.headroom
         return FloorActuator(*given, unjudged)
 
     def scale(self) -> ScaleActuator:
@@ -273,14 +273,23 @@ class SharedParts:
         settings, writer = self.settings, self.writers["scale"]
         scales = Scales(self.client, scalable_kinds(settings), dry_run=settings.acting.dry_run, reader=self.reader)
         return ScaleActuator(
-            scales, self.hpas.listed, writer, settings.policies, settings.scale, self.beside, self.health, self.rooms
+            scales,
+            self.hpas.listed,
+            writer,
+            settings.policies,
+            settings.scale,
+            self.neighbours,
+            self.health,
+            self.headroom,
         )
 
     def resize(self) -> ResizeActuator:
         """Sizes of running pods."""
         settings, running = self.settings, self.here.running if self.here else lambda _: None
         writer = self.writers["resize"]
-        return ResizeActuator(self.pods, running, writer, settings.policies, settings.resize, self.beside, self.health)
+        return ResizeActuator(
+            self.pods, running, writer, settings.policies, settings.resize, self.neighbours, self.health
+        )
 
     def initial(self, path: Path, starts: StartBoosts) -> InitialActuator:
         """Sizes of pods that are made, told to the webhook in a file."""
@@ -288,7 +297,7 @@ class SharedParts:
         election.tell_pause = PauseMark(path).put
         daemons = self.here.daemons if self.here else dict
         interval, acting, policies = settings.cycle.interval, settings.acting, settings.policies
-        return InitialActuator(self.pods, path, interval, election, acting, policies, self.beside, daemons, starts)
+        return InitialActuator(self.pods, path, interval, election, acting, policies, self.neighbours, daemons, starts)
 
 
 def start_boosts(settings: Settings, parts: ExitStack, table: Path) -> StartBoosts:
@@ -318,7 +327,7 @@ def _shared(
     election = election or election_of(settings, parts)
     followed = Followed(ApiClient(rights, connections=FOLLOWED_CONNECTIONS))
     parts.callback(followed.close)
-    beside = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else NOT_WATCHED)
+    neighbours = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else NOT_WATCHED)
     rules, templates = Resizes(reader, _itself, followed=followed), Templates(reader, scalable_kinds(settings))
     return SharedParts(
         settings,
@@ -328,11 +337,11 @@ def _shared(
         reader,
         Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here)),
         Resizes(client, here.above if here else _itself, dry_run=acting.dry_run, reader=reader, followed=followed),
-        beside,
+        neighbours,
         WorkloadHealth(here, source, settings.policies, log),
-        lambda: Rooms(rules.surroundings(), templates.of),
+        lambda: QuotaHeadroom(rules.admission(), templates.of),
         {
-            name: WriteQueue(name, election, acting, log, beside=partial(beside.since, concern=of))
+            name: WriteQueue(name, election, acting, log, conflict=partial(neighbours.since, concern=of))
             for name, of in CONCERNS.items()
         },
     )
@@ -365,7 +374,7 @@ def released_objects(
     dry_run: bool,
     chosen: Callable[[str, str], bool],
     at_once: bool = False,
-) -> Iterator[Released]:
+) -> Iterator[ReleaseLine]:
     """Give owners their values back, and tell of each object. With `expired` only of floors that ran out.
 
     A count goes down only `at_once`; until then its line says to what.
@@ -377,7 +386,7 @@ def released_objects(
     """
     lease = lease_path(*settings.acting.lease.split("/"))
     if expired and (settings.acting.paused or is_paused(client, lease)):
-        yield Released(f"{settings.acting.lease}: writes are paused; floors that ran out stay until the pause ends")
+        yield ReleaseLine(f"{settings.acting.lease}: writes are paused; floors that ran out stay until the pause ends")
         return
     hpas = Autoscalers(client, dry_run=dry_run)
     floors = (one for one in hpas.listed(marked=True) if chosen(one.namespace, one.name))

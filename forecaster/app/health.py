@@ -50,7 +50,7 @@ class WorkloadHealth:
             return Health(errors=errors, limit=limit)
         mine = pods.get(id_, ())
         return Health(
-            wanted=workload.replicas,
+            desired=workload.replicas,
             ready=sum(serves(one, now.timestamp()) for one in mine),
             restarted=sum(has_restarted(one, since.timestamp()) for one in mine),
             failing=sum(fails(one, now.timestamp()) for one in mine),

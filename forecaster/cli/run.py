@@ -21,7 +21,7 @@ from forecaster.cli.options import (
 from forecaster.cli.streams import tell
 
 if TYPE_CHECKING:
-    from forecaster.actuators.release import Released
+    from forecaster.actuators.release import ReleaseLine
 
 OBJECTS_ARGUMENT = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads; shell patterns.")
 
@@ -94,6 +94,6 @@ def resume(config: ConfigFile = None, kubeconfig: Kubeconfig = None, context: Co
         )
 
 
-def _told(one: Released) -> bool:
+def _told(one: ReleaseLine) -> bool:
     typer.echo(one.line, err=not one.done)
     return one.done

@@ -35,7 +35,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from forecaster.actuators.release import Released
+    from forecaster.actuators.release import ReleaseLine
     from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Document
     from tests.support.http_server import Asked
@@ -192,7 +192,7 @@ class Table:
         self.cycle(names)
         assert self.values() == [WISHED[self.mode.part]] * len(GOOD)
 
-    def released(self, *, expired: bool = False) -> list[Released]:
+    def released(self, *, expired: bool = False) -> list[ReleaseLine]:
         """`forecaster release`, or the expiry, through what answers badly."""
         given = {"expired": expired, "dry_run": False, "at_once": True}
         later = self.now + timedelta(hours=1)

@@ -177,7 +177,7 @@ def meanwhile(leader: ActingReplica, mode: str, id_: WorkloadId, makes: Callable
 
     def made() -> None:
         makes()
-        wait_until(lambda: writer.beside(id_), what="the neighbour that is watched")
+        wait_until(lambda: writer.conflict(id_), what="the neighbour that is watched")
 
     before, writer.log = writer.log, Meanwhile(made)
     try:

@@ -29,7 +29,7 @@ BOUNDS = {
         f"{event.YEARS[0]}–{event.YEARS[-1]}",
     ),
     "the same again": (f"{policies.CHANGES_AT_ONCE} times in a row", f"once in {policies.CHANGES_EACH} cycles"),
-    "a workload": (f"{limits.PODS_A_WORKLOAD:,} pods",),
+    "a workload": (f"{limits.MAX_PODS_PER_WORKLOAD:,} pods",),
     "a webhook": (f"{queue.MAX_FAILED_AGAIN} that failed", f"{queue.MAX_TROUBLE} writes without an answer"),
     "new pods": (
         f"{connection.POD_MAX // 1024} KiB",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from forecaster.actuators.floor.plan import floor_plan, released
 from forecaster.actuators.floor.values import FloorOffer, WrittenFloor
-from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS
+from forecaster.actuators.limits import MIN_GROWTH, MIN_PODS, MIN_WORKLOADS
 from forecaster.actuators.settings import FloorSettings
 from forecaster.actuators.writes import MANAGER, Change
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
@@ -184,11 +184,11 @@ def test_the_limits_of_a_cycle_hold(
     ]
     asked = {one.target: FloorOffer(row[3]) for one, row in zip(hpas, fleet, strict=True)}
     plan = carried(floor_plan(hpas, asked, lambda _: True, {}, NOON, rules), rules)
-    assert len(plan.writes) <= max(LEAST_WORKLOADS, int(workloads * len(hpas)))
-    assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(pods * sum(one.replicas for one in hpas)))
+    assert len(plan.writes) <= max(MIN_WORKLOADS, int(workloads * len(hpas)))
+    assert sum(map(added, plan.writes)) <= max(MIN_PODS, int(pods * sum(one.replicas for one in hpas)))
     for write in plan.writes:
         there = max(write.subject.replicas, write.subject.min_replicas)
-        assert added(write) <= max(LEAST_GROWTH, int(growth * there))
+        assert added(write) <= max(MIN_GROWTH, int(growth * there))
         assert write.min_replicas > write.subject.min_replicas
     moved = {write.subject.name for write in plan.writes} | {each.subject.name for each in plan.refusals}
     wants = {one.name for one in hpas if min(asked[one.target].floor or 0, one.max_replicas) > one.min_replicas}
@@ -216,7 +216,7 @@ def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
     due = WrittenFloor(2, NOON + timedelta(minutes=3))
     raised = [
         replace(live_hpa(f"w{number}", lowest=4), marked=True, floor=due, writers=frozenset({MANAGER}))
-        for number in range(LEAST_WORKLOADS + 2)
+        for number in range(MIN_WORKLOADS + 2)
     ]
     asked = {one.target: FloorOffer(6) for one in raised}
     plan = carried(floor_plan(raised, asked, lambda _: True, {}, NOON, RULES), RULES)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS
+from forecaster.actuators.limits import MIN_GROWTH, MIN_PODS
 from tests.support.fake_api_server import FakeApiServer, KilledError
 from tests.support.hands import Hands, object_of, owner_sets, path_of, released_objects_of, value_of
 
@@ -115,8 +115,8 @@ def test_nothing_but_the_measured_demand_rises_without_a_limit(mode: str, happen
         there = [max(count, 4) if mode == "floor" else count for count in before]
         story.cycle()
         added = [max(0, now - max(was, measured)) for was, now in zip(there, story.counts(), strict=True)]
-        assert sum(added) <= max(LEAST_PODS, int(0.2 * sum(there)))
-        assert all(more <= max(LEAST_GROWTH, was) for more, was in zip(added, there, strict=True))
+        assert sum(added) <= max(MIN_PODS, int(0.2 * sum(there)))
+        assert all(more <= max(MIN_GROWTH, was) for more, was in zip(added, there, strict=True))
 
 
 @settings(max_examples=30)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.rollback import (
-    LONGEST_HOLD,
+    MAX_HOLD,
     Health,
-    RolledBack,
+    Rollback,
     lasts,
     rolled_back,
     watch_after,
@@ -21,7 +21,7 @@ from forecaster.actuators.rollback import (
     watch_text,
     worse,
 )
-from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan
+from forecaster.actuators.scale.plan import CountOffer, updated_memory, scale_plan
 from forecaster.actuators.scale.scales import WATCH_LABELS, WHY_MAX, watch_in, watch_labels
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
@@ -33,7 +33,7 @@ counts = st.integers(0, 12)
 ratios = st.floats(0, 1)
 healths = st.builds(
     Health,
-    wanted=st.none() | counts,
+    desired=st.none() | counts,
     ready=st.none() | counts,
     restarted=st.none() | counts,
     release=st.sampled_from(["", "a", "b"]),
@@ -57,14 +57,14 @@ def test_counts_fall_by_a_roll_back_to_no_fewer_than_are_measured_and_not_at_all
     for offer, health, later in minutes:
         one = replace(cluster.one(), health=health)
         known = offer if offer.replicas is not None else offer._replace(reactive=None)
-        memory = remembered(memory, {one.id: known}, now, RULES)
+        memory = updated_memory(memory, {one.id: known}, now, RULES)
         plan = scale_plan([one], {one.id: known}, lambda _: True, memory, now, RULES)
         for write in plan.writes:
             if write.change == Change.ROLL_BACK and write.replicas < one.replicas:
                 assert known.reactive is not None
                 assert write.replicas >= known.reactive
                 assert known.may_lower
-            if isinstance(one.watch, RolledBack) and lasts(one.watch.until, now):
+            if isinstance(one.watch, Rollback) and lasts(one.watch.until, now):
                 assert write.change == Change.RAISE
                 assert write.replicas == known.reactive
             cluster.write(replace(write, subject=cluster.one()))
@@ -81,10 +81,10 @@ def test_nothing_is_worse_than_itself_nor_than_what_is_not_known(before: Health,
 @given(healths, st.integers(0, 30), st.integers(1, 86_400))
 def test_each_hold_is_twice_the_one_before_and_a_day_at_most(health: Health, times: int, seconds: int) -> None:
     rules = RULES.model_copy(update={"rolled_back_for": timedelta(seconds=seconds)})
-    watched = watch_after(RolledBack(NOON, times, "so"), 3, health, NOON, rules, raised=True)
+    watched = watch_after(Rollback(NOON, times, "so"), 3, health, NOON, rules, raised=True)
     if watched is not None:
         found = rolled_back(watched, "so", NOON, rules)
-        assert found.until - NOON == min(timedelta(seconds=seconds) * 2 ** min(times, 20), LONGEST_HOLD)
+        assert found.until - NOON == min(timedelta(seconds=seconds) * 2 ** min(times, 20), MAX_HOLD)
         assert found.times == times + 1
 
 
@@ -97,12 +97,12 @@ def test_what_is_written_down_is_read_again(health: Health) -> None:
 @given(healths, st.text(max_size=400))
 def test_labels_tell_the_same_as_the_annotation(health: Health, why: str) -> None:
     """A controller copies annotations of a workload to what it makes; labels have 63 letters of a few kinds."""
-    for watch in (watch_after(None, 3, health, NOON, RULES, raised=True), RolledBack(NOON, 2, why)):
+    for watch in (watch_after(None, 3, health, NOON, RULES, raised=True), Rollback(NOON, 2, why)):
         labels = {name: text for name, text in watch_labels(watch).items() if text is not None}
         assert all(re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", text) for text in labels.values())
         found = watch_in(labels)
-        if isinstance(watch, RolledBack):
-            assert isinstance(found, RolledBack)
+        if isinstance(watch, Rollback):
+            assert isinstance(found, Rollback)
             assert (found.until, found.times, len(found.why)) == (NOON, 2, min(len(why), WHY_MAX))
         else:
             assert found == watch

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.actuators.limits import LEAST_GROWTH, LEAST_PODS, LEAST_WORKLOADS
-from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan, to_look_at, undone
+from forecaster.actuators.limits import MIN_GROWTH, MIN_PODS, MIN_WORKLOADS
+from forecaster.actuators.scale.plan import CountOffer, due_workloads, updated_memory, scale_plan, undone
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
 from tests.support.builders import NOON
@@ -82,7 +82,7 @@ class Days:
 
     def cycle(self) -> Carried:
         known = {id_: offer for id_, offer in self.offers.items() if self.scaled[id_]}
-        self.memory = remembered(self.memory, known, self.now, RULES)
+        self.memory = updated_memory(self.memory, known, self.now, RULES)
         leaving = {id_: offer.reactive for id_, offer in self.offers.items() if not self.scaled[id_]}
         scaled = self.scaled.__getitem__
         plan = scale_plan(self.live(), known, scaled, self.memory, self.now, RULES, leaving=leaving)
@@ -191,15 +191,15 @@ def test_a_release_does_so_too(happened: list[tuple[str, str, object]]) -> None:
 def test_the_limits_of_a_cycle_hold(fleet: list[tuple[int, int]]) -> None:
     live = [live_scale_of(f"w{number}", count) for number, (count, _) in enumerate(fleet)]
     asked = {one.id: CountOffer(row[1], current=row[0]) for one, row in zip(live, fleet, strict=True)}
-    memory = remembered({}, asked, NOON, RULES)
+    memory = updated_memory({}, asked, NOON, RULES)
     plan = carried(scale_plan(live, asked, lambda _: True, memory, NOON, RULES), RULES)
-    assert len(plan.writes) <= max(LEAST_WORKLOADS, int(RULES.most_workloads * len(live)))
-    assert sum(map(added, plan.writes)) <= max(LEAST_PODS, int(RULES.most_pods * sum(count for count, _ in fleet)))
+    assert len(plan.writes) <= max(MIN_WORKLOADS, int(RULES.most_workloads * len(live)))
+    assert sum(map(added, plan.writes)) <= max(MIN_PODS, int(RULES.most_pods * sum(count for count, _ in fleet)))
     for write in plan.writes:
-        assert added(write) <= max(LEAST_GROWTH, int(RULES.most_growth * write.subject.replicas))
+        assert added(write) <= max(MIN_GROWTH, int(RULES.most_growth * write.subject.replicas))
     told = {write.subject.id for write in plan.writes} | {one.subject.id for one in plan.refusals}  # type: ignore[attr-defined]
     assert told == {one.id for one in live if (asked[one.id].replicas or 0) > one.replicas}
-    assert set(to_look_at(asked, memory, NOON, RULES)) == told
+    assert set(due_workloads(asked, memory, NOON, RULES)) == told
 
 
 def added(write: ScaleWrite) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster.actuators.headroom import unbounded
 from forecaster.actuators.limits import CycleLimits
-from forecaster.actuators.queue import Round, WriteQueue
-from forecaster.actuators.room import unbounded
+from forecaster.actuators.queue import WriteBatch, WriteQueue
 from forecaster.actuators.settings import ActingSettings
 from tests.support.builders import NOON
 from tests.support.fences import Fence, Log
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.actuators.floor.plan import FloorPlan
-    from forecaster.actuators.room import TakeRoom
+    from forecaster.actuators.headroom import ReserveQuota
     from forecaster.actuators.scale.plan import ScalePlan
     from forecaster.actuators.settings import LimitSettings
     from forecaster.actuators.writes import WriteRefusal
@@ -46,12 +46,12 @@ class Carried(NamedTuple):
 
 
 def carried(
-    plan: FloorPlan | ScalePlan, rules: LimitSettings, take: TakeRoom = unbounded, cluster: Any = None
+    plan: FloorPlan | ScalePlan, rules: LimitSettings, reserve: ReserveQuota = unbounded, cluster: Any = None
 ) -> Carried:
     """Carry a plan out once; each write goes to the `cluster`, if there is one."""
     taken = cluster or Accepting()
     queue = WriteQueue("test", Fence(), ActingSettings(), Log(taken), seconds=lambda: 0.0)
     meanwhile = getattr(plan, "renewals", {})
-    found = Round(NOON, CycleLimits.of(plan.fleet, rules), take, meanwhile, list(plan.refusals))
+    found = WriteBatch(NOON, CycleLimits.of(plan.fleet, rules), reserve, meanwhile, list(plan.refusals))
     done = [write for write, _ in queue.carried_out(taken, plan.writes, found)]
     return Carried(done, found.refused)

@@ -11,7 +11,7 @@ from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.autoscalers import Autoscalers
 from forecaster.actuators.floor.plan import released
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.release import Released, release
+from forecaster.actuators.release import ReleaseLine, release
 from forecaster.actuators.resize.actuator import ResizeActuator
 from forecaster.actuators.resize.plan import undone as size_undone
 from forecaster.actuators.resize.pods import Resizes
@@ -171,7 +171,7 @@ def _is_small(one: Document) -> bool:
     return bool(one["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "100m")
 
 
-def released_objects_of(server: FakeApiServer, mode: str, now: datetime, *, expired: bool = False) -> list[Released]:
+def released_objects_of(server: FakeApiServer, mode: str, now: datetime, *, expired: bool = False) -> list[ReleaseLine]:
     """`forecaster release`, or the expiry, over the objects of one mode."""
     client, undo = server.client(), UNDO[mode]
     cluster: Any = {"floor": Autoscalers, "scale": Scales, "resize": Resizes}[mode](client, *_MORE[mode])

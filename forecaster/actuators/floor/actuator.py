@@ -9,9 +9,9 @@ import numpy as np
 
 from forecaster.actuators.floor.plan import floor_plan
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler
+from forecaster.actuators.headroom import QuotaHeadroom, no_quotas
 from forecaster.actuators.limits import CycleLimits, Memory
-from forecaster.actuators.rollback import HealthAt, looked_since, unseen
-from forecaster.actuators.room import Rooms, no_quotas
+from forecaster.actuators.rollback import HealthAt, no_health, restarts_since
 from forecaster.actuators.writes import Change, ClusterWrite
 from forecaster.publish.offer import FORECAST
 
@@ -38,9 +38,9 @@ class FloorActuator:
     policies: Policies
     rules: FloorSettings
     neighbours: NeighboursAt
-    health: HealthAt = unseen
+    health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
-    rooms: Callable[[], Rooms] = no_quotas
+    headroom: Callable[[], QuotaHeadroom] = no_quotas
     """What quotas leave, looked at anew in each cycle."""
     unjudged: Callable[[WorkloadId], bool] = lambda _: False
     """Whether the gate of a workload has not been judged since the start: its forecast neither acts nor gives back."""
@@ -58,37 +58,37 @@ class FloorActuator:
             ApiError: the HPAs cannot be read.
         """
         live = self.autoscalers.listed()
-        self.policies.annotate({one.target: one.mode for one in live if one.mode})
-        live = self._beside_others(live, now)
+        self.policies.annotate({hpa.target: hpa.mode for hpa in live if hpa.mode})
+        live = self._with_scaled_objects(live, now)
         offers = floor_offers(self.offered, now)
-        kept = self._kept_while_unjudged(live, offers)
-        offers |= kept
+        held = self._held_while_unjudged(live, offers)
+        offers |= held
         live = self._with_health(live, offers, now)
         plan = floor_plan(live, offers, self._floored, self.memory, now, self.rules)
         self.memory = plan.memory
-        writes = [replace(one, reason=explained(one, self.offered, one.subject.target)) for one in plan.writes]
-        raised, unjudged = sum(one.floor is not None for one in live), len(kept)
-        limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
+        writes = [replace(write, reason=explained(write, self.offered, write.subject.target)) for write in plan.writes]
+        raised, unjudged = sum(hpa.floor is not None for hpa in live), len(held)
+        limits, reserve = CycleLimits.of(plan.fleet, self.rules), self.headroom().reserve
         return self.writer.effected(
             self.autoscalers,
             writes,
             plan.refusals,
             now,
             limits=limits,
-            take=take,
+            reserve=reserve,
             meanwhile=plan.renewals,
             raised=raised,
             unjudged=unjudged,
         )
 
-    def _kept_while_unjudged(
+    def _held_while_unjudged(
         self, live: Sequence[LiveAutoscaler], offers: Mapping[WorkloadId, FloorOffer]
     ) -> dict[WorkloadId, FloorOffer]:
         """Return unknown offers for floors with a forecast that asks for nothing while its gate is not judged yet.
 
         A pod that starts without its state would give every floor of the fleet back at once.
         """
-        floors = {one.target: offers[one.target] for one in live if one.floor and one.target in offers}
+        floors = {hpa.target: offers[hpa.target] for hpa in live if hpa.floor and hpa.target in offers}
         return {
             id_: offer._replace(floor=None) for id_, offer in floors.items() if offer.floor == 0 and self.unjudged(id_)
         }
@@ -96,28 +96,28 @@ class FloorActuator:
     def _floored(self, id_: WorkloadId) -> bool:
         return self.policies.stated(id_).mode == "floor"
 
-    def _beside_others(self, live: list[LiveAutoscaler], now: datetime) -> list[LiveAutoscaler]:
+    def _with_scaled_objects(self, live: list[LiveAutoscaler], now: datetime) -> list[LiveAutoscaler]:
         """Return the HPAs with the ScaledObject of the same workload; if these are unknown, an HPA names its maker."""
-        if not any(one.marked or self._floored(one.target) for one in live):
+        if not any(hpa.marked or self._floored(hpa.target) for hpa in live):
             return live
-        found = self.neighbours(now)
-        return [replace(one, beside=str(found.scaled_object(one.target) or "")) for one in live]
+        neighbours = self.neighbours(now)
+        return [replace(hpa, scaler=str(neighbours.scaled_object(hpa.target) or "")) for hpa in live]
 
     def _with_health(
         self, live: list[LiveAutoscaler], offers: Mapping[WorkloadId, FloorOffer], now: datetime
     ) -> list[LiveAutoscaler]:
         """Return the HPAs with the health of each target that is under observation after a change, or may be raised."""
         since = {
-            one.target: looked_since(one.watch, now, self.rules)
-            for one in live
-            if one.watch or _may_rise(one, offers.get(one.target))
+            hpa.target: restarts_since(hpa.watch, now, self.rules)
+            for hpa in live
+            if hpa.watch or _may_rise(hpa, offers.get(hpa.target))
         }
         health = self.health(since, now) if since else {}
-        return [replace(one, health=health[one.target]) if one.target in health else one for one in live]
+        return [replace(hpa, health=health[hpa.target]) if hpa.target in health else hpa for hpa in live]
 
 
-def _may_rise(one: LiveAutoscaler, offer: FloorOffer | None) -> bool:
-    return offer is not None and (offer.floor or 0) > one.min_replicas
+def _may_rise(hpa: LiveAutoscaler, offer: FloorOffer | None) -> bool:
+    return offer is not None and (offer.floor or 0) > hpa.min_replicas
 
 
 def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) -> str:

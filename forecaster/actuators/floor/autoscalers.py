@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from forecaster.actuators import marks
 from forecaster.actuators.floor.values import LiveAutoscaler, Write, WrittenFloor
-from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, Merged, RawObject
+from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, MergePatch, RawObject
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId, scaled_workload
@@ -44,7 +44,7 @@ class HpaSpecFields(Wire, frozen=True):
     max_replicas: int = 1
 
 
-class Applied(Merged, frozen=True):
+class ApplyPatch(MergePatch, frozen=True):
     """What is applied; `spec` has `minReplicas` alone, or is left out."""
 
     api_version: str = ""
@@ -84,14 +84,14 @@ class Autoscalers:
         """All of them, or those with a mark of ours. Raises ApiError."""
         watched = self._watched()
         if watched is not None:
-            return [one for one in watched if one.marked or not marked]
+            return [hpa for hpa in watched if hpa.marked or not marked]
         label = LABEL if marked else ""
-        found = listed(self._reader, AUTOSCALERS, HorizontalPodAutoscaler, limit=PAGE, marked=label)
-        return [listed_autoscaler(one) for one in found]
+        objects = listed(self._reader, AUTOSCALERS, HorizontalPodAutoscaler, limit=PAGE, marked=label)
+        return [listed_autoscaler(hpa) for hpa in objects]
 
-    def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
+    def again(self, hpa: LiveAutoscaler) -> LiveAutoscaler:
         """Read the HPA again from the API server. Raises ApiError."""
-        return listed_autoscaler(self._client.get(path_of(one), HorizontalPodAutoscaler))
+        return listed_autoscaler(self._client.get(path_of(hpa), HorizontalPodAutoscaler))
 
     def write(self, write: Write) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version."""
@@ -104,7 +104,7 @@ class Autoscalers:
         if write.change in {Change.RESTORE, Change.ROLL_BACK} and not self._dry_run:
             # The HPA controller answers a changed minReplicas with a new status, from Kubernetes 1.37 on at once: then
             # the version that our write made is no longer there, and the HPA is read again.
-            marks.patiently(lambda: self._leave(write, next(made, None) or self._client.get(path, RawObject)))
+            marks.retry_conflicts(lambda: self._leave(write, next(made, None) or self._client.get(path, RawObject)))
 
     def record(self, write: Write, at: datetime) -> None:
         """The Event of a change, beside its HPA. Raises ApiError."""
@@ -118,12 +118,12 @@ class Autoscalers:
         self._client.patch(f"{path_of(write.subject)}?fieldManager={MANAGER}{self._dry_run}", body, RawObject)
 
 
-def applied(write: Write) -> Applied:
+def applied(write: Write) -> ApplyPatch:
     """The fields that are ours after a change: others of ours go, and nothing else is touched.
 
     uid and resourceVersion are those that the decision was made on; another object or version is a conflict.
     """
-    one, annotations = write.subject, {}
+    hpa, annotations = write.subject, {}
     if write.floor:
         annotations = {BEFORE: str(write.floor.before), EXPIRES: marks.instant_text(write.floor.expires)}
     elif write.backed_off_until:
@@ -132,35 +132,35 @@ def applied(write: Write) -> Applied:
         annotations[WATCH] = watch_text(write.watch)
     label = RAISED if write.floor else BACKED_OFF if annotations else RESTORED
     metadata: dict[str, Any] = {
-        "name": one.name,
-        "namespace": one.namespace,
-        "uid": one.uid,
-        "resourceVersion": one.version,
+        "name": hpa.name,
+        "namespace": hpa.namespace,
+        "uid": hpa.uid,
+        "resourceVersion": hpa.version,
         "labels": {LABEL: label},
         "annotations": annotations,
     }
     spec = None if write.change == Change.YIELD else {"minReplicas": write.min_replicas}
-    return Applied(metadata, spec, "autoscaling/v2", "HorizontalPodAutoscaler")
+    return ApplyPatch(metadata, spec, "autoscaling/v2", "HorizontalPodAutoscaler")
 
 
 def floor_event(write: Write, at: datetime) -> EventObject:
     """What `kubectl describe hpa` shows of a change."""
-    one = write.subject
-    involved = InvolvedObject(one.namespace, one.name, one.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
-    moved = "" if write.change == Change.YIELD else f"minReplicas {one.min_replicas} → {write.min_replicas}: "
+    hpa = write.subject
+    involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
+    moved = "" if write.change == Change.YIELD else f"minReplicas {hpa.min_replicas} → {write.min_replicas}: "
     return marks.event_of(write, involved, EVENTS[write.change], moved, at)
 
 
-def path_of(one: LiveAutoscaler) -> str:
+def path_of(hpa: LiveAutoscaler) -> str:
     """The path of one HPA."""
-    return f"/apis/autoscaling/v2/namespaces/{one.namespace}/horizontalpodautoscalers/{one.name}"
+    return f"/apis/autoscaling/v2/namespaces/{hpa.namespace}/horizontalpodautoscalers/{hpa.name}"
 
 
-def listed_autoscaler(one: HorizontalPodAutoscaler) -> LiveAutoscaler:
+def listed_autoscaler(hpa: HorizontalPodAutoscaler) -> LiveAutoscaler:
     """An HPA of a list."""
-    meta, spec = one.metadata, decoder_of(HpaSpecFields).decode(one.spec)
+    meta, spec = hpa.metadata, decoder_of(HpaSpecFields).decode(hpa.spec)
     target = scaled_workload(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
-    return autoscaler_of(meta, target, ReplicaBounds(spec.min_replicas, spec.max_replicas), one.status.current_replicas)
+    return autoscaler_of(meta, target, ReplicaBounds(spec.min_replicas, spec.max_replicas), hpa.status.current_replicas)
 
 
 def autoscaler_of(
@@ -195,11 +195,11 @@ def autoscaler_of(
 
 def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
     """The mode that an HPA is annotated with. One that is none of ours is taken for `observe`, and said."""
-    found = annotations.get(MODE)
+    mode = annotations.get(MODE)
     known: tuple[Mode | None, ...] = (None, *MODES)
-    if found in known:
-        return known[known.index(found)], ""
-    return "observe", f"annotation {MODE} is {found!r:.40}; use one of {', '.join(MODES)}"
+    if mode in known:
+        return known[known.index(mode)], ""
+    return "observe", f"annotation {MODE} is {mode!r:.40}; use one of {', '.join(MODES)}"
 
 
 def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators import rollback
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
-from forecaster.actuators.limits import Memory, Seen, looked
-from forecaster.actuators.rollback import RolledBack
+from forecaster.actuators.limits import Memory, RecentOffers, with_offer
+from forecaster.actuators.rollback import Rollback
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -50,171 +50,180 @@ def floor_plan(
 
     `floored` says whether a workload's policy has `mode: floor`; a workload without an offer is held.
     """
-    targets = Counter(one.target for one in autoscalers)
-    concerned = [one for one in autoscalers if not one.deleted and (_marked(one) or floored(one.target))]
-    remembered: dict[tuple[str, ...], Seen] = {}
+    targets = Counter(hpa.target for hpa in autoscalers)
+    concerned = [hpa for hpa in autoscalers if not hpa.deleted and (_marked(hpa) or floored(hpa.target))]
+    memory_after: dict[tuple[str, ...], RecentOffers] = {}
     writes, refusals, renewals = [], [], dict[tuple[str, ...], Write]()
-    for one in concerned:
-        offer = offers.get(one.target) or FloorOffer(None)
-        seen = remembered[one.key] = looked(memory.get(one.key), one.uid, offer.floor, now, rules.lower_after)
-        ours = floored(one.target)
-        match _decided(one, offer, seen, _unfit(one, targets[one.target], floored=ours), now, rules):
+    for hpa in concerned:
+        offer = offers.get(hpa.target) or FloorOffer(None)
+        recent = memory_after[hpa.key] = with_offer(memory.get(hpa.key), hpa.uid, offer.floor, now, rules.lower_after)
+        in_mode = floored(hpa.target)
+        match _decided(hpa, offer, recent, _unfit(hpa, targets[hpa.target], floored=in_mode), now, rules):
             case Write() as write:
                 writes.append(write)
-                if write.move and one.floor and _renewal_due(one.floor, now, rules):
-                    renewals[one.key] = _floored(one, Change.RENEW, one.min_replicas, "its change waits", now, rules)
-            case WriteRefusal() as refusal if ours or one.fault or one.misread:
+                if write.move and hpa.floor and _renewal_due(hpa.floor, now, rules):
+                    renewals[hpa.key] = _floored(hpa, Change.RENEW, hpa.min_replicas, "its change waits", now, rules)
+            case WriteRefusal() as refusal if in_mode or hpa.fault or hpa.misread:
                 refusals.append(refusal)
-    return FloorPlan(writes, refusals, remembered, [one.replicas for one in concerned], renewals)
+    return FloorPlan(writes, refusals, memory_after, [hpa.replicas for hpa in concerned], renewals)
 
 
-def _marked(one: LiveAutoscaler) -> bool:
-    return one.marked or one.floor is not None or bool(one.fault or one.misread)
+def _marked(hpa: LiveAutoscaler) -> bool:
+    return hpa.marked or hpa.floor is not None or bool(hpa.fault or hpa.misread)
 
 
-def _unfit(one: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
+def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
     """Why this HPA is to have no floor."""
-    if one.misread:
-        return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.misread}")
-    if one.beside:
-        return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.beside} scales its target; state its minimum there")
-    if one.controller:
-        return WriteRefusal(one, RefusalReason.OWNED, f"{one} is made from {one.controller}; state its minimum there")
+    if hpa.misread:
+        return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.misread}")
+    if hpa.scaler:
+        return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa}: {hpa.scaler} scales its target; state its minimum there")
+    if hpa.controller:
+        return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa} is made from {hpa.controller}; state its minimum there")
     if autoscalers > 1:
         return WriteRefusal(
-            one, RefusalReason.AMBIGUOUS, f"{one}: {autoscalers} HPAs scale {one.target}; remove all but one"
+            hpa, RefusalReason.AMBIGUOUS, f"{hpa}: {autoscalers} HPAs scale {hpa.target}; remove all but one"
         )
-    return None if floored else WriteRefusal(one, RefusalReason.OWNED, f"the policy of {one.target} has no mode floor")
+    return None if floored else WriteRefusal(hpa, RefusalReason.OWNED, f"the policy of {hpa.target} has no mode floor")
 
 
 def _decided(
-    one: LiveAutoscaler, offer: FloorOffer, seen: Seen, unfit: WriteRefusal | None, now: datetime, rules: FloorSettings
+    hpa: LiveAutoscaler,
+    offer: FloorOffer,
+    recent: RecentOffers,
+    unfit: WriteRefusal | None,
+    now: datetime,
+    rules: FloorSettings,
 ) -> Write | WriteRefusal | None:
     """The write, or why there is none; None where there is nothing to do."""
-    if settled := _settled(one, unfit, now, rules):
+    if settled := _settled(hpa, unfit, now, rules):
         return settled
     if offer.floor is None:
-        return _held(one, one.floor, seen, now, rules) if one.floor else None
-    return _moved(one, offer, seen, now, rules)
+        return _held(hpa, hpa.floor, recent, now, rules) if hpa.floor else None
+    return _moved(hpa, offer, recent, now, rules)
 
 
 def _settled(
-    one: LiveAutoscaler, unfit: WriteRefusal | None, now: datetime, rules: FloorSettings
+    hpa: LiveAutoscaler, unfit: WriteRefusal | None, now: datetime, rules: FloorSettings
 ) -> Write | WriteRefusal | None:
     """What is done whatever is offered."""
-    if one.fault:
-        return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
-    if one.floor and one.other_writers:
-        return _yielded(one, now, rules)
+    if hpa.fault:
+        return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.fault}")
+    if hpa.floor and hpa.other_writers:
+        return _yielded(hpa, now, rules)
     if unfit is not None:
-        return undone(one, unfit.message) or unfit
-    if one.floor and (why := rollback.why_worse(one.watch, one.health, now, rules)):
-        return _rolled_back(one, one.floor, why, now, rules)
-    return _waits(one, now)
+        return undone(hpa, unfit.message) or unfit
+    if hpa.floor and (why := rollback.why_worse(hpa.watch, hpa.health, now, rules)):
+        return _rolled_back(hpa, hpa.floor, why, now, rules)
+    return _waits(hpa, now)
 
 
-def _waits(one: LiveAutoscaler, now: datetime) -> Write | WriteRefusal | None:
+def _waits(hpa: LiveAutoscaler, now: datetime) -> Write | WriteRefusal | None:
     """Why an HPA in mode floor has none yet."""
-    if found := rollback.held(one.watch, now):
-        return WriteRefusal(one, RefusalReason.ROLLED_BACK, f"{one}: {found}")
-    if rollback.lasts(one.backed_off_until, now):
-        until = f"{one.backed_off_until:%H:%M} UTC"
+    if hold := rollback.held(hpa.watch, now):
+        return WriteRefusal(hpa, RefusalReason.ROLLED_BACK, f"{hpa}: {hold}")
+    if rollback.lasts(hpa.backed_off_until, now):
+        until = f"{hpa.backed_off_until:%H:%M} UTC"
         return WriteRefusal(
-            one, RefusalReason.SECOND_WRITER, f"{one}: minReplicas had another writer; left alone until {until}"
+            hpa, RefusalReason.SECOND_WRITER, f"{hpa}: minReplicas had another writer; left alone until {until}"
         )
-    if one.marked and not one.floor and not _remembered(one, now):
-        return Write(one, Change.FORGET, one.min_replicas, "a back-off or a restoring is over")
+    if hpa.marked and not hpa.floor and not _lengthens_hold(hpa, now):
+        return Write(hpa, Change.FORGET, hpa.min_replicas, "a back-off or a restoring is over")
     return None
 
 
-def _yielded(one: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
+def _yielded(hpa: LiveAutoscaler, now: datetime, rules: FloorSettings) -> Write:
     """The other writer's value is the owner's from now on."""
     until = now + rules.back_off
-    reason = f"{one.other_writers} wrote minReplicas {one.min_replicas}; left alone for {duration_text(rules.back_off)}"
-    return Write(one, Change.YIELD, one.min_replicas, reason, backed_off_until=until)
+    reason = f"{hpa.other_writers} wrote minReplicas {hpa.min_replicas}; left alone for {duration_text(rules.back_off)}"
+    return Write(hpa, Change.YIELD, hpa.min_replicas, reason, backed_off_until=until)
 
 
-def _rolled_back(one: LiveAutoscaler, floor: WrittenFloor, why: str, now: datetime, rules: FloorSettings) -> Write:
+def _rolled_back(hpa: LiveAutoscaler, floor: WrittenFloor, why: str, now: datetime, rules: FloorSettings) -> Write:
     """The owner's value again; above it the HPA keeps what its own metrics ask for."""
-    found = rollback.rolled_back(one.watch, why, now, rules)
-    count = min(floor.before, one.max_replicas)
-    return Write(one, Change.ROLL_BACK, count, rollback.rolled_back_reason(found, now), watch=found)
+    hold = rollback.rolled_back(hpa.watch, why, now, rules)
+    count = min(floor.before, hpa.max_replicas)
+    return Write(hpa, Change.ROLL_BACK, count, rollback.rolled_back_reason(hold, now), watch=hold)
 
 
-def _remembered(one: LiveAutoscaler, now: datetime) -> bool:
+def _lengthens_hold(hpa: LiveAutoscaler, now: datetime) -> bool:
     """Whether a roll back still makes the next hold longer."""
-    return isinstance(one.watch, RolledBack) and one.watch.counts(now)
+    return isinstance(hpa.watch, Rollback) and hpa.watch.counts(now)
 
 
-def undone(one: LiveAutoscaler, why: str) -> Write | None:
+def undone(hpa: LiveAutoscaler, why: str) -> Write | None:
     """The owner's value again, whatever is offered; None where nothing of ours is on this HPA."""
-    if one.floor:
-        return Write(one, Change.RESTORE, min(one.floor.before, one.max_replicas), why)
-    return Write(one, Change.FORGET, one.min_replicas, why) if one.marked else None
+    if hpa.floor:
+        return Write(hpa, Change.RESTORE, min(hpa.floor.before, hpa.max_replicas), why)
+    return Write(hpa, Change.FORGET, hpa.min_replicas, why) if hpa.marked else None
 
 
-def released(one: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
+def released(hpa: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
     """What `forecaster release` does to one HPA; with `expired` only what has run out. None where that is nothing."""
-    if expired and not _run_out(one, now):
+    if expired and not _run_out(hpa, now):
         return None
-    if one.floor and one.other_writers:
-        return Write(one, Change.FORGET, one.min_replicas, f"{one.other_writers} wrote minReplicas since")
-    return undone(one, "its expiry has passed" if expired else "released by command")
+    if hpa.floor and hpa.other_writers:
+        return Write(hpa, Change.FORGET, hpa.min_replicas, f"{hpa.other_writers} wrote minReplicas since")
+    return undone(hpa, "its expiry has passed" if expired else "released by command")
 
 
-def _run_out(one: LiveAutoscaler, now: datetime) -> bool:
-    if one.floor:
-        return one.floor.expires <= now
-    return not (_remembered(one, now) or rollback.lasts(one.backed_off_until, now))
+def _run_out(hpa: LiveAutoscaler, now: datetime) -> bool:
+    if hpa.floor:
+        return hpa.floor.expires <= now
+    return not (_lengthens_hold(hpa, now) or rollback.lasts(hpa.backed_off_until, now))
 
 
-def _held(one: LiveAutoscaler, floor: WrittenFloor, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:
+def _held(
+    hpa: LiveAutoscaler, floor: WrittenFloor, recent: RecentOffers, now: datetime, rules: FloorSettings
+) -> Write | None:
     """While nothing is known the floor stays, and ends by its expiry once that has lasted for `held_for`."""
     if floor.expires <= now:
-        return undone(one, "its expiry has passed")
-    if now - seen.known_at < rules.held_for and _renewal_due(floor, now, rules):
-        return _floored(one, Change.RENEW, one.min_replicas, "nothing is known: hold", now, rules)
+        return undone(hpa, "its expiry has passed")
+    if now - recent.known_at < rules.held_for and _renewal_due(floor, now, rules):
+        return _floored(hpa, Change.RENEW, hpa.min_replicas, "nothing is known: hold", now, rules)
     return None
 
 
-def _moved(one: LiveAutoscaler, offer: FloorOffer, seen: Seen, now: datetime, rules: FloorSettings) -> Write | None:
-    owner = one.floor.before if one.floor else one.min_replicas
+def _moved(
+    hpa: LiveAutoscaler, offer: FloorOffer, recent: RecentOffers, now: datetime, rules: FloorSettings
+) -> Write | None:
+    owner = hpa.floor.before if hpa.floor else hpa.min_replicas
 
     def bounded(count: int) -> int:
-        return min(max(owner, count), one.max_replicas)
+        return min(max(owner, count), hpa.max_replicas)
 
-    asked = bounded(offer.floor or 0)
-    if asked > one.min_replicas:
-        beyond = f", of which maxReplicas allows {asked}" if (offer.floor or 0) > asked else ""
-        return _floored(one, Change.RAISE, asked, f"the forecast asks for {offer.floor}{beyond}", now, rules)
-    kept = bounded(seen.lowest())
-    if one.floor and offer.may_lower and now - seen.since >= rules.lower_after:
+    desired = bounded(offer.floor or 0)
+    if desired > hpa.min_replicas:
+        beyond = f", of which maxReplicas allows {desired}" if (offer.floor or 0) > desired else ""
+        return _floored(hpa, Change.RAISE, desired, f"the forecast asks for {offer.floor}{beyond}", now, rules)
+    lowest = bounded(recent.lowest())
+    if hpa.floor and offer.may_lower and now - recent.since >= rules.lower_after:
         window = duration_text(rules.lower_after)
-        if kept <= owner:
-            return Write(one, Change.RESTORE, kept, f"the forecast has asked for no more than {owner} for {window}")
-        if kept < one.min_replicas:
-            return _floored(one, Change.LOWER, kept, f"no more was asked for in {window}", now, rules)
-    if one.floor and _renewal_due(one.floor, now, rules):
-        return _floored(one, Change.RENEW, one.min_replicas, "still asked for", now, rules)
+        if lowest <= owner:
+            return Write(hpa, Change.RESTORE, lowest, f"the forecast has asked for no more than {owner} for {window}")
+        if lowest < hpa.min_replicas:
+            return _floored(hpa, Change.LOWER, lowest, f"no more was asked for in {window}", now, rules)
+    if hpa.floor and _renewal_due(hpa.floor, now, rules):
+        return _floored(hpa, Change.RENEW, hpa.min_replicas, "still asked for", now, rules)
     return None
 
 
 def _floored(
-    one: LiveAutoscaler, change: Change, count: int, reason: str, now: datetime, rules: FloorSettings
+    hpa: LiveAutoscaler, change: Change, count: int, reason: str, now: datetime, rules: FloorSettings
 ) -> Write:
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
-    owner = one.floor.before if one.floor else one.min_replicas
-    watch = _watch(one, change, now, rules)
-    return Write(one, change, count, reason, WrittenFloor(owner, now + rules.expires_after), watch=watch)
+    owner = hpa.floor.before if hpa.floor else hpa.min_replicas
+    watch = _watch(hpa, change, now, rules)
+    return Write(hpa, change, count, reason, WrittenFloor(owner, now + rules.expires_after), watch=watch)
 
 
-def _watch(one: LiveAutoscaler, change: Change, now: datetime, rules: FloorSettings) -> Watch:
+def _watch(hpa: LiveAutoscaler, change: Change, now: datetime, rules: FloorSettings) -> Watch:
     """A raise is watched. A lowering ends that: it takes back of ours, and the owner's value is lower still."""
     if change == Change.LOWER:
         return None
     if change == Change.RAISE:
-        return rollback.watch_after(one.watch, one.min_replicas, one.health, now, rules, raised=True)
-    return one.watch
+        return rollback.watch_after(hpa.watch, hpa.min_replicas, hpa.health, now, rules, raised=True)
+    return hpa.watch
 
 
 def _renewal_due(floor: WrittenFloor, now: datetime, rules: FloorSettings) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move
-from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, Watch
+from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, Watch
 from forecaster.actuators.writes import MANAGER, Change
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LiveAutoscaler:
     """Field managers that own `spec.minReplicas`."""
     controller: str = ""
     """KIND NAME of the object that this HPA is made from; empty where it has none."""
-    beside: str = ""
+    scaler: str = ""
     """What else scales its target, in words, as it was looked up for this cycle; empty where nothing does."""
     deleted: bool = False
     mode: Mode | None = None
@@ -57,7 +57,7 @@ class LiveAutoscaler:
     """Why the owner's value is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
-    health: Health = NOT_LOOKED_AT
+    health: Health = UNKNOWN_HEALTH
     """Health of its target, as read for this cycle."""
 
     @property
@@ -71,7 +71,7 @@ class LiveAutoscaler:
         return self.target
 
     @property
-    def stands(self) -> str:
+    def field_value(self) -> str:
         """The field that is written, and its value."""
         return f"minReplicas {self.min_replicas}"
 
@@ -130,14 +130,14 @@ class Write:
     def on(self, fresh: LiveAutoscaler) -> Write | None:
         """Return this change for the object as it is now; None if what it was decided by has changed."""
         decided = self.subject
-        here = replace(fresh, beside=decided.beside, health=decided.health)
-        alike = replace(here, version=decided.version, replicas=decided.replicas)
-        return replace(self, subject=here) if alike == decided else None
+        subject = replace(fresh, scaler=decided.scaler, health=decided.health)
+        alike = replace(subject, version=decided.version, replicas=decided.replicas)
+        return replace(self, subject=subject) if alike == decided else None
 
     def bounded(self, count: int, reason: str) -> Write:
         """Return this change with another count. Part of an undo is no undo: marks of ours stay."""
         if self.change not in {Change.RESTORE, Change.ROLL_BACK}:
             return replace(self, min_replicas=count, reason=reason)
-        one = self.subject
-        change = Change.RAISE if count > one.min_replicas else Change.LOWER
-        return replace(self, change=change, min_replicas=count, reason=reason, floor=one.floor, watch=one.watch)
+        hpa = self.subject
+        change = Change.RAISE if count > hpa.min_replicas else Change.LOWER
+        return replace(self, change=change, min_replicas=count, reason=reason, floor=hpa.floor, watch=hpa.watch)

@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.limits import MOST_WORKLOADS, CycleLimits, in_turn, most_workloads
+from forecaster.actuators.limits import MAX_WORKLOADS, CycleLimits, in_turn, max_changed
 from forecaster.actuators.resize.eviction import STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
-from forecaster.actuators.rollback import NOT_LOOKED_AT, Health, HealthAt, errors_worse, unseen
-from forecaster.actuators.writes import Change, RefusalReason, Unseen, WriteRefusal
+from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, HealthAt, errors_worse, no_health
+from forecaster.actuators.writes import Change, NamedObject, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import Resize
 from forecaster.horizontal.events import freeze_at
@@ -46,7 +46,7 @@ class ResizeActuator:
     rules: ResizeSettings
     neighbours: NeighboursAt
     """Reads other autoscalers in the cluster; a workload that a VPA sizes is left alone."""
-    health: HealthAt = unseen
+    health: HealthAt = no_health
     """Reads the health of a workload, by which a size is taken back beside the state of its pod."""
     offered: OfferedCycle | None = None
     tried: dict[tuple[str, ...], datetime] = field(default_factory=dict)
@@ -68,23 +68,23 @@ class ResizeActuator:
         Raises:
             ApiError: the pods cannot be read.
         """
-        wanted = sizes_wanted(self.offered, now, self._in_place)
+        recommended = recommended_sizes(self.offered, now, self._in_place)
         watched = self._with_health([*self.pods.marked(), *self._left_behind(now)], now)
-        found, unread = self._candidates(wanted, occupied(watched, now, self.rules), now)
+        candidates, unread = self._candidates(recommended, occupied(watched, now, self.rules), now)
         evictions = self._evictions(watched, now)
         plan = resize_plan(
-            watched, found or [], wanted, self._sized, self.pods.surroundings(), now, self.rules, evictions
+            watched, candidates or [], recommended, self._sized, self.pods.admission(), now, self.rules, evictions
         )
-        kept = sum(one.resized is not None for one in watched)
-        unseen = wanted.keys() - {one.workload for one in (*watched, *(found or ()))}
-        fleet = len(wanted.keys() | {one.workload for one in watched})
-        limits = CycleLimits(fleet, most_workloads(fleet, self.rules.most_workloads))
+        resized = sum(pod.resized is not None for pod in watched)
+        not_read = recommended.keys() - {pod.workload for pod in (*watched, *(candidates or ()))}
+        fleet = len(recommended.keys() | {pod.workload for pod in watched})
+        limits = CycleLimits(fleet, max_changed(fleet, self.rules.most_workloads))
         done = self.writer.effected(
-            self.pods, plan.writes, [*plan.refusals, *unread], now, unseen, limits=limits, watched=kept
+            self.pods, plan.writes, [*plan.refusals, *unread], now, not_read, limits=limits, watched=resized
         )
-        evicted = {one.subject.key for one in plan.writes if one.change is Change.EVICT}
+        evicted = {write.subject.key for write in plan.writes if write.change is Change.EVICT}
         self.tried |= dict.fromkeys(evicted & done.tried, now)
-        blind = ["resize: pods are not watched, so none is resized"] if found is None else []
+        blind = ["resize: pods are not watched, so none is resized"] if candidates is None else []
         return done._replace(failures=(*done.failures, *blind))
 
     def _in_place(self, id_: WorkloadId) -> bool:
@@ -102,23 +102,23 @@ class ResizeActuator:
         self.sized = sized
         if not self.left:
             return []
-        settled = (one for one in self.pods.marked(settled=True) if one.settled and not self._sized(one.workload))
-        found = [one for one in settled if one.resized is not None and not one.resized.new]
-        self.left = bool(found)
-        return in_turn(found, self.turn)
+        settled = (pod for pod in self.pods.marked(settled=True) if pod.settled and not self._sized(pod.workload))
+        left_behind = [pod for pod in settled if pod.resized is not None and not pod.resized.new]
+        self.left = bool(left_behind)
+        return in_turn(left_behind, self.turn)
 
     def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
         """What evictions depend on; where pods are not watched none is ready."""
-        waiting = {one.key for one in watched if one.status in STUCK}
+        waiting = {pod.key for pod in watched if pod.status in STUCK}
         self.tried = {key: at for key, at in self.tried.items() if key in waiting}
 
         def evicts(id_: WorkloadId) -> bool:
             return self.policies.stated(id_).vertical.evict and not self._closed(id_, now)
 
-        stuck = {one.workload for one in watched if one.status in STUCK and evicts(one.workload)}
+        stuck = {pod.workload for pod in watched if pod.status in STUCK and evicts(pod.workload)}
         ready = Counter(id_ for id_, *_ in (self.running(stuck) or ()) if stuck)
-        beside = self.neighbours(now) if stuck else Neighbours()
-        sized = {id_ for id_ in stuck if beside.writes_sizes(id_)}
+        neighbours = self.neighbours(now) if stuck else Neighbours()
+        sized = {id_ for id_ in stuck if neighbours.writes_sizes(id_)}
         return EvictionTerms(evicts, ready, self.tried, sized)
 
     def _closed(self, id_: WorkloadId, now: datetime) -> str:
@@ -129,10 +129,10 @@ class ResizeActuator:
         return self.policies.stated(id_).vertical.mode != "observe"
 
     def _candidates(
-        self, wanted: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
+        self, recommended: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
     ) -> tuple[list[ResizablePod] | None, list[WriteRefusal]]:
         """Return one pod of each workload with pods of another size; None where pods are not watched."""
-        due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in wanted.items() if id_ not in busy}
+        due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in recommended.items() if id_ not in busy}
         running = self.running(due) if due else iter(())
         if running is None:
             return None, []
@@ -143,48 +143,50 @@ class ResizeActuator:
         self.turn += 1
         held = {id_: why for id_ in others if (why := self._closed(id_, now))}
         waiting = [
-            WriteRefusal(Unseen(id_, min(others.pop(id_))[1]), RefusalReason.OUTSIDE_WINDOW, f"{id_}: {why}")
+            WriteRefusal(NamedObject(id_, min(others.pop(id_))[1]), RefusalReason.OUTSIDE_WINDOW, f"{id_}: {why}")
             for id_, why in held.items()
         ]
-        round_ = self.turn // -(-len(others) // MOST_WORKLOADS) if others else 0
+        round_ = self.turn // -(-len(others) // MAX_WORKLOADS) if others else 0
         turns = ((id_, sorted(others[id_])[round_ % len(others[id_])]) for id_ in in_turn([*others], self.turn))
         chosen = [(id_, key[1], key) for id_, key in turns]
         pods, unread = self.writer.read_each(lambda key: self.pods.of(*key), chosen)
-        beside = self.neighbours(now) if pods else Neighbours()
-        pods = [replace(one, owner=one.owner or beside.writes_sizes(one.workload)) for one in pods]
+        neighbours = self.neighbours(now) if pods else Neighbours()
+        pods = [replace(pod, owner=pod.owner or neighbours.writes_sizes(pod.workload)) for pod in pods]
         return self._with_health(pods, now), [*waiting, *unread]
 
     def _with_health(self, pods: list[ResizablePod], now: datetime) -> list[ResizablePod]:
         """Return the pods with the errors of their workloads, for observed pods and those that may be resized."""
-        seen = self.health({one.workload: now for one in pods}, now) if pods else {}
-        found = []
-        for one in pods:
-            health = seen.get(one.workload, NOT_LOOKED_AT)
-            before = one.resized.errors if one.resized else None
+        healths = self.health({pod.workload: now for pod in pods}, now) if pods else {}
+        examined = []
+        for pod in pods:
+            health = healths.get(pod.workload, UNKNOWN_HEALTH)
+            before = pod.resized.errors if pod.resized else None
             why = errors_worse(before, health.errors, health.limit, self.rules.worse_by)
-            found.append(replace(one, errors=health.errors, worse=why, unready=_unready(health)))
-        return found
+            examined.append(replace(pod, errors=health.errors, worse=why, unready=_unready(health)))
+        return examined
 
 
 def _unready(health: Health) -> int | None:
     """Pods that are asked for and do not serve."""
-    return None if health.wanted is None or health.ready is None else max(0, health.wanted - health.ready)
+    return None if health.desired is None or health.ready is None else max(0, health.desired - health.ready)
 
 
-def sizes_wanted(
+def recommended_sizes(
     cycle: OfferedCycle | None, now: datetime, allowed: Callable[[WorkloadId], bool]
 ) -> dict[WorkloadId, Sizes]:
     """The sizes of this very cycle by container, of workloads in this mode that are not held."""
     if cycle is None or cycle.at != now:
         return {}
-    found: dict[WorkloadId, Sizes] = {}
+    sizes: dict[WorkloadId, Sizes] = {}
     for row, id_ in enumerate(cycle.ids):
         if not allowed(id_):
             continue
         decided = cycle.recommendations[row].resources
         if isinstance(decided, Resize) and not decided.targets and decided.containers and decided.containers[0].name:
-            found[id_] = {one.name: requirements_of(rounded(one.recommended)) for one in decided.containers}
-    return found
+            sizes[id_] = {
+                container.name: requirements_of(rounded(container.recommended)) for container in decided.containers
+            }
+    return sizes
 
 
 def closed(events: Sequence[ScheduledEvent], now: datetime) -> str:

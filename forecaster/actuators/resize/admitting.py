@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.actuators.resize.actuator import sizes_wanted
+from forecaster.actuators.resize.actuator import recommended_sizes
 from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.pods import Resizes, resources_block
 from forecaster.actuators.rollback import lasts
-from forecaster.actuators.writes import Fence, RefusalReason, Unseen, WriteRefusal
+from forecaster.actuators.writes import Fence, NamedObject, RefusalReason, WriteRefusal
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
 from forecaster.errors import StoreError
@@ -80,15 +80,15 @@ class InitialActuator:
         """
         stopped = self.acting.paused or self.acting.dry_run or self.fence.paused
         sizes = {} if stopped else self._sizes(now)
-        away = {one.workload for one in self.cluster.marked() if lasts(one.backed_off_until, now)} if sizes else set()
-        beside = self.neighbours(now) if sizes else Neighbours()
-        whys = {id_: why for id_ in sizes if (why := beside.writes_sizes(id_))}
-        owned = {id_: WriteRefusal(Unseen(id_, id_.name), RefusalReason.OWNED, why) for id_, why in whys.items()}
+        away = {pod.workload for pod in self.cluster.marked() if lasts(pod.backed_off_until, now)} if sizes else set()
+        neighbours = self.neighbours(now) if sizes else Neighbours()
+        whys = {id_: why for id_ in sizes if (why := neighbours.writes_sizes(id_))}
+        owned = {id_: WriteRefusal(NamedObject(id_, id_.name), RefusalReason.OWNED, why) for id_, why in whys.items()}
         self.lasting = owned
         offered = {id_: size for id_, size in sizes.items() if id_ not in away | owned.keys()}
         states = Counter({"offered": len(offered), "owned": len(owned), "rolled-back": len(away & sizes.keys())})
         try:
-            write_new_pods(self.path, self._found(now, offered))
+            write_new_pods(self.path, self._new_pods(now, offered))
         except StoreError as error:
             return Effected(self.fence.leading(), Counter(), Counter(), (str(error),))
         unread = self.starts.renew(self._learning(), offered, now, self.interval)
@@ -96,36 +96,37 @@ class InitialActuator:
 
     def _learning(self) -> dict[WorkloadId, float]:
         """The largest boost of each workload that has a learned boost."""
-        stated = {id_: self.policies.stated(id_).vertical for id_ in (self.offered.ids if self.offered else ())}
-        return {id_: one.startup_boost for id_, one in stated.items() if one.startup_learned and one.startup_boost}
+        stated = [(id_, self.policies.stated(id_).vertical) for id_ in (self.offered.ids if self.offered else ())]
+        return {id_: policy.startup_boost for id_, policy in stated if policy.startup_learned and policy.startup_boost}
 
     def _sizes(self, now: datetime) -> dict[WorkloadId, NewPodSize]:
         """What was decided now, and what was given before where that fits."""
         if self.offered is None or self.offered.at != now:
             return {}
-        fresh = {id_: self._size(id_, one) for id_, one in sizes_wanted(self.offered, now, self._initial).items()}
+        recommended = recommended_sizes(self.offered, now, self._initial)
+        fresh = {id_: self._size(id_, sizes) for id_, sizes in recommended.items()}
         fitting = [id_ for id_ in self.offered.ids if self._initial(id_) and self._fits(id_)]
         if fitting and self.given is None:
             self.given = given_before(self.path, self.cluster)
         before = self.given or {}
-        kept = {id_: before[id_] for id_ in fitting if id_ in before and near(self._now(id_), before[id_])}
+        unchanged = {id_: before[id_] for id_ in fitting if id_ in before and near(self._now(id_), before[id_])}
         self.given = {id_: size for id_, size in (before | fresh).items() if id_ in self.offered.rows}
-        return self._boosted(kept | fresh)
+        return self._boosted(unchanged | fresh)
 
     def _boosted(self, sizes: dict[WorkloadId, NewPodSize]) -> dict[WorkloadId, NewPodSize]:
         """The sizes with more CPU for the start, and of workloads without a size of ours that alone."""
-        found = dict(sizes)
+        boosted = dict(sizes)
         for id_ in self.offered.ids if self.offered else ():
             stated = self.policies.stated(id_).vertical
             if stated.startup_boost is not None and stated.mode != "observe":
-                own = found.get(id_) or NewPodSize({}, self._replicas(id_), "Its own size.")
+                own = boosted.get(id_) or NewPodSize({}, self._replicas(id_), "Its own size.")
                 seconds = stated.startup_for.total_seconds()
                 boosts, why = self.starts.of(id_) if stated.startup_learned else ({}, "")
                 boost = 1.0 if stated.startup_learned else stated.startup_boost
-                found[id_] = msgspec.structs.replace(
+                boosted[id_] = msgspec.structs.replace(
                     own, boost=boost, boost_seconds=seconds, boosts=boosts, boost_why=why
                 )
-        return found
+        return boosted
 
     def _fits(self, id_: WorkloadId) -> bool:
         decided = self._decided(id_).resources
@@ -142,19 +143,19 @@ class InitialActuator:
         stated = self.policies.stated(id_).vertical
         return stated.mode == "initial" or stated.evict
 
-    def _found(self, now: datetime, sizes: Mapping[WorkloadId, NewPodSize]) -> NewPods:
+    def _new_pods(self, now: datetime, sizes: Mapping[WorkloadId, NewPodSize]) -> NewPods:
         seconds = self.interval.total_seconds()
         if not sizes:
             return NewPods(now, seconds, "")
-        rules, here = self.cluster.rules(), {id_.namespace for id_ in sizes}
+        rules, namespaces = self.cluster.rules(), {id_.namespace for id_ in sizes}
         by_name: dict[str, dict[str, dict[str, NewPodSize]]] = {}
         for id_, size in sizes.items():
             by_name.setdefault(id_.namespace, {}).setdefault(id_.kind, {})[id_.name] = size
         ranges, quotas = (
-            {namespace: found for namespace, found in of.items() if namespace in here}
-            for of in (rules.limit_ranges, rules.quotas)
+            {namespace: documents for namespace, documents in by_namespace.items() if namespace in namespaces}
+            for by_namespace in (rules.limit_ranges, rules.quotas)
         )
-        nodes = nodes_with_room(self.cluster.nodes(), self.daemons())
+        nodes = nodes_with_free_capacity(self.cluster.nodes(), self.daemons())
         return NewPods(now, seconds, f"{rules.server.major}.{rules.server.minor}", by_name, ranges, quotas, nodes)
 
     def _size(self, id_: WorkloadId, sizes: Sizes) -> NewPodSize:
@@ -172,12 +173,12 @@ def given_before(path: Path, cluster: Resizes) -> dict[WorkloadId, NewPodSize]:
     if known is not None and known.sizes:
         given = known.by_workload().items()
         return {id_: NewPodSize(size.containers, size.replicas, size.why) for id_, size in given if size.containers}
-    found = {}
-    for one in cluster.marked(settled=True):
-        if one.resized is not None and one.resized.new:
-            sizes = {**one.sizes, **one.resized.started}
-            found[one.workload] = NewPodSize(_blocks(sizes), 1, "as its other pods")
-    return found
+    given_sizes = {}
+    for pod in cluster.marked(settled=True):
+        if pod.resized is not None and pod.resized.new:
+            sizes = {**pod.sizes, **pod.resized.started}
+            given_sizes[pod.workload] = NewPodSize(_blocks(sizes), 1, "as its other pods")
+    return given_sizes
 
 
 def _blocks(sizes: Sizes) -> dict[str, Document]:
@@ -186,31 +187,31 @@ def _blocks(sizes: Sizes) -> dict[str, Document]:
 
 def near(now: Resources, size: NewPodSize) -> bool:
     """Whether running pods have about that size."""
-    asked = added(*(requirements_of(one).requests for one in size.containers.values()))
+    requested = added(*(requirements_of(block).requests for block in size.containers.values()))
     has = in_milli(now).requests
-    return all(abs(has.get(name, 0) - milli) <= NEAR * milli for name, milli in asked.items())
+    return all(abs(has.get(name, 0) - milli) <= NEAR * milli for name, milli in requested.items())
 
 
-MOST_KINDS = 200
+MAX_NODE_KINDS = 200
 """Kinds of nodes that are kept, the roomiest: each answer of the webhook looks at all of them."""
 
 
-def nodes_with_room(nodes: Iterable[Document], daemons: Mapping[str, Sequence[Resources]]) -> list[Document]:
+def nodes_with_free_capacity(nodes: Iterable[Document], daemons: Mapping[str, Sequence[Resources]]) -> list[Document]:
     """Nodes as the API server has them, with allocatable less what DaemonSets request there. Raises ManifestError."""
-    known = (node_of(one) for one in nodes)
-    left = [_left(one, daemons.get(one.name, ())) for one in known if not one.unschedulable]
-    kinds = sorted(Occupancy(left).kinds, key=lambda one: sorted(one.allocatable.items()), reverse=True)
-    return [_document(one) for one in kinds[:MOST_KINDS]]
+    known = (node_of(document) for document in nodes)
+    left = [_left(node, daemons.get(node.name, ())) for node in known if not node.unschedulable]
+    kinds = sorted(Occupancy(left).kinds, key=lambda node: sorted(node.allocatable.items()), reverse=True)
+    return [_document(node) for node in kinds[:MAX_NODE_KINDS]]
 
 
 def _left(node: Node, daemons: Sequence[Resources]) -> Node:
-    taken = added(*(in_milli(one).requests for one in daemons), {"pods": MILLI * len(daemons)})
+    taken = added(*(in_milli(daemon).requests for daemon in daemons), {"pods": MILLI * len(daemons)})
     left = {name: max(0, milli - taken.get(name, 0)) for name, milli in node.allocatable.items()}
     return replace(node, allocatable=left)
 
 
 def _document(node: Node) -> Document:
-    taints = [{"key": one.key, "value": one.value, "effect": one.effect} for one in node.taints]
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.taints]
     labels = {name: value for name, value in node.labels.items() if name != HOSTNAME}
     meta = {"name": node.name, "labels": {**labels, HOSTNAME: node.labels.get(HOSTNAME, node.name)}}
     return {"metadata": meta, "spec": {"taints": taints}, "status": {"allocatable": texts(node.allocatable)}}

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 STUCK = frozenset({ResizeStatus.DEFERRED, ResizeStatus.INFEASIBLE})
-AGAIN = timedelta(minutes=10)
+EVICTION_INTERVAL = timedelta(minutes=10)
 """Time between two attempts to evict a pod that a PodDisruptionBudget kept."""
-MOST = 5
+MAX_EVICTIONS = 5
 """Pods that one cycle evicts."""
 
 
@@ -42,18 +42,18 @@ class EvictionTerms:
     sized: Container[WorkloadId] = frozenset()
     """Workloads whose requests a VPA may write: it would size the successor of an evicted pod."""
 
-    def concern(self, one: ResizablePod) -> bool:
+    def concern(self, pod: ResizablePod) -> bool:
         """Whether this pod may have to go."""
-        return one.status in STUCK and self.allowed(one.workload) and one.workload not in self.sized
+        return pod.status in STUCK and self.allowed(pod.workload) and pod.workload not in self.sized
 
 
-def is_moving(one: ResizablePod) -> bool:
+def is_moving(pod: ResizablePod) -> bool:
     """Whether a pod goes, or does not serve yet."""
-    return one.deleted or not one.ready
+    return pod.deleted or not pod.ready
 
 
 def waits(
-    one: ResizablePod,
+    pod: ResizablePod,
     moving: Mapping[WorkloadId, int],
     now: datetime,
     after: timedelta,
@@ -63,41 +63,41 @@ def waits(
 
     `moving` counts the pods of each workload that go or do not serve yet, this one among them.
     """
-    if one.resized is None or one.resized.age(now) < after:
+    if pod.resized is None or pod.resized.age(now) < after:
         return f"evicted {duration_text(after)} after its size was changed"
-    if moving.get(one.workload, 0) > is_moving(one):
+    if moving.get(pod.workload, 0) > is_moving(pod):
         return "another pod of its workload is on its way"
-    if terms.ready.get(one.workload, 0) <= 1:
+    if terms.ready.get(pod.workload, 0) <= 1:
         return "it is the only ready pod of its workload, so it is not evicted"
-    tried = terms.tried.get(one.key)
-    if tried is not None and abs(now - tried) < AGAIN:
-        return f"not evicted, tried again at {tried + AGAIN:%H:%M} UTC"
+    tried = terms.tried.get(pod.key)
+    if tried is not None and abs(now - tried) < EVICTION_INTERVAL:
+        return f"not evicted, tried again at {tried + EVICTION_INTERVAL:%H:%M} UTC"
     return ""
 
 
-def no_restart(one: ResizablePod, rules: ResizeSettings) -> str:
+def no_restart(pod: ResizablePod, rules: ResizeSettings) -> str:
     """Why no container of a pod is restarted for its size now; empty where one may be."""
     if not rules.restarts:
         return "resize.restarts allows that"
-    if one.unready is None:
+    if pod.unready is None:
         return "it waits, whether the pods of its workload are ready is not known"
-    return f"it waits until all pods of its workload are ready, {one.unready} not yet" if one.unready else ""
+    return f"it waits until all pods of its workload are ready, {pod.unready} not yet" if pod.unready else ""
 
 
 def one_each(
     writes: Iterable[ResizeWrite], tried: Mapping[tuple[str, ...], datetime]
 ) -> tuple[list[ResizeWrite], list[WriteRefusal]]:
-    """The writes with one eviction of a workload, and `MOST` in all, tried longest ago; the others wait for a cycle."""
-    kept: list[ResizeWrite] = []
+    """Return the writes with at most one eviction per workload, `MAX_EVICTIONS` in all; the others wait for a cycle."""
+    chosen: list[ResizeWrite] = []
     waiting: list[WriteRefusal] = []
     gone: set[WorkloadId] = set()
     for write in sorted(writes, key=lambda each: tried.get(each.subject.key, LONG_AGO)):
         if write.change is not Change.EVICT:
-            kept.append(write)
-        elif write.subject.workload in gone or len(gone) == MOST:
+            chosen.append(write)
+        elif write.subject.workload in gone or len(gone) == MAX_EVICTIONS:
             why = f"{write.subject} waits with its eviction for the next cycle"
             waiting.append(WriteRefusal(write.subject, RefusalReason.RATE_LIMIT, why))
         else:
             gone.add(write.subject.workload)
-            kept.append(write)
-    return kept, waiting
+            chosen.append(write)
+    return chosen, waiting

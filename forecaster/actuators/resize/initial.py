@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, kept_text, resizable_pod
+from forecaster.actuators.headroom import NamespaceAdmission, admitted
+from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, resizable_pod, resized_text
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, Sizes, sizes_text
-from forecaster.actuators.room import Surroundings, admitted
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
@@ -83,12 +83,12 @@ def admitted_pod(document: Document, namespace: str, known: NewPods | None, now:
     try:
         if count_containers(document) > MAX_CONTAINERS:
             return AdmittedPod(AdmissionOutcome.UNREADABLE, f"more than {MAX_CONTAINERS} containers")
-        one = resizable_pod(_placed(document, namespace), lambda owner: owner_by_name(owner, document))
-        id_ = one.workload
+        pod = resizable_pod(_placed(document, namespace), lambda owner: owner_by_name(owner, document))
+        id_ = pod.workload
         offered = known.sizes.get(id_.namespace, {}).get(id_.kind, {}).get(id_.name)
         if offered is None:
             return AdmittedPod(AdmissionOutcome.NOT_OFFERED, f"{id_} is offered no size")
-        return _sized(one, offered, surroundings(known, namespace), now)
+        return _sized(pod, offered, admission_of(known, namespace), now)
     except (ManifestError, KeyError, TypeError, AttributeError, ValueError) as error:
         return AdmittedPod(AdmissionOutcome.UNREADABLE, str(error))
 
@@ -108,29 +108,29 @@ def owner_by_name(owner: WorkloadId, document: Document) -> WorkloadId:
     return owner
 
 
-def surroundings(known: NewPods, namespace: str) -> Surroundings:
+def admission_of(known: NewPods, namespace: str) -> NamespaceAdmission:
     """What admits pods in a namespace. Raises ManifestError."""
-    ranges = tuple(limit_range_of(one) for one in known.limit_ranges.get(namespace, ()))
-    quotas = tuple(quota_of(one) for one in known.quotas.get(namespace, ()))
+    ranges = tuple(limit_range_of(document) for document in known.limit_ranges.get(namespace, ()))
+    quotas = tuple(quota_of(document) for document in known.quotas.get(namespace, ()))
     try:
         server = Server.parse(known.server)
     except ValueError:
         server = LATEST_SERVER
-    return Surroundings(server, ranges, quotas, Occupancy(map(node_of, known.nodes)) if known.nodes else None)
+    return NamespaceAdmission(server, ranges, quotas, Occupancy(map(node_of, known.nodes)) if known.nodes else None)
 
 
-def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: datetime) -> AdmittedPod:
-    if one.owner or one.fault:
-        outcome = AdmissionOutcome.OWNED if one.owner else AdmissionOutcome.UNREADABLE
-        return AdmittedPod(outcome, one.owner or one.fault)
-    before = one.sizes if one.resized is None else {**one.sizes, **one.resized.before}  # it may be asked for twice
-    wanted = {name: requirements_of(block) for name, block in offered.containers.items()}
-    own = replace(one, pod=with_values(one.pod, before))
-    stated = as_stated(own.pod, wanted)
-    unsized = PART_SIZED if wanted and not stated else ""
-    nearest, refused = admitted(own.pod, stated, around, replicas=offered.replicas) if stated else ({}, unsized)
+def _sized(pod: ResizablePod, offered: NewPodSize, admission: NamespaceAdmission, now: datetime) -> AdmittedPod:
+    if pod.owner or pod.fault:
+        outcome = AdmissionOutcome.OWNED if pod.owner else AdmissionOutcome.UNREADABLE
+        return AdmittedPod(outcome, pod.owner or pod.fault)
+    before = pod.sizes if pod.resized is None else {**pod.sizes, **pod.resized.before}  # it may be asked for twice
+    recommended = {name: requirements_of(block) for name, block in offered.containers.items()}
+    own = replace(pod, pod=with_values(pod.pod, before))
+    stated = as_stated(own.pod, recommended)
+    unsized = PART_SIZED if recommended and not stated else ""
+    nearest, refused = admitted(own.pod, stated, admission, replicas=offered.replicas) if stated else ({}, unsized)
     base = {**before, **nearest}
-    more = boosted(own.pod, base, offered, around)
+    more = boosted(own.pod, base, offered, admission)
     sizes = {name: size for name, size in {**base, **more}.items() if size != before[name]}
     if not sizes:
         outcome = AdmissionOutcome.INADMISSIBLE if refused else AdmissionOutcome.FITS
@@ -138,10 +138,10 @@ def _sized(one: ResizablePod, offered: NewPodSize, around: Surroundings, now: da
     was = sizes_text({name: before[name] for name in sizes})
     nearly = f", as near as it is admitted: {refused}" if refused else ""
     boost = f" CPU limits are times {offered.boost:g} until it has started." if more and not offered.boosts else ""
-    why = f"sized for {one.workload}{nearly}. {offered.why}{boost}{offered.boost_why}"[:WHY_MAX]
+    why = f"sized for {pod.workload}{nearly}. {offered.why}{boost}{offered.boost_why}"[:WHY_MAX]
     until = now + timedelta(seconds=offered.boost_seconds) if more else None
     had = Resized(before, now, 0, new=True, started={name: base[name] for name in more}, boosted_until=until)
-    marks = {BEFORE: kept_text(had), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}
+    marks = {BEFORE: resized_text(had), SIZE: f"{was} → {sizes_text(sizes)}: {why}"}
     return AdmittedPod(AdmissionOutcome.SIZED, why, sizes, {LABEL: WATCHED}, marks)
 
 
@@ -151,15 +151,15 @@ def _placed(document: Document, namespace: str) -> Document:
     return {**document, "metadata": {"name": meta.get("generateName", ""), **meta, "namespace": namespace}}
 
 
-def boosted(pod: Pod, base: Sizes, offered: NewPodSize, around: Surroundings) -> dict[str, Requirements]:
+def boosted(pod: Pod, base: Sizes, offered: NewPodSize, admission: NamespaceAdmission) -> dict[str, Requirements]:
     """Return the sizes [container] of a new pod with more CPU than `base`; none where it could not go back.
 
     A Guaranteed pod has the limit of its request, and no resize changes the class of a pod; nor may the way back
     restart a container. It is as near to the factor as LimitRanges and quotas of its namespace admit. Requests stay,
     so where the pod runs, what quotas of requests count, and what an HPA divides by stay, too.
     """
-    learned = {name: one.factor for name, one in offered.boosts.items()}
-    factors = {one.name: learned.get(one.name, offered.boost) for one in pod.containers}
+    learned = {name: boost.factor for name, boost in offered.boosts.items()}
+    factors = {container.name: learned.get(container.name, offered.boost) for container in pod.containers}
     more = {
         name: _times(size, factors[name])
         for name, size in base.items()
@@ -168,10 +168,10 @@ def boosted(pod: Pod, base: Sizes, offered: NewPodSize, around: Surroundings) ->
     if not more:
         return {}
     own = with_values(pod, base)
-    nearest, _ = admitted(own, more, around, replicas=offered.replicas)
-    found = {name: nearest[name] for name in more if name in nearest and _raised(nearest[name], base[name])}
-    back = resize(with_values(own, found), own, around.server)
-    return found if back.allowed and not back.restarts else {}
+    nearest, _ = admitted(own, more, admission, replicas=offered.replicas)
+    raised = {name: nearest[name] for name in more if name in nearest and _raised(nearest[name], base[name])}
+    back = resize(with_values(own, raised), own, admission.server)
+    return raised if back.allowed and not back.restarts else {}
 
 
 def _raised(size: Requirements, base: Requirements) -> bool:

@@ -27,7 +27,7 @@ CALM_STARTS = 20
 """Starts without any that is held back, after which a smaller factor is tried."""
 BOOST_SETTLED_AFTER = timedelta(minutes=5)
 """Time after a change of the factor: pods that start within it may have been made before."""
-LONGEST_LOOK = timedelta(minutes=5)
+MAX_LOOKBACK = timedelta(minutes=5)
 
 
 def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, most: float) -> LearnedBoost:
@@ -48,12 +48,12 @@ def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, most: 
     return LearnedBoost(factor, before.since, starts, throttled)
 
 
-def words(container: str, one: LearnedBoost) -> str:
+def words(container: str, boost: LearnedBoost) -> str:
     """Say which factor a container has, and which starts say so."""
-    if one.factor == 1.0 and one.starts < MIN_MEASURED_STARTS:
-        return f"{container} 1 ({one.starts} of at least {MIN_MEASURED_STARTS} starts of more than 30 s measured)"
-    held_back = f"the CPU limit held back {one.throttled} of {one.starts} starts with it"
-    return f"{container} {one.factor:.3g} ({held_back if one.starts else 'learned; no start with it measured yet'})"
+    if boost.factor == 1.0 and boost.starts < MIN_MEASURED_STARTS:
+        return f"{container} 1 ({boost.starts} of at least {MIN_MEASURED_STARTS} starts of more than 30 s measured)"
+    held_back = f"the CPU limit held back {boost.throttled} of {boost.starts} starts with it"
+    return f"{container} {boost.factor:.3g} ({held_back if boost.starts else 'learned; no start with it measured yet'})"
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class StartBoosts:
     measured: MeasuredStarts = lambda _now, _since: {}
     known: dict[WorkloadId, dict[str, LearnedBoost]] = field(default_factory=dict)
     """What was learned, by workload and container."""
-    looked: datetime | None = None
+    read_at: datetime | None = None
 
     def renew(
         self, most: Mapping[WorkloadId, float], boosted: Container[WorkloadId], now: datetime, interval: timedelta
@@ -74,12 +74,12 @@ class StartBoosts:
         """
         if not any(id_ in boosted for id_ in most):
             return ""
-        since = min(max(now - self.looked, interval), LONGEST_LOOK) if self.looked else interval
+        since = min(max(now - self.read_at, interval), MAX_LOOKBACK) if self.read_at else interval
         try:
             starts = self.measured(now, since)
         except SourceError as error:
             return f"CPU boosts stay as they were learned: {error}"
-        self.looked, self.known = now, {id_: dict(self.known.get(id_, {})) for id_ in most}
+        self.read_at, self.known = now, {id_: dict(self.known.get(id_, {})) for id_ in most}
         for id_ in (id_ for id_ in most if id_ in boosted):
             for name, shares in starts.get(id_, {}).items():
                 self.known[id_][name] = learned(self.known[id_].get(name, LearnedBoost()), shares, now, most[id_])
@@ -88,5 +88,5 @@ class StartBoosts:
     def of(self, id_: WorkloadId) -> tuple[dict[str, LearnedBoost], str]:
         """What was learned of each container of a workload, and a sentence that says it."""
         known = self.known.get(id_, {})
-        said = ", ".join(words(*each) for each in known.items()) or "1 (no start of more than 30 s was measured yet)"
-        return known, f" CPU limits until it has started, times: {said}."
+        text = ", ".join(words(*each) for each in known.items()) or "1 (no start of more than 30 s was measured yet)"
+        return known, f" CPU limits until it has started, times: {text}."

@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from forecaster.actuators.headroom import NamespaceAdmission, admitted
 from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, one_each, waits
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
 from forecaster.actuators.rollback import lasts
-from forecaster.actuators.room import Surroundings, admitted
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
@@ -43,9 +43,9 @@ class ResizePlan:
 def resize_plan(
     watched: Sequence[ResizablePod],
     candidates: Sequence[ResizablePod],
-    wanted: Mapping[WorkloadId, Sizes],
+    recommended: Mapping[WorkloadId, Sizes],
     allowed: Callable[[WorkloadId], bool],
-    around: Callable[[str], Surroundings],
+    admission: Callable[[str], NamespaceAdmission],
     now: datetime,
     rules: ResizeSettings,
     evictions: EvictionTerms = NO_EVICTIONS,
@@ -56,20 +56,20 @@ def resize_plan(
     than `wanted`; `allowed` says whether a policy permits our sizes.
     """
     plan, busy = ResizePlan(), occupied(watched, now, rules)
-    moving = Counter(one.workload for one in watched if is_moving(one))
-    for one in watched:
-        if one.deleted:
+    moving = Counter(pod.workload for pod in watched if is_moving(pod))
+    for pod in watched:
+        if pod.deleted:
             continue
-        found = list(_followed(one, moving, now, rules, evictions, allowed=allowed(one.workload)))
-        plan.writes += [each for each in found if isinstance(each, ResizeWrite)]
-        plan.refusals += [each for each in found if isinstance(each, WriteRefusal)]
-    busy |= {one.subject.workload for one in plan.writes if one.change is Change.ROLL_BACK}
+        steps = list(_followed(pod, moving, now, rules, evictions, allowed=allowed(pod.workload)))
+        plan.writes += [each for each in steps if isinstance(each, ResizeWrite)]
+        plan.refusals += [each for each in steps if isinstance(each, WriteRefusal)]
+    busy |= {write.subject.workload for write in plan.writes if write.change is Change.ROLL_BACK}
     plan.writes, waiting = one_each(plan.writes, evictions.tried)
     plan.refusals += waiting
-    for one in candidates:
-        if one.workload in busy or one.deleted or one.marked or one.workload not in wanted:
+    for pod in candidates:
+        if pod.workload in busy or pod.deleted or pod.marked or pod.workload not in recommended:
             continue
-        decided = _sized(one, wanted[one.workload], around(one.namespace), now, rules)
+        decided = _sized(pod, recommended[pod.workload], admission(pod.namespace), now, rules)
         if isinstance(decided, ResizeWrite):
             plan.writes.append(decided)
         elif decided:
@@ -79,18 +79,18 @@ def resize_plan(
 
 def occupied(watched: Sequence[ResizablePod], now: datetime, rules: ResizeSettings) -> set[WorkloadId]:
     """Workloads of which no other pod is resized now: one of theirs is on its way, or was worse off lately."""
-    return {one.workload for one in watched if _occupies(one, now, rules)}
+    return {pod.workload for pod in watched if _occupies(pod, now, rules)}
 
 
-def undone(one: ResizablePod, why: str, change: Change = Change.RESTORE) -> ResizeWrite | None:
+def undone(pod: ResizablePod, why: str, change: Change = Change.RESTORE) -> ResizeWrite | None:
     """The owner's size again; None where nothing of ours is on this pod. A size that others wrote stays."""
-    if one.resized is not None and not one.other_writers:
-        return ResizeWrite(one, change, changed(one.sizes, one.resized.before), why)
-    return ResizeWrite(one, Change.FORGET, {}, why) if one.marked or one.resized is not None else None
+    if pod.resized is not None and not pod.other_writers:
+        return ResizeWrite(pod, change, changed(pod.sizes, pod.resized.before), why)
+    return ResizeWrite(pod, Change.FORGET, {}, why) if pod.marked or pod.resized is not None else None
 
 
 def _followed(
-    one: ResizablePod,
+    pod: ResizablePod,
     moving: Mapping[WorkloadId, int],
     now: datetime,
     rules: ResizeSettings,
@@ -99,53 +99,53 @@ def _followed(
     allowed: bool,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that has a mark of ours."""
-    if one.fault:
-        yield WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
-    elif one.resized is not None and one.other_writers:
-        yield ResizeWrite(one, Change.YIELD, {}, f"{one.other_writers} resized it")
+    if pod.fault:
+        yield WriteRefusal(pod, RefusalReason.UNREADABLE, f"{pod}: {pod.fault}")
+    elif pod.resized is not None and pod.other_writers:
+        yield ResizeWrite(pod, Change.YIELD, {}, f"{pod.other_writers} resized it")
     elif not allowed:
-        yield from filter(None, [undone(one, f"the policy of {one.workload} only observes sizes")])
-    elif lasts(one.backed_off_until, now):
-        until = f"{one.backed_off_until:%H:%M} UTC"
+        yield from filter(None, [undone(pod, f"the policy of {pod.workload} only observes sizes")])
+    elif lasts(pod.backed_off_until, now):
+        until = f"{pod.backed_off_until:%H:%M} UTC"
         yield WriteRefusal(
-            one, RefusalReason.ROLLED_BACK, f"{one} was worse off; its workload keeps its size until {until}"
+            pod, RefusalReason.ROLLED_BACK, f"{pod} was worse off; its workload keeps its size until {until}"
         )
-    elif one.resized is None:
-        yield ResizeWrite(one, Change.FORGET, {}, "a back-off or a restoring is over")
-    elif not (one.resized.new or changed(one.sizes, one.resized.before)):
-        yield ResizeWrite(one, Change.FORGET, {}, "its own size was written down, and ours was not written")
-    elif one.settled:
+    elif pod.resized is None:
+        yield ResizeWrite(pod, Change.FORGET, {}, "a back-off or a restoring is over")
+    elif not (pod.resized.new or changed(pod.sizes, pod.resized.before)):
+        yield ResizeWrite(pod, Change.FORGET, {}, "its own size was written down, and ours was not written")
+    elif pod.settled:
         pass
-    elif _begins(one, one.resized):
-        yield from _starting(one, one.resized, now, rules)
-    elif evictions.concern(one) and not _worse(one, one.resized, now, rules):
-        yield from _stuck(one, one.resized, moving, now, rules, evictions)
+    elif _begins(pod, pod.resized):
+        yield from _starting(pod, pod.resized, now, rules)
+    elif evictions.concern(pod) and not _worse(pod, pod.resized, now, rules):
+        yield from _stuck(pod, pod.resized, moving, now, rules, evictions)
     else:
-        yield from _watched(one, one.resized, now, rules)
+        yield from _watched(pod, pod.resized, now, rules)
 
 
-def _begins(one: ResizablePod, resized: Resized) -> bool:
+def _begins(pod: ResizablePod, resized: Resized) -> bool:
     """Whether a pod has more CPU until it has started, or had that and has its own size again."""
-    more, own = changed(one.sizes, resized.started), changed(one.sizes, resized.before)
+    more, own = changed(pod.sizes, resized.started), changed(pod.sizes, resized.before)
     return bool(resized.started and (more or not own))
 
 
 def _starting(
-    one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
+    pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that has, or had, more CPU to start with; no change window holds its own size back."""
-    more = changed(one.sizes, resized.started)
-    if not more and one.status is ResizeStatus.NONE:
-        yield ResizeWrite(one, Change.FORGET, {}, "it has started, and has its own size again")
-    elif more and one.ready and resized.age(now) >= resized.boosted_for:
-        yield ResizeWrite(one, Change.RESIZE, more, "it has started", resized)
+    more = changed(pod.sizes, resized.started)
+    if not more and pod.status is ResizeStatus.NONE:
+        yield ResizeWrite(pod, Change.FORGET, {}, "it has started, and has its own size again")
+    elif more and pod.ready and resized.age(now) >= resized.boosted_for:
+        yield ResizeWrite(pod, Change.RESIZE, more, "it has started", resized)
     else:
-        found = _watched(one, resized, now, rules)
-        yield from (each for each in found if not (isinstance(each, ResizeWrite) and each.settled))
+        steps = _watched(pod, resized, now, rules)
+        yield from (each for each in steps if not (isinstance(each, ResizeWrite) and each.settled))
 
 
 def _stuck(
-    one: ResizablePod,
+    pod: ResizablePod,
     resized: Resized,
     moving: Mapping[WorkloadId, int],
     now: datetime,
@@ -153,90 +153,92 @@ def _stuck(
     evictions: EvictionTerms,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """Decide about a pod with a size that its node does not grant, and which pod may be evicted for it."""
-    if why := waits(one, moving, now, rules.evict_after, evictions):
-        yield WriteRefusal(one, RefusalReason.DEFERRED, f"{one}: its node does not grant the size; {why}. {one.said}")
+    if why := waits(pod, moving, now, rules.evict_after, evictions):
+        yield WriteRefusal(
+            pod, RefusalReason.DEFERRED, f"{pod}: its node does not grant the size; {why}. {pod.node_message}"
+        )
     else:
         why = f"its node did not grant the size for {duration_text(resized.age(now))}; its successor is made with it"
-        yield ResizeWrite(one, Change.EVICT, {}, f"{why}. {one.said}".rstrip(". "), resized)
+        yield ResizeWrite(pod, Change.EVICT, {}, f"{why}. {pod.node_message}".rstrip(". "), resized)
 
 
 def _watched(
-    one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
+    pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """What is done with a pod that was resized lately."""
-    if worse := _worse(one, resized, now, rules) or _refused_by_node(one, resized, now, rules):
-        undo = undone(one, worse, Change.ROLL_BACK)
+    if worse := _worse(pod, resized, now, rules) or _refused_by_node(pod, resized, now, rules):
+        undo = undone(pod, worse, Change.ROLL_BACK)
         yield from [replace(undo, backed_off_until=now + rules.back_off)] if undo else []
-    elif one.status in {ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS}:
-        code = RefusalReason.DEFERRED if one.status is ResizeStatus.DEFERRED else RefusalReason.IN_PROGRESS
-        yield WriteRefusal(one, code, f"{one}: its node has not granted the size yet. {one.said}".rstrip(". "))
+    elif pod.status in {ResizeStatus.DEFERRED, ResizeStatus.IN_PROGRESS}:
+        code = RefusalReason.DEFERRED if pod.status is ResizeStatus.DEFERRED else RefusalReason.IN_PROGRESS
+        yield WriteRefusal(pod, code, f"{pod}: its node has not granted the size yet. {pod.node_message}".rstrip(". "))
     elif resized.age(now) >= rules.watch_for:
-        yield ResizeWrite(one, Change.SETTLE, {}, "it has kept well", resized, settled=True)
+        yield ResizeWrite(pod, Change.SETTLE, {}, "it has kept well", resized, settled=True)
 
 
-def _worse(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
+def _worse(pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
     """Why a pod is worse off since it has its size; empty where it is not."""
-    more = one.restarts - resized.restarts
-    expected = len(one.pod.containers) if rules.restarts else int(resized.new)  # one, until what it needs is there
+    more = pod.restarts - resized.restarts
+    expected = len(pod.pod.containers) if rules.restarts else int(resized.new)  # one, until what it needs is there
     if more > expected:
         return f"{more} restarts since its size was changed"
     patience = rules.watch_for if resized.new else rules.settle_for  # a new pod has to start first
-    if not one.ready and resized.age(now) >= patience:
+    if not pod.ready and resized.age(now) >= patience:
         return f"not ready {duration_text(patience)} after its size was changed"
-    return one.worse if resized.age(now) < rules.watch_for else ""
+    return pod.worse if resized.age(now) < rules.watch_for else ""
 
 
-def _refused_by_node(one: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
+def _refused_by_node(pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
     """Why its node will not have the size; empty where it may."""
-    if one.status is ResizeStatus.INFEASIBLE:
-        return f"its node can never grant the size. {one.said}".rstrip(". ")
-    if one.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and resized.age(now) >= rules.settle_for:
-        return f"its node could not apply the size. {one.said}".rstrip(". ")
+    if pod.status is ResizeStatus.INFEASIBLE:
+        return f"its node can never grant the size. {pod.node_message}".rstrip(". ")
+    if pod.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and resized.age(now) >= rules.settle_for:
+        return f"its node could not apply the size. {pod.node_message}".rstrip(". ")
     return ""
 
 
-def _occupies(one: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
+def _occupies(pod: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
     """Whether other pods of the workload wait for this one."""
-    fresh = one.resized is not None and not one.settled and one.resized.age(now) < rules.settle_for
-    moving = not one.settled and one.status is not ResizeStatus.NONE
-    return lasts(one.backed_off_until, now) or fresh or moving or not one.ready
+    fresh = pod.resized is not None and not pod.settled and pod.resized.age(now) < rules.settle_for
+    moving = not pod.settled and pod.status is not ResizeStatus.NONE
+    return lasts(pod.backed_off_until, now) or fresh or moving or not pod.ready
 
 
 def _sized(
-    one: ResizablePod, wanted: Sizes, around: Surroundings, now: datetime, rules: ResizeSettings
+    pod: ResizablePod, recommended: Sizes, admission: NamespaceAdmission, now: datetime, rules: ResizeSettings
 ) -> ResizeWrite | WriteRefusal | None:
     """The size that the cluster takes, or why there is none."""
-    if one.owner or one.fault:
-        return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.owner or one.fault}")
-    if not one.ready or one.status is not ResizeStatus.NONE:
+    if pod.owner or pod.fault:
+        return WriteRefusal(pod, RefusalReason.OWNED, f"{pod}: {pod.owner or pod.fault}")
+    if not pod.ready or pod.status is not ResizeStatus.NONE:
         return None
     able = as_stated(
-        one.pod, {name: merged(one.sizes.get(name, Requirements()), size) for name, size in wanted.items()}
+        pod.pod, {name: merged(pod.sizes.get(name, Requirements()), size) for name, size in recommended.items()}
     )
     if not able:
-        return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {PART_SIZED}")
-    allowed = _kept_memory(one.sizes, able) if not rules.lower_memory else able
-    nearest, refused = admitted(one.pod, allowed, around, running=((one.pod, one.node),))
-    sizes = changed(one.sizes, nearest)
+        return WriteRefusal(pod, RefusalReason.INADMISSIBLE, f"{pod}: {PART_SIZED}")
+    allowed = _without_less_memory(pod.sizes, able) if not rules.lower_memory else able
+    nearest, refused = admitted(pod.pod, allowed, admission, running=((pod.pod, pod.node),))
+    sizes = changed(pod.sizes, nearest)
     if not sizes:
-        return WriteRefusal(one, RefusalReason.INADMISSIBLE, f"{one}: {refused}") if refused else None
-    restarted = resize(one.pod, with_values(one.pod, sizes), around.server).restarts
-    if restarted and (why := no_restart(one, rules)):
-        said = f"{one}: its resizePolicy restarts {', '.join(restarted)}; {why}"
-        return WriteRefusal(one, RefusalReason.RESTARTS, said)
-    reason = f"sized for {one.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
-    return ResizeWrite(one, Change.RESIZE, sizes, reason, Resized(one.sizes, now, one.restarts, errors=one.errors))
+        return WriteRefusal(pod, RefusalReason.INADMISSIBLE, f"{pod}: {refused}") if refused else None
+    restarted = resize(pod.pod, with_values(pod.pod, sizes), admission.server).restarts
+    if restarted and (why := no_restart(pod, rules)):
+        message = f"{pod}: its resizePolicy restarts {', '.join(restarted)}; {why}"
+        return WriteRefusal(pod, RefusalReason.RESTARTS, message)
+    reason = f"sized for {pod.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
+    return ResizeWrite(pod, Change.RESIZE, sizes, reason, Resized(pod.sizes, now, pod.restarts, errors=pod.errors))
 
 
-def _kept_memory(now: Sizes, wanted: Sizes) -> Sizes:
+def _without_less_memory(now: Sizes, recommended: Sizes) -> Sizes:
     """The wanted sizes, memory no lower than it is."""
 
-    def kept(name: str, size: Requirements) -> Requirements:
+    def raised(name: str, size: Requirements) -> Requirements:
         has = now.get(name, Requirements())
         requests, limits = ({**to} for to in (size.requests, size.limits))
-        for to, of in ((requests, has.requests), (limits, has.limits)):
-            if MEMORY_RESOURCE in to and MEMORY_RESOURCE in of:
-                to[MEMORY_RESOURCE] = max(to[MEMORY_RESOURCE], of[MEMORY_RESOURCE])
+        for to, present in ((requests, has.requests), (limits, has.limits)):
+            if MEMORY_RESOURCE in to and MEMORY_RESOURCE in present:
+                to[MEMORY_RESOURCE] = max(to[MEMORY_RESOURCE], present[MEMORY_RESOURCE])
         return Requirements(requests, limits)
 
-    return {name: kept(name, size) for name, size in wanted.items()}
+    return {name: raised(name, size) for name, size in recommended.items()}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from forecaster.actuators import marks
-from forecaster.actuators.marks import EventKind, InvolvedObject, Merged, RawObject
+from forecaster.actuators.headroom import AdmissionAt, NamespaceAdmission
+from forecaster.actuators.marks import EventKind, InvolvedObject, MergePatch, RawObject
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, sizes_text
-from forecaster.actuators.room import AroundAt, Surroundings
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
@@ -76,7 +76,7 @@ class Eviction(msgspec.Struct, frozen=True, rename="camel"):
     kind: str = "Eviction"
 
 
-class KeptSize(msgspec.Struct, frozen=True, omit_defaults=True):
+class PersistedSize(msgspec.Struct, frozen=True, omit_defaults=True):
     """The annotation with what a pod had."""
 
     at: datetime
@@ -117,8 +117,8 @@ class Resizes:
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
         """Return the watched pods with our annotation; with `settled` also settled ones. Raises ApiError."""
         label = LABEL if settled else f"{LABEL} in ({WATCHED},{BACKED_OFF})"
-        found = listed(self._reader, "/api/v1/pods", Document, limit=PAGE, marked=label)
-        return [self._read(one) for one in found]
+        documents = listed(self._reader, "/api/v1/pods", Document, limit=PAGE, marked=label)
+        return [self._read(document) for document in documents]
 
     def of(self, namespace: str, name: str) -> ResizablePod | None:
         """One pod as it is now; None where it is gone. Raises ApiError."""
@@ -129,20 +129,20 @@ class Resizes:
                 return None
             raise
 
-    def again(self, one: ResizablePod) -> ResizablePod:
+    def again(self, pod: ResizablePod) -> ResizablePod:
         """Read the pod again from the API server. Raises ApiError."""
-        return self._read(self._client.get(_path(one.namespace, one.name), dict))
+        return self._read(self._client.get(_path(pod.namespace, pod.name), dict))
 
-    def surroundings(self) -> AroundAt:
+    def admission(self) -> AdmissionAt:
         """What admits pods in each namespace, by one look at the rules of all when the first is asked for."""
         rules = cache(self.rules)
 
-        def around(namespace: str) -> Surroundings:
+        def admission(namespace: str) -> NamespaceAdmission:
             server, *known = rules()
-            ranges, quotas = (of.get(namespace, ()) for of in known)
-            return Surroundings(server, tuple(map(limit_range_of, ranges)), tuple(map(quota_of, quotas)))
+            ranges, quotas = (grouped.get(namespace, ()) for grouped in known)
+            return NamespaceAdmission(server, tuple(map(limit_range_of, ranges)), tuple(map(quota_of, quotas)))
 
-        return cache(around)
+        return cache(admission)
 
     def rules(self) -> NamespaceRules:
         """What admits pods in every namespace. Raises ApiError."""
@@ -157,45 +157,45 @@ class Resizes:
 
         What the pod had is written down before its size is changed, and removed after it is back.
         """
-        one, version = write.subject, write.subject.version
+        pod, version = write.subject, write.subject.version
         if write.change == Change.RESIZE and write.resized is not None:
-            version = self._mark(one, WATCHED, {BEFORE: kept_text(write.resized), BACK_OFF: None}, version)
+            version = self._mark(pod, WATCHED, {BEFORE: resized_text(write.resized), BACK_OFF: None}, version)
         if write.sizes:
             blocks = {name: resources_block(size) for name, size in write.sizes.items()}
             whole = {"resources": blocks.pop(WHOLE_POD)} if WHOLE_POD in blocks else {}
-            spec, sidecars = dict[str, Any](whole), {each.name for each in one.pod.init_containers}
+            spec, sidecars = dict[str, Any](whole), {each.name for each in pod.pod.init_containers}
             for name, block in blocks.items():
                 kind = "initContainers" if name in sidecars else "containers"
                 spec.setdefault(kind, []).append({"name": name, "resources": block})
-            path = f"{_path(one.namespace, one.name)}/resize?{self._query()}"
-            self._client.merge_strategically(path, Merged({"uid": one.uid, "resourceVersion": version}, spec), dict)
+            path = f"{_path(pod.namespace, pod.name)}/resize?{self._query()}"
+            self._client.merge_strategically(path, MergePatch({"uid": pod.uid, "resourceVersion": version}, spec), dict)
         match write.change:
             case Change.EVICT:
-                self._evict(one)
+                self._evict(pod)
             case Change.SETTLE:
-                self._mark(one, SETTLED, {}, version)
+                self._mark(pod, SETTLED, {}, version)
             case Change.ROLL_BACK if write.backed_off_until:
                 until = marks.instant_text(write.backed_off_until)
-                self._mark(one, BACKED_OFF, {BEFORE: None, SIZE: None, BACK_OFF: until})
+                self._mark(pod, BACKED_OFF, {BEFORE: None, SIZE: None, BACK_OFF: until})
             case Change.RESTORE | Change.FORGET | Change.YIELD:
-                marks.patiently(lambda: self._give_back(one))
+                marks.retry_conflicts(lambda: self._give_back(pod))
             case _:
                 pass
 
     def record(self, write: ResizeWrite, at: datetime) -> None:
         """The Event of a change, beside its pod. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            one = write.subject
-            was = sizes_text({name: one.sizes[name] for name in write.sizes})
+            pod = write.subject
+            was = sizes_text({name: pod.sizes[name] for name in write.sizes})
             moved = f"{was} → {sizes_text(write.sizes)}: " if write.sizes else ""
-            involved = InvolvedObject(one.namespace, one.name, one.uid, "v1", "Pod")
+            involved = InvolvedObject(pod.namespace, pod.name, pod.uid, "v1", "Pod")
             marks.create_event(self._client, marks.event_of(write, involved, EVENTS[write.change], moved, at))
 
-    def _evict(self, one: ResizablePod) -> None:
+    def _evict(self, pod: ResizablePod) -> None:
         """Evict a pod through its PodDisruptionBudgets; a budget that keeps the pod is no sign of a busy API server."""
-        body = Eviction({"name": one.name, "namespace": one.namespace}, {"preconditions": {"uid": one.uid}})
+        body = Eviction({"name": pod.name, "namespace": pod.namespace}, {"preconditions": {"uid": pod.uid}})
         try:
-            self._client.create(f"{_path(one.namespace, one.name)}/eviction?{self._query()}", body, dict)
+            self._client.create(f"{_path(pod.namespace, pod.name)}/eviction?{self._query()}", body, dict)
         except ApiError as error:
             if error.status == HTTPStatus.TOO_MANY_REQUESTS and BUDGET in str(error):
                 raise ApiError(str(error), HTTPStatus.LOCKED) from error
@@ -218,17 +218,17 @@ class Resizes:
         return self._server
 
     def _mark(
-        self, one: ResizablePod, label: str | None, annotations: Mapping[str, str | None], version: str = ""
+        self, pod: ResizablePod, label: str | None, annotations: Mapping[str, str | None], version: str = ""
     ) -> str:
         """The version after these marks were put on it, where one is named over that one."""
         metadata: Document = {"labels": {LABEL: label}, "annotations": annotations}
-        body = Merged(metadata | ({"resourceVersion": version} if version else {}))
-        found = self._client.patch(f"{_path(one.namespace, one.name)}?{self._query()}", body, dict)
-        return version if self._dry_run else str(found["metadata"]["resourceVersion"])
+        body = MergePatch(metadata | ({"resourceVersion": version} if version else {}))
+        patched = self._client.patch(f"{_path(pod.namespace, pod.name)}?{self._query()}", body, dict)
+        return version if self._dry_run else str(patched["metadata"]["resourceVersion"])
 
-    def _give_back(self, one: ResizablePod) -> None:
+    def _give_back(self, pod: ResizablePod) -> None:
         """Remove our marks and our claim on sizes."""
-        path = _path(one.namespace, one.name)
+        path = _path(pod.namespace, pod.name)
         body = marks.unmarked(self._client.get(path, RawObject), (LABEL,), (BEFORE, BACK_OFF, SIZE))
         self._client.patch(f"{path}?{self._query()}", body, RawObject)
 
@@ -239,20 +239,20 @@ class Resizes:
         return resizable_pod(document, self._owner_of)
 
 
-def _rule(one: RuleObject) -> Document:
+def _rule(rule: RuleObject) -> Document:
     """Return the fields of an object that sizing needs: the images of a node, say, are most of it."""
-    meta = one.metadata
-    status = {name: of for name, of in one.status.items() if name in STATUS}
+    meta = rule.metadata
+    status = {name: amounts for name, amounts in rule.status.items() if name in STATUS}
     named = {"name": meta.name, "namespace": meta.namespace, "labels": meta.labels}
-    return {"metadata": named, "spec": one.spec, "status": status}
+    return {"metadata": named, "spec": rule.spec, "status": status}
 
 
 def by_namespace(rules: Iterable[Document]) -> dict[str, list[Document]]:
     """LimitRanges or ResourceQuotas."""
-    found: dict[str, list[Document]] = {}
-    for one in rules:
-        found.setdefault(one["metadata"]["namespace"], []).append(one)
-    return found
+    grouped: dict[str, list[Document]] = {}
+    for rule in rules:
+        grouped.setdefault(rule["metadata"]["namespace"], []).append(rule)
+    return grouped
 
 
 def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadId]) -> ResizablePod:
@@ -260,14 +260,16 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
     meta, status = document["metadata"], document.get("status") or {}
     annotations, labels = meta.get("annotations") or {}, meta.get("labels") or {}
     namespace = meta.get("namespace", "")
-    controller: Document = next((one for one in meta.get("ownerReferences") or () if one.get("controller")), {})
+    controller: Document = next(
+        (reference for reference in meta.get("ownerReferences") or () if reference.get("controller")), {}
+    )
     workload = owner_of(WorkloadId(namespace, controller.get("kind", "Pod"), controller.get("name", meta["name"])))
     conditions = [
-        PodCondition(one["type"], one["status"], one.get("reason", ""), one.get("message", ""))
-        for one in status.get("conditions") or ()
+        PodCondition(condition["type"], condition["status"], condition.get("reason", ""), condition.get("message", ""))
+        for condition in status.get("conditions") or ()
     ]
-    resized, fault = _kept(annotations.get(BEFORE))
-    told = next((each.message for each in conditions if each.type.startswith("PodResize")), "")
+    resized, fault = _resized_of(annotations.get(BEFORE))
+    message = next((each.message for each in conditions if each.type.startswith("PodResize")), "")
     return ResizablePod(
         namespace=namespace,
         name=meta["name"],
@@ -277,9 +279,9 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         pod=pod_of(document),
         node=(document.get("spec") or {}).get("nodeName", ""),
         ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
-        restarts=sum(one.get("restartCount", 0) for one in status.get("containerStatuses") or ()),
+        restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
         status=resize_status(conditions),
-        said=told,
+        node_message=message,
         writers=frozenset(
             each.get("manager", "") for each in meta.get("managedFields") or () if each.get("subresource") == "resize"
         ),
@@ -293,27 +295,28 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
     )
 
 
-def kept_text(resized: Resized) -> str:
+def resized_text(resized: Resized) -> str:
     """What a pod had, as its annotation has it."""
     before, started = (
-        {name: resources_block(size) for name, size in of.items()} for of in (resized.before, resized.started)
+        {name: resources_block(size) for name, size in sizes.items()} for sizes in (resized.before, resized.started)
     )
-    return msgspec.json.encode(KeptSize(**{**resized._asdict(), "before": before, "started": started})).decode()
+    return msgspec.json.encode(PersistedSize(**{**resized._asdict(), "before": before, "started": started})).decode()
 
 
-def _kept(text: str | None) -> tuple[Resized | None, str]:
+def _resized_of(text: str | None) -> tuple[Resized | None, str]:
     if text is None:
         return None, ""
     try:
-        kept = msgspec.json.decode(text, type=KeptSize)
+        persisted = msgspec.json.decode(text, type=PersistedSize)
         before, started = (
-            {name: requirements_of(block) for name, block in of.items()} for of in (kept.before, kept.started)
+            {name: requirements_of(block) for name, block in sizes.items()}
+            for sizes in (persisted.before, persisted.started)
         )
     except (msgspec.MsgspecError, ManifestError, ValueError, RecursionError) as error:
         return None, f"annotation {BEFORE} cannot be read ({error}); delete the pod, its template has its size"
-    at = max(_aware(kept.at), marks.LONG_AGO)
-    until = kept.boosted_until and _aware(kept.boosted_until)
-    return Resized(before, at, kept.restarts, kept.new, kept.errors, started, until), ""
+    at = max(_aware(persisted.at), marks.LONG_AGO)
+    until = persisted.boosted_until and _aware(persisted.boosted_until)
+    return Resized(before, at, persisted.restarts, persisted.new, persisted.errors, started, until), ""
 
 
 def _aware(at: datetime) -> datetime:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forecaster.actuators.limits import FALL, Move
+from forecaster.actuators.limits import MIN_FALL, Move
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
@@ -67,7 +67,7 @@ class ResizablePod:
     ready: bool = True
     restarts: int = 0
     status: ResizeStatus = ResizeStatus.NONE
-    said: str = ""
+    node_message: str = ""
     """What its node says of the size."""
     writers: frozenset[str] = frozenset()
     """Field managers that resized it."""
@@ -98,10 +98,10 @@ class ResizablePod:
     def sizes(self) -> Sizes:
         """What it states now."""
         whole = {WHOLE_POD: compute_of(self.pod.pod_level)} if self.pod.pod_level and self.pod.has_pod_level else {}
-        return whole | {one.name: compute_of(one.resources) for one in self.pod.every_container()}
+        return whole | {container.name: compute_of(container.resources) for container in self.pod.every_container()}
 
     @property
-    def stands(self) -> str:
+    def field_value(self) -> str:
         """What is written, and its value."""
         return f"size {sizes_text(self.sizes)}"
 
@@ -137,7 +137,7 @@ class ResizeWrite:
     def _takes_away(self) -> bool:
         """Whether an undo takes a share of a request that matters; a resize may, asking for less is what it is for."""
         both = ((self.subject.sizes[name].requests, size.requests) for name, size in self.sizes.items())
-        taken = any(new.get(name, milli) <= (1 - FALL) * milli for old, new in both for name, milli in old.items())
+        taken = any(new.get(name, milli) <= (1 - MIN_FALL) * milli for old, new in both for name, milli in old.items())
         return taken and self.change is Change.RESTORE
 
     def __str__(self) -> str:
@@ -151,9 +151,9 @@ class ResizeWrite:
     def on(self, fresh: ResizablePod) -> ResizeWrite | None:
         """Return this change for the pod as it is now; None if what it was decided by has changed."""
         same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
-        one = self.subject
-        decided = (one.uid, one.sizes, one.status, one.ready, one.restarts, False)
-        noted = any(fresh.resized == kept for kept in (None, one.resized, self.resized))
+        pod = self.subject
+        decided = (pod.uid, pod.sizes, pod.status, pod.ready, pod.restarts, False)
+        noted = any(fresh.resized == resized for resized in (None, pod.resized, self.resized))
         return replace(self, subject=fresh) if same == decided and noted else None
 
     def bounded(self, _count: int, reason: str) -> ResizeWrite:
@@ -161,16 +161,17 @@ class ResizeWrite:
         return replace(self, reason=reason)
 
 
-def changed(now: Sizes, wanted: Sizes) -> dict[str, Requirements]:
+def changed(now: Sizes, desired: Sizes) -> dict[str, Requirements]:
     """Return the containers with another size than wanted. A value that is set stays set: a resize removes nothing."""
-    found = {name: merged(now[name], size) for name, size in wanted.items() if name in now}
-    return {name: size for name, size in found.items() if size != now[name]}
+    resulting = {name: merged(now[name], size) for name, size in desired.items() if name in now}
+    return {name: size for name, size in resulting.items() if size != now[name]}
 
 
 def compute_of(block: Requirements) -> Requirements:
     """CPU and memory of a block."""
     requests, limits = (
-        {name: milli for name, milli in of.items() if name in COMPUTE} for of in (block.requests, block.limits)
+        {name: milli for name, milli in amounts.items() if name in COMPUTE}
+        for amounts in (block.requests, block.limits)
     )
     return Requirements(requests, limits)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.actuators.floor.actuator import explained
-from forecaster.actuators.limits import CycleLimits, Memory, looked_at
-from forecaster.actuators.rollback import NOT_LOOKED_AT, HealthAt, looked_since, unseen
-from forecaster.actuators.room import Rooms, no_quotas
-from forecaster.actuators.scale.plan import CountOffer, LiveScale, remembered, scale_plan, to_look_at
+from forecaster.actuators.headroom import QuotaHeadroom, no_quotas
+from forecaster.actuators.limits import CycleLimits, Memory, workloads_to_read
+from forecaster.actuators.rollback import UNKNOWN_HEALTH, HealthAt, no_health, restarts_since
+from forecaster.actuators.scale.plan import CountOffer, LiveScale, due_workloads, scale_plan, updated_memory
 from forecaster.publish.offer import NO_COUNT
 from forecaster.resources.neighbours import CPU, SCALED_OBJECTS, Neighbours
 
@@ -44,9 +44,9 @@ class ScaleActuator:
     rules: ScaleSettings
     neighbours: NeighboursAt
     """Reads other autoscalers in the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
-    health: HealthAt = unseen
+    health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
-    rooms: Callable[[], Rooms] = no_quotas
+    headroom: Callable[[], QuotaHeadroom] = no_quotas
     """What quotas leave, looked at anew in each cycle."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
@@ -62,16 +62,16 @@ class ScaleActuator:
             ApiError: the workloads or the HPAs cannot be read.
         """
         offers = count_offers(self.offered, now, self._scaled)
-        self.memory = remembered(self.memory, offers, now, self.rules)
+        self.memory = updated_memory(self.memory, offers, now, self.rules)
         live, unread = self._live(offers, now)
-        leaving = measured_counts(self.offered, now, (one.id for one in live if not self._scaled(one.id)))
+        leaving = measured_counts(self.offered, now, (scale.id for scale in live if not self._scaled(scale.id)))
         plan = scale_plan(live, offers, self._scaled, self.memory, now, self.rules, leaving)
-        writes = [replace(one, reason=explained(one, self.offered, one.subject.id)) for one in plan.writes]
-        scaled = sum(one.before is not None for one in live)
-        others = offers.keys() - {one.id for one in live} - {one.subject.workload for one in unread}
-        limits, take = CycleLimits.of(plan.fleet, self.rules), self.rooms().take
+        writes = [replace(write, reason=explained(write, self.offered, write.subject.id)) for write in plan.writes]
+        scaled = sum(scale.before is not None for scale in live)
+        others = offers.keys() - {scale.id for scale in live} - {refusal.subject.workload for refusal in unread}
+        limits, reserve = CycleLimits.of(plan.fleet, self.rules), self.headroom().reserve
         return self.writer.effected(
-            self.scales, writes, [*plan.refusals, *unread], now, others, limits=limits, take=take, scaled=scaled
+            self.scales, writes, [*plan.refusals, *unread], now, others, limits=limits, reserve=reserve, scaled=scaled
         )
 
     def _scaled(self, id_: WorkloadId) -> bool:
@@ -81,35 +81,35 @@ class ScaleActuator:
         self, offers: Mapping[WorkloadId, CountOffer], now: datetime
     ) -> tuple[list[LiveScale], list[WriteRefusal]]:
         """The marked ones, and as many of those to look at as one cycle may change, with what else scales them."""
-        marked = {one.id: one for one in self.scales.marked()}
-        others = (id_ for id_ in to_look_at(offers, self.memory, now, self.rules) if id_ not in marked)
-        wanted = [(id_, id_.name, id_) for id_ in looked_at(others, self.writer.lasting)]
-        read, unread = self.writer.read_each(self.scales.of, wanted)
-        found = [*marked.values(), *read]
-        if not found:
+        marked = {scale.id: scale for scale in self.scales.marked()}
+        others = (id_ for id_ in due_workloads(offers, self.memory, now, self.rules) if id_ not in marked)
+        subjects = [(id_, id_.name, id_) for id_ in workloads_to_read(others, self.writer.lasting)]
+        read, unread = self.writer.read_each(self.scales.of, subjects)
+        live = [*marked.values(), *read]
+        if not live:
             return [], unread
         scalers: dict[WorkloadId, list[str]] = defaultdict(list)
-        for one in self.autoscalers():
-            scalers[one.target].append(f"HPA {one.name}")
-        beside = self.neighbours(now)
-        for id_ in [one.id for one in found if beside.scaled_object(one.id)]:
-            scalers[id_].append(str(beside.scaled_object(id_)))
-        health = self.health({one.id: looked_since(one.watch, now, self.rules) for one in found}, now)
-        found = [
+        for hpa in self.autoscalers():
+            scalers[hpa.target].append(f"HPA {hpa.name}")
+        neighbours = self.neighbours(now)
+        for id_ in [scale.id for scale in live if neighbours.scaled_object(scale.id)]:
+            scalers[id_].append(str(neighbours.scaled_object(id_)))
+        health = self.health({scale.id: restarts_since(scale.watch, now, self.rules) for scale in live}, now)
+        live = [
             replace(
-                one,
-                scalers=tuple(scalers[one.id]),
-                held=_held(one.id, beside),
-                health=health.get(one.id, NOT_LOOKED_AT),
+                scale,
+                scalers=tuple(scalers[scale.id]),
+                held=_held(scale.id, neighbours),
+                health=health.get(scale.id, UNKNOWN_HEALTH),
             )
-            for one in found
+            for scale in live
         ]
-        return found, unread
+        return live, unread
 
 
-def _held(id_: WorkloadId, beside: Neighbours) -> str:
+def _held(id_: WorkloadId, neighbours: Neighbours) -> str:
     """Why a count stays: its scale point would move with the CPU request that a VPA writes, or not all is known."""
-    return "; ".join(filter(None, (beside.not_known(SCALED_OBJECTS), beside.writes_sizes(id_, CPU))))
+    return "; ".join(filter(None, (neighbours.not_known(SCALED_OBJECTS), neighbours.writes_sizes(id_, CPU))))
 
 
 def measured_counts(

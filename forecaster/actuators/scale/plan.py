@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators import rollback
-from forecaster.actuators.limits import Memory, Move, Seen, looked
-from forecaster.actuators.rollback import Health, Watched
+from forecaster.actuators.limits import Memory, Move, RecentOffers, with_offer
+from forecaster.actuators.rollback import Health, RecentChange
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -55,7 +55,7 @@ class LiveScale:
     """Why the owner's count is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
-    health: Health = rollback.NOT_LOOKED_AT
+    health: Health = rollback.UNKNOWN_HEALTH
     """Health as read for this cycle."""
     pods: int = 0
     """That there are, by its status."""
@@ -71,7 +71,7 @@ class LiveScale:
         return self.id
 
     @property
-    def stands(self) -> str:
+    def field_value(self) -> str:
         """The field that is written, and its value."""
         return f"replicas {self.replicas}"
 
@@ -121,10 +121,10 @@ class ScaleWrite:
     @property
     def move(self) -> Move | None:
         """Change of the count; None for marks alone."""
-        one = self.subject
+        scale = self.subject
         if self.change in {Change.YIELD, Change.FORGET}:
             return None
-        return Move(self.replicas, one.replicas, one.pods, self.measured)
+        return Move(self.replicas, scale.replicas, scale.pods, self.measured)
 
     def __str__(self) -> str:
         return f"{self.subject}: replicas {self.replicas}"
@@ -143,22 +143,22 @@ class ScaleWrite:
             alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
         if fresh.watch == self.watch:
             alike = replace(alike, watch=decided.watch)
-        beside: dict[str, Any] = {
+        derived: dict[str, Any] = {
             "scalers": decided.scalers,
             "held": decided.held,
             "health": decided.health,
             "pods": decided.pods,
         }
-        here = replace(fresh, **beside)
-        return replace(self, subject=here) if replace(alike, **beside) == decided else None
+        subject = replace(fresh, **derived)
+        return replace(self, subject=subject) if replace(alike, **derived) == decided else None
 
     def bounded(self, count: int, reason: str) -> ScaleWrite:
         """Return this change with another count. Part of an undo is no undo: marks of ours stay."""
         if self.change not in {Change.RESTORE, Change.ROLL_BACK}:
             return replace(self, replicas=count, reason=reason)
-        one = self.subject
-        change = Change.RAISE if count > one.replicas else Change.LOWER
-        return replace(self, change=change, replicas=count, reason=reason, before=one.before, watch=one.watch)
+        scale = self.subject
+        change = Change.RAISE if count > scale.replicas else Change.LOWER
+        return replace(self, change=change, replicas=count, reason=reason, before=scale.before, watch=scale.watch)
 
 
 class ScalePlan(NamedTuple):
@@ -170,21 +170,21 @@ class ScalePlan(NamedTuple):
     """Pods of each workload in mode scale, or with a count of ours."""
 
 
-def remembered(
+def updated_memory(
     memory: Memory, offers: Mapping[WorkloadId, CountOffer], now: datetime, rules: ScaleSettings
-) -> dict[tuple[str, ...], Seen]:
+) -> dict[tuple[str, ...], RecentOffers]:
     """The memory after one more look at the workloads in mode scale, which are those of `offers`."""
     return {
-        tuple(id_): looked(memory.get(tuple(id_)), "", offer.replicas, now, rules.lower_after)
+        tuple(id_): with_offer(memory.get(tuple(id_)), "", offer.replicas, now, rules.lower_after)
         for id_, offer in offers.items()
     }
 
 
-def to_look_at(
+def due_workloads(
     offers: Mapping[WorkloadId, CountOffer], memory: Memory, now: datetime, rules: ScaleSettings
 ) -> Iterator[WorkloadId]:
     """Yield the workloads with a count that may have to change, those that need the most first."""
-    due = [(id_, _asked(offer, offer.current, memory[tuple(id_)], now, rules)) for id_, offer in offers.items()]
+    due = [(id_, _desired(offer, offer.current, memory[tuple(id_)], now, rules)) for id_, offer in offers.items()]
     moving = [(id_, count, offers[id_].current) for id_, count in due if count is not None]
     return (id_ for id_, _, _ in sorted(moving, key=lambda each: (-each[1] / max(1, each[2]), each[0])))
 
@@ -204,162 +204,171 @@ def scale_plan(
     scale`. A workload without an offer is held. `leaving` has what the measured demand asks for of the workloads that
     leave mode scale; None where it is not known.
     """
-    left = [one.replicas for one in live if not scaled(one.id)]
-    found = ScalePlan([], [], [*(offer.current for offer in offers.values()), *left])
-    for one in live:
-        if one.deleted:
+    left = [scale.replicas for scale in live if not scaled(scale.id)]
+    plan = ScalePlan([], [], [*(offer.current for offer in offers.values()), *left])
+    for scale in live:
+        if scale.deleted:
             continue
-        offer = (offers.get(one.id) or CountOffer(None)) if scaled(one.id) else None
-        decided = _decided(one, offer, memory.get(one.key), now, rules, leaving.get(one.id))
+        offer = (offers.get(scale.id) or CountOffer(None)) if scaled(scale.id) else None
+        decided = _decided(scale, offer, memory.get(scale.key), now, rules, leaving.get(scale.id))
         if isinstance(decided, ScaleWrite):
-            found.writes.append(decided)
+            plan.writes.append(decided)
         elif decided:
-            found.refusals.append(decided)
-    return found
+            plan.refusals.append(decided)
+    return plan
 
 
-def undone(one: LiveScale, why: str) -> ScaleWrite | None:
+def undone(scale: LiveScale, why: str) -> ScaleWrite | None:
     """The owner's count again; None where nothing of ours is on this workload. A count that others wrote stays."""
-    if one.before is not None and not one.other_writers and not one.scalers:
-        return ScaleWrite(one, Change.RESTORE, one.before, why)
-    return ScaleWrite(one, Change.FORGET, one.replicas, why) if one.marked or one.before is not None else None
+    if scale.before is not None and not scale.other_writers and not scale.scalers:
+        return ScaleWrite(scale, Change.RESTORE, scale.before, why)
+    return ScaleWrite(scale, Change.FORGET, scale.replicas, why) if scale.marked or scale.before is not None else None
 
 
-def released(one: LiveScale, *, at_once: bool) -> ScaleWrite | str | None:
+def released(scale: LiveScale, *, at_once: bool) -> ScaleWrite | str | None:
     """The undo that a person commands, knowing what the load needs: a lower count only `at_once`."""
-    found = undone(one, "released by command")
-    if found is None or at_once or found.replicas >= one.replicas:
-        return found
+    undo = undone(scale, "released by command")
+    if undo is None or at_once or undo.replicas >= scale.replicas:
+        return undo
     slowly = "mode publish goes there as the measured demand allows"
-    return f"its owner's {found.replicas} would come back at once, whatever its load needs: {slowly}, --now does it"
+    return f"its owner's {undo.replicas} would come back at once, whatever its load needs: {slowly}, --now does it"
 
 
 def _decided(
-    one: LiveScale,
+    scale: LiveScale,
     offer: CountOffer | None,
-    seen: Seen | None,
+    recent: RecentOffers | None,
     now: datetime,
     rules: ScaleSettings,
     measured: int | None = None,
 ) -> ScaleWrite | WriteRefusal | None:
     """The write, or why there is none; None where there is nothing to do. Without an offer it is in another mode."""
-    settled = _settled(one, now, rules, scaled=offer is not None, measured=measured)
+    settled = _settled(scale, now, rules, scaled=offer is not None, measured=measured)
     if isinstance(settled, WriteRefusal) and settled.code is RefusalReason.SECOND_WRITER and offer:
-        return _while_held(one, offer, settled.message, RefusalReason.SECOND_WRITER)
+        return _while_held(scale, offer, settled.message, RefusalReason.SECOND_WRITER)
     if settled:
         return settled
-    return _moved(one, offer, seen, now, rules) if offer and seen else None
+    return _moved(scale, offer, recent, now, rules) if offer and recent else None
 
 
 def _settled(
-    one: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool, measured: int | None
+    scale: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool, measured: int | None
 ) -> ScaleWrite | WriteRefusal | None:
     """What is done whatever is offered."""
-    if one.fault:
-        return WriteRefusal(one, RefusalReason.UNREADABLE, f"{one}: {one.fault}")
-    if one.scalers or one.owner:
-        why = f"{', '.join(one.scalers)} scales it" if one.scalers else one.owner
-        refusal = WriteRefusal(one, RefusalReason.OWNED, f"{one}: {why}; mode scale is for what nothing else scales")
-        return undone(one, why) or (refusal if scaled else None)
-    if one.before is not None and one.other_writers:
-        return _yielded(one, now, rules)
+    if scale.fault:
+        return WriteRefusal(scale, RefusalReason.UNREADABLE, f"{scale}: {scale.fault}")
+    if scale.scalers or scale.owner:
+        why = f"{', '.join(scale.scalers)} scales it" if scale.scalers else scale.owner
+        refusal = WriteRefusal(
+            scale, RefusalReason.OWNED, f"{scale}: {why}; mode scale is for what nothing else scales"
+        )
+        return undone(scale, why) or (refusal if scaled else None)
+    if scale.before is not None and scale.other_writers:
+        return _yielded(scale, now, rules)
     if not scaled:
-        return _left(one, f"the policy of {one} has no mode scale", measured, rules)
-    return _waits(one, now)
+        return _left(scale, f"the policy of {scale} has no mode scale", measured, rules)
+    return _waits(scale, now)
 
 
-def _left(one: LiveScale, why: str, measured: int | None, rules: ScaleSettings) -> ScaleWrite | WriteRefusal | None:
+def _left(scale: LiveScale, why: str, measured: int | None, rules: ScaleSettings) -> ScaleWrite | WriteRefusal | None:
     """Return the owner's count once the measured demand needs no more: until then the count goes down step by step."""
-    if one.before is None or one.before >= one.replicas or one.other_writers:
-        return undone(one, why)
+    if scale.before is None or scale.before >= scale.replicas or scale.other_writers:
+        return undone(scale, why)
     if measured is None:
-        held = f"{one}: {why}; {one.replicas} stay while the demand is not known, then {one.before} comes back"
-        return WriteRefusal(one, RefusalReason.HELD, held)
-    count = max(one.before, min(one.replicas, max(measured, _one_step_down(one.replicas, rules))))
-    if count == one.before:
-        return undone(one, why)
-    if count == one.replicas:
-        held = f"{one}: {why}; the measured demand needs {measured}, then {one.before} comes back"
-        return WriteRefusal(one, RefusalReason.HELD, held)
-    reason = f"{why}; on the way back to {one.before}, the measured demand needs {measured}"
-    return ScaleWrite(one, Change.LOWER, count, reason, one.before)
+        held = f"{scale}: {why}; {scale.replicas} stay while the demand is not known, then {scale.before} comes back"
+        return WriteRefusal(scale, RefusalReason.HELD, held)
+    count = max(scale.before, min(scale.replicas, max(measured, _one_step_down(scale.replicas, rules))))
+    if count == scale.before:
+        return undone(scale, why)
+    if count == scale.replicas:
+        held = f"{scale}: {why}; the measured demand needs {measured}, then {scale.before} comes back"
+        return WriteRefusal(scale, RefusalReason.HELD, held)
+    reason = f"{why}; on the way back to {scale.before}, the measured demand needs {measured}"
+    return ScaleWrite(scale, Change.LOWER, count, reason, scale.before)
 
 
 def _one_step_down(count: int, rules: ScaleSettings) -> int:
     return max(1, count - max(1, int(rules.most_shrink * count)))
 
 
-def _waits(one: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
+def _waits(scale: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
     """Why a workload in mode scale is not moved yet."""
-    if rollback.lasts(one.backed_off_until, now):
-        why = f"its count had another writer; left alone until {one.backed_off_until:%H:%M} UTC"
-        return WriteRefusal(one, RefusalReason.SECOND_WRITER, f"{one}: {why}")
-    if one.marked and one.before is None:
-        return ScaleWrite(one, Change.FORGET, one.replicas, "a back-off or a restoring is over")
-    if one.held:
-        return WriteRefusal(one, RefusalReason.OWNED, f"{one}: {one.held}")
-    if one.replicas == 0:
-        return WriteRefusal(one, RefusalReason.STOPPED, f"{one}: scaled to 0, which its owner undoes")
+    if rollback.lasts(scale.backed_off_until, now):
+        why = f"its count had another writer; left alone until {scale.backed_off_until:%H:%M} UTC"
+        return WriteRefusal(scale, RefusalReason.SECOND_WRITER, f"{scale}: {why}")
+    if scale.marked and scale.before is None:
+        return ScaleWrite(scale, Change.FORGET, scale.replicas, "a back-off or a restoring is over")
+    if scale.held:
+        return WriteRefusal(scale, RefusalReason.OWNED, f"{scale}: {scale.held}")
+    if scale.replicas == 0:
+        return WriteRefusal(scale, RefusalReason.STOPPED, f"{scale}: scaled to 0, which its owner undoes")
     return None
 
 
-def _yielded(one: LiveScale, now: datetime, rules: ScaleSettings) -> ScaleWrite:
+def _yielded(scale: LiveScale, now: datetime, rules: ScaleSettings) -> ScaleWrite:
     """The other writer's count is the owner's from now on."""
-    reason = f"{one.other_writers} wrote replicas {one.replicas}; left alone for {duration_text(rules.back_off)}"
-    return ScaleWrite(one, Change.YIELD, one.replicas, reason, backed_off_until=now + rules.back_off)
+    reason = f"{scale.other_writers} wrote replicas {scale.replicas}; left alone for {duration_text(rules.back_off)}"
+    return ScaleWrite(scale, Change.YIELD, scale.replicas, reason, backed_off_until=now + rules.back_off)
 
 
 def _moved(
-    one: LiveScale, offer: CountOffer, seen: Seen, now: datetime, rules: ScaleSettings
+    scale: LiveScale, offer: CountOffer, recent: RecentOffers, now: datetime, rules: ScaleSettings
 ) -> ScaleWrite | WriteRefusal | None:
-    if why := rollback.why_worse(one.watch, one.health, now, rules):
-        return _taken_back(one, offer, why, now, rules)
-    if found := rollback.held(one.watch, now):
-        return _while_held(one, offer, str(found))
-    count = _asked(offer, one.replicas, seen, now, rules)
+    if why := rollback.why_worse(scale.watch, scale.health, now, rules):
+        return _taken_back(scale, offer, why, now, rules)
+    if hold := rollback.held(scale.watch, now):
+        return _while_held(scale, offer, str(hold))
+    count = _desired(offer, scale.replicas, recent, now, rules)
     if count is None:
         return None
-    owner, raised = one.replicas if one.before is None else one.before, count > one.replicas
-    watch = rollback.watch_after(one.watch, one.replicas, one.health, now, rules, raised=raised)
+    owner, raised = scale.replicas if scale.before is None else scale.before, count > scale.replicas
+    watch = rollback.watch_after(scale.watch, scale.replicas, scale.health, now, rules, raised=raised)
     if raised:
-        said = f"{count} are asked for"
-        return ScaleWrite(one, Change.RAISE, count, said, owner, watch=watch, measured=offer.reactive or 0)
-    reason = f"no more than {seen.lowest()} were asked for in {duration_text(rules.lower_after)}"
-    return ScaleWrite(one, Change.LOWER, count, reason, owner, watch=watch)
+        reason = f"{count} are asked for"
+        return ScaleWrite(scale, Change.RAISE, count, reason, owner, watch=watch, measured=offer.reactive or 0)
+    reason = f"no more than {recent.lowest()} were asked for in {duration_text(rules.lower_after)}"
+    return ScaleWrite(scale, Change.LOWER, count, reason, owner, watch=watch)
 
 
 def _taken_back(
-    one: LiveScale, offer: CountOffer, why: str, now: datetime, rules: ScaleSettings
+    scale: LiveScale, offer: CountOffer, why: str, now: datetime, rules: ScaleSettings
 ) -> ScaleWrite | WriteRefusal:
     """The count before the change, or more where that is measured; while what is measured is not known it stays."""
-    assert isinstance(one.watch, Watched)  # noqa: S101  only what is watched is worse
-    known = offer.reactive is not None and (offer.may_lower or not one.watch.raised)
-    count = max(one.watch.count, offer.reactive or 1)
-    if (one.watch.raised and not known) or (count >= one.replicas) == one.watch.raised:
-        return _while_held(one, offer, f"worse off since its last change, which measured demand asks for: {why}")
-    found = rollback.rolled_back(one.watch, why, now, rules)
-    return ScaleWrite(one, Change.ROLL_BACK, count, rollback.rolled_back_reason(found, now), one.before, watch=found)
+    assert isinstance(scale.watch, RecentChange)  # noqa: S101  only what is watched is worse
+    known = offer.reactive is not None and (offer.may_lower or not scale.watch.raised)
+    count = max(scale.watch.count, offer.reactive or 1)
+    if (scale.watch.raised and not known) or (count >= scale.replicas) == scale.watch.raised:
+        return _while_held(scale, offer, f"worse off since its last change, which measured demand asks for: {why}")
+    hold = rollback.rolled_back(scale.watch, why, now, rules)
+    return ScaleWrite(scale, Change.ROLL_BACK, count, rollback.rolled_back_reason(hold, now), scale.before, watch=hold)
 
 
 def _while_held(
-    one: LiveScale, offer: CountOffer, why: str, code: RefusalReason = RefusalReason.ROLLED_BACK
+    scale: LiveScale, offer: CountOffer, why: str, code: RefusalReason = RefusalReason.ROLLED_BACK
 ) -> ScaleWrite | WriteRefusal:
     """Return the raise that measured demand needs while the count is held, or a refusal: nothing is lowered."""
-    if offer.reactive is None or offer.reactive <= one.replicas or one.replicas == 0:
-        return WriteRefusal(one, code, why if why.startswith(str(one)) else f"{one}: {why}")
-    owner = one.replicas if one.before is None else one.before
+    if offer.reactive is None or offer.reactive <= scale.replicas or scale.replicas == 0:
+        return WriteRefusal(scale, code, why if why.startswith(str(scale)) else f"{scale}: {why}")
+    owner = scale.replicas if scale.before is None else scale.before
     reason = f"{offer.reactive} are asked for by what is measured; {why}"
     return ScaleWrite(
-        one, Change.RAISE, offer.reactive, reason, owner, one.backed_off_until, one.watch, measured=offer.reactive
+        scale,
+        Change.RAISE,
+        offer.reactive,
+        reason,
+        owner,
+        scale.backed_off_until,
+        scale.watch,
+        measured=offer.reactive,
     )
 
 
-def _asked(offer: CountOffer, current: int, seen: Seen, now: datetime, rules: ScaleSettings) -> int | None:
+def _desired(offer: CountOffer, current: int, recent: RecentOffers, now: datetime, rules: ScaleSettings) -> int | None:
     """The count to write over `current`; None where it stays, as always while it is not known."""
     if offer.replicas is None or offer.replicas < 1:
         return None
     if offer.replicas > current:
         return offer.replicas
-    if not offer.may_lower or now - seen.since < rules.lower_after or seen.lowest() >= current:
+    if not offer.may_lower or now - recent.since < rules.lower_after or recent.lowest() >= current:
         return None
-    return max(seen.lowest(), _one_step_down(current, rules))
+    return max(recent.lowest(), _one_step_down(current, rules))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from forecaster.actuators import marks
-from forecaster.actuators.marks import EventKind, InvolvedObject, Merged, RawObject
-from forecaster.actuators.rollback import WATCH, RolledBack, Watch, watch_of, watch_text
+from forecaster.actuators.marks import EventKind, InvolvedObject, MergePatch, RawObject
+from forecaster.actuators.rollback import WATCH, Rollback, Watch, watch_of, watch_text
 from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
 from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
@@ -102,15 +102,15 @@ class Scales:
         reader: ApiClient | None = None,
     ) -> None:
         self._client, self._reader = client, reader or client
-        self._kinds = {one.kind: one for one in kinds}
+        self._kinds = {kind.kind: kind for kind in kinds}
         self._dry_run = "&dryRun=All" if dry_run else ""
 
     def marked(self) -> list[LiveScale]:
         """Return the scale targets that carry our annotation. Raises ApiError."""
         return [
-            live_scale(one, kind.kind)
+            live_scale(workload, kind.kind)
             for kind in self._kinds.values()
-            for one in listed(self._reader, kind.path, Object, limit=PAGE, marked=LABEL)
+            for workload in listed(self._reader, kind.path, Object, limit=PAGE, marked=LABEL)
         ]
 
     def of(self, id_: WorkloadId) -> LiveScale | None:
@@ -124,9 +124,9 @@ class Scales:
                 return None
             raise
 
-    def again(self, one: LiveScale) -> LiveScale:
+    def again(self, scale: LiveScale) -> LiveScale:
         """Read the scale target again from the API server. Raises ApiError."""
-        return live_scale(self._client.get(self._path(one.id), Object), one.id.kind)
+        return live_scale(self._client.get(self._path(scale.id), Object), scale.id.kind)
 
     def write(self, write: ScaleWrite) -> None:
         """Carry out one change of the version that it was decided on. Raises ApiError, 409 for another version.
@@ -134,49 +134,49 @@ class Scales:
         The owner's count is written down before ours is, and removed after its own is back: whatever dies in between
         leaves an owner's count that is right.
         """
-        one = write.subject
-        version = one.version
+        scale = write.subject
+        version = scale.version
         watch = watch_labels(write.watch)
         until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}" if write.backed_off_until else None  # a label has no colons
         moves = write.change in {Change.RAISE, Change.LOWER}
-        if moves and write.before is not None and (one.before is None or one.watch != write.watch):
-            version = self._mark(one, {LABEL: SCALED, BEFORE: str(write.before), BACK_OFF: until} | watch)
+        if moves and write.before is not None and (scale.before is None or scale.watch != write.watch):
+            version = self._mark(scale, {LABEL: SCALED, BEFORE: str(write.before), BACK_OFF: until} | watch)
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
-            body = Merged({"uid": one.uid, "resourceVersion": version}, {"replicas": write.replicas})
-            self._client.patch(f"{self._path(one.id)}/scale?{self._query()}", body, RawObject)
+            body = MergePatch({"uid": scale.uid, "resourceVersion": version}, {"replicas": write.replicas})
+            self._client.patch(f"{self._path(scale.id)}/scale?{self._query()}", body, RawObject)
         if write.change == Change.ROLL_BACK:
-            before = None if one.before is None else str(one.before)
-            self._mark(one, {LABEL: SCALED, BEFORE: before} | watch, "")
+            before = None if scale.before is None else str(scale.before)
+            self._mark(scale, {LABEL: SCALED, BEFORE: before} | watch, "")
         if write.change == Change.YIELD:
-            self._mark(one, {LABEL: BACKED_OFF, BEFORE: None, BACK_OFF: until} | watch, version)
+            self._mark(scale, {LABEL: BACKED_OFF, BEFORE: None, BACK_OFF: until} | watch, version)
         if write.change == Change.FORGET:
-            self._give_back(one, version)
+            self._give_back(scale, version)
         if write.change == Change.RESTORE:
-            marks.patiently(lambda: self._give_back(one))
+            marks.retry_conflicts(lambda: self._give_back(scale))
 
     def record(self, write: ScaleWrite, at: datetime) -> None:
         """The Event of a change, beside its workload. Raises ApiError."""
         if write.change in EVENTS and not self._dry_run:
-            one, kind = write.subject, self._kinds[write.subject.id.kind]
+            scale, kind = write.subject, self._kinds[write.subject.id.kind]
             version = f"{kind.group}/{kind.version}"
-            involved = InvolvedObject(one.id.namespace, one.id.name, one.uid, version, kind.kind)
-            moved = "" if write.change == Change.YIELD else f"replicas {one.replicas} → {write.replicas}: "
+            involved = InvolvedObject(scale.id.namespace, scale.id.name, scale.uid, version, kind.kind)
+            moved = "" if write.change == Change.YIELD else f"replicas {scale.replicas} → {write.replicas}: "
             marks.create_event(self._client, marks.event_of(write, involved, EVENTS[write.change], moved, at))
 
-    def _mark(self, one: LiveScale, labels: Mapping[str, str | None], version: str | None = None) -> str:
+    def _mark(self, scale: LiveScale, labels: Mapping[str, str | None], version: str | None = None) -> str:
         """The version after these marks were put on it, by default over the version that was decided on."""
-        version = one.version if version is None else version
+        version = scale.version if version is None else version
         older = dict.fromkeys((BEFORE, BACK_OFF))
         metadata = {"labels": labels, "annotations": older} | ({"resourceVersion": version} if version else {})
-        path = f"{self._path(one.id)}?{self._query()}"
-        found = self._client.patch(path, Merged(metadata), RawObject).metadata.resource_version
-        return one.version if self._dry_run else found
+        path = f"{self._path(scale.id)}?{self._query()}"
+        patched = self._client.patch(path, MergePatch(metadata), RawObject).metadata.resource_version
+        return scale.version if self._dry_run else patched
 
-    def _give_back(self, one: LiveScale, version: str = "") -> None:
+    def _give_back(self, scale: LiveScale, version: str = "") -> None:
         """Remove our marks and our claim on the count."""
-        raw = self._client.get(self._path(one.id), RawObject)
+        raw = self._client.get(self._path(scale.id), RawObject)
         body = marks.unmarked(raw, (LABEL, BEFORE, BACK_OFF, *WATCH_LABELS), (BEFORE, BACK_OFF), version=version)
-        self._client.patch(f"{self._path(one.id)}?{self._query()}", body, RawObject)
+        self._client.patch(f"{self._path(scale.id)}?{self._query()}", body, RawObject)
 
     def _path(self, id_: WorkloadId) -> str:
         kind = self._kinds[id_.kind]
@@ -188,7 +188,7 @@ class Scales:
 
 def watch_labels(watch: Watch) -> dict[str, str | None]:
     """What is watched as labels have it, between letters, as they begin and end with one; None takes them away."""
-    if isinstance(watch, RolledBack):
+    if isinstance(watch, Rollback):
         plain = (letter if letter.isascii() and letter.isprintable() else "?" for letter in watch.why[:WHY_MAX])
         watch = msgspec.structs.replace(watch, why="".join(plain))
     text = urlsafe_b64encode(watch_text(watch).encode()).decode().rstrip("=") if watch else ""
@@ -205,9 +205,9 @@ def watch_in(labels: Mapping[str, str]) -> Watch:
         return None
 
 
-def live_scale(one: Object, kind: str) -> LiveScale:
+def live_scale(workload: Object, kind: str) -> LiveScale:
     """What is needed of a workload."""
-    meta = one.metadata
+    meta = workload.metadata
     texts = meta.annotations | meta.labels  # annotations: by an earlier release
     before, fault = marks.count_of(texts, BEFORE, "replicas", "label")
     writers = _writers(meta.managed_fields)
@@ -215,7 +215,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         id=WorkloadId(meta.namespace, kind, meta.name),
         uid=meta.uid,
         version=meta.resource_version,
-        replicas=1 if one.spec.replicas is None else one.spec.replicas,
+        replicas=1 if workload.spec.replicas is None else workload.spec.replicas,
         writers=writers,
         owner=_owner(meta, writers),
         deleted=meta.deletion_timestamp is not None,
@@ -224,7 +224,7 @@ def live_scale(one: Object, kind: str) -> LiveScale:
         marked=LABEL in meta.labels,
         fault=fault,
         watch=watch_in(meta.labels),
-        pods=one.status.replicas,
+        pods=workload.status.replicas,
     )
 
 
@@ -235,8 +235,8 @@ def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.at or marked) >= marked)
 
 
-def _is_our_mark(one: ManagedFields) -> bool:
-    return one.manager == MANAGER and not one.subresource
+def _is_our_mark(managed: ManagedFields) -> bool:
+    return managed.manager == MANAGER and not managed.subresource
 
 
 def _owner(meta: Meta, writers: frozenset[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.plan import released
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.release import Released, release
+from forecaster.actuators.release import ReleaseLine, release
 from forecaster.actuators.settings import ActingSettings, FloorSettings
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
@@ -66,7 +66,7 @@ class Replica:
             self.cycle(asked)
 
 
-def put_back(cluster: FakeAutoscalers, now: datetime = NOON, *, expired: bool = False) -> list[Released]:
+def put_back(cluster: FakeAutoscalers, now: datetime = NOON, *, expired: bool = False) -> list[ReleaseLine]:
     return list(release(cluster, cluster.listed(marked=True), lambda one: released(one, now, expired=expired), now))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from forecaster.actuators.limits import MOST_WORKLOADS
+from forecaster.actuators.limits import MAX_WORKLOADS
 from forecaster.actuators.queue import BUDGET_SECONDS
 from tests.support.fake_api_server import FakeApiServer
 from tests.support.hands import WISHED, Hands, object_of, path_of, value_of
@@ -23,7 +23,7 @@ REFUSED = {
 @pytest.mark.parametrize(("mode", "apart"), [("scale", False), ("scale", True), ("resize", False)])
 def test_workloads_that_are_refused_in_each_cycle_keep_no_other_from_its_turn(mode: str, *, apart: bool) -> None:
     server = FakeApiServer()
-    for number in range(MOST_WORKLOADS + 100):
+    for number in range(MAX_WORKLOADS + 100):
         name = f"a{number:03}"
         one = object_of(mode, name)
         one["metadata"] |= REFUSED[mode]

@@ -11,7 +11,7 @@ import pytest
 
 from forecaster.actuators.floor.values import Write, WrittenFloor
 from forecaster.actuators.limits import MIN_FALLING, CycleLimits
-from forecaster.actuators.queue import RESUME_LASTS, WriteQueue
+from forecaster.actuators.queue import RESUME_DURATION, WriteQueue
 from forecaster.actuators.scale.plan import ScaleWrite
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
 from forecaster.actuators.writes import MANAGER, Change
@@ -24,7 +24,7 @@ from tests.support.scales import FakeScales, live_scale_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.actuators.room import Room
+    from forecaster.actuators.headroom import QuotaFit
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
 
@@ -69,7 +69,7 @@ def test_the_brake_stays_on_until_a_person_says_so_and_their_word_lasts_an_hour(
     fleet.fence.resumed_at = NOON + 2 * MINUTE
     found = fleet.cycle(13, 2, NOON + 3 * MINUTE)
     assert (found.braked, found.writes) == (False, {("lower", "written"): 8})  # a fifth of the fleet
-    later = NOON + 2 * MINUTE + RESUME_LASTS
+    later = NOON + 2 * MINUTE + RESUME_DURATION
     assert fleet.cycle(20, 1, later).braked
 
 
@@ -124,7 +124,7 @@ def test_quotas_that_are_not_answered_hold_a_cycle_no_longer_than_its_budget() -
     """Each look at a quota waits ten seconds for an API server that is away."""
     now, asked = 0.0, list[int]()
 
-    def take(_: WorkloadId, more: int) -> Room:
+    def reserve(_: WorkloadId, more: int) -> QuotaFit:
         nonlocal now
         now += 10.0
         asked.append(more)
@@ -135,7 +135,7 @@ def test_quotas_that_are_not_answered_hold_a_cycle_no_longer_than_its_budget() -
     writes = [Write(one, Change.RAISE, 4, "asked for", WrittenFloor(2, NOON)) for one in hpas]
     queue = WriteQueue("floor", Fence(), ActingSettings(), Log(cluster), seconds=lambda: now)
     limits = CycleLimits.of([2] * 50, FloorSettings(enabled=True))
-    found = queue.effected(cluster, writes, [], NOON, limits=limits, take=take)
+    found = queue.effected(cluster, writes, [], NOON, limits=limits, reserve=reserve)
     assert len(asked) == 3
     assert "floor: 47 changes left for the next cycle" in found.failures
 

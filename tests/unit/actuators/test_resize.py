@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.actuators.headroom import NamespaceAdmission
 from forecaster.actuators.resize.eviction import EvictionTerms
 from forecaster.actuators.resize.plan import NO_EVICTIONS, resize_plan, undone
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized
-from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ResizeSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId
@@ -34,7 +34,7 @@ WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20 * 1000
 RULES = ResizeSettings(enabled=True)
 RESTARTS = ResizeSettings(enabled=True, restarts=True)
-OPEN = Surroundings(LATEST_SERVER, (), ())
+OPEN = NamespaceAdmission(LATEST_SERVER, (), ())
 MINUTE = timedelta(minutes=1)
 
 
@@ -56,7 +56,7 @@ def planned(
     *candidates: ResizablePod,
     wanted: Requirements | None = None,
     watched: Sequence[ResizablePod] = (),
-    around: Surroundings = OPEN,
+    admission: NamespaceAdmission = OPEN,
     rules: ResizeSettings = RULES,
     mode: bool = True,
     minutes: float = 0,
@@ -64,7 +64,7 @@ def planned(
 ) -> ResizePlan:
     sizes: dict[WorkloadId, Sizes] = {WEB: {"app": wanted or size(300, 128)}}
     at = NOON + minutes * MINUTE
-    return resize_plan(watched, candidates, sizes, lambda _: mode, lambda _: around, at, rules, evictions)
+    return resize_plan(watched, candidates, sizes, lambda _: mode, lambda _: admission, at, rules, evictions)
 
 
 def resized(name: str = "web-1", **fields: object) -> ResizablePod:
@@ -143,7 +143,7 @@ def test_a_container_is_restarted_only_while_all_pods_of_its_workload_are_ready(
 
 def test_a_limit_range_is_kept_to() -> None:
     most = LimitRange((LimitRangeItem("Container", max={"cpu": 200}, default={"cpu": 200}),), "small")
-    plan = planned(pod(now=size(100, 64, limits=True)), around=Surroundings(LATEST_SERVER, (most,), ()))
+    plan = planned(pod(now=size(100, 64, limits=True)), admission=NamespaceAdmission(LATEST_SERVER, (most,), ()))
     assert all(write.sizes["app"].limits.get("cpu", 0) <= 200 for write in plan.writes)
 
 
@@ -222,9 +222,9 @@ def test_whatever_is_written_is_admitted_and_lowers_no_memory(
     now: Requirements, wanted: Requirements, most: int | None
 ) -> None:
     item = LimitRangeItem("Container", max={"cpu": most}) if most else None
-    around = Surroundings(LATEST_SERVER, (LimitRange((item,), "small"),) if item else (), ())
+    admission = NamespaceAdmission(LATEST_SERVER, (LimitRange((item,), "small"),) if item else (), ())
     one = pod(now=now)
-    for write in planned(one, wanted=wanted, around=around).writes:
+    for write in planned(one, wanted=wanted, admission=admission).writes:
         new = write.sizes["app"]
         after = replace(one.pod, containers=(Container("app", new),))
         assert qos_of(after, LATEST_SERVER) == qos_of(one.pod, LATEST_SERVER)

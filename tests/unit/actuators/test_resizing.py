@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.actuators.headroom import AdmissionAt, NamespaceAdmission
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.resize.actuator import ResizeActuator
 from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
 from forecaster.actuators.rollback import Health
-from forecaster.actuators.room import AroundAt, Surroundings
 from forecaster.actuators.settings import ActingSettings, ResizeSettings
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.policies import Policies
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20
 NOW, WANTED = (Resources(cpu_request=cpu, memory_request=memory * MIB) for cpu, memory in ((0.1, 64.0), (0.3, 128.0)))
-WELL = Health(wanted=2, ready=2, restarted=0, release="web-1", errors=0.01, limit=0.05)
+WELL = Health(desired=2, ready=2, restarted=0, release="web-1", errors=0.01, limit=0.05)
 
 
 def block(of: Resources) -> Requirements:
@@ -77,8 +77,8 @@ class OnePod:
         self.read += 1
         return self.pod
 
-    def surroundings(self) -> AroundAt:
-        return lambda _: Surroundings(LATEST_SERVER, (), ())
+    def admission(self) -> AdmissionAt:
+        return lambda _: NamespaceAdmission(LATEST_SERVER, (), ())
 
     def write(self, write: ResizeWrite) -> None:
         self.written.append(write)
@@ -196,7 +196,7 @@ def test_pods_that_their_budget_keeps_each_time_leave_no_other_on_a_node_without
         tried.add(write.subject.name)
         raise ApiError("its disruption budget keeps it", 423)
 
-    cluster: Any = SimpleNamespace(marked=lambda **_: pods, surroundings=one.surroundings, write=refused)
+    cluster: Any = SimpleNamespace(marked=lambda **_: pods, admission=one.admission, write=refused)
     one.actuator.pods, one.actuator.running = cluster, lambda _: ((id_, "shop", "", NOW) for id_ in (*ids, *ids))
     one.now += timedelta(minutes=40)
     for _ in range(15):

@@ -15,7 +15,7 @@ from forecaster.actuators.floor.autoscalers import applied, listed_autoscaler
 from forecaster.actuators.floor.plan import floor_plan, released
 from forecaster.actuators.floor.values import FloorOffer
 from forecaster.actuators.queue import WriteQueue
-from forecaster.actuators.rollback import WATCH, Health, RolledBack, Watched, watch_of, watch_text
+from forecaster.actuators.rollback import WATCH, Health, RecentChange, Rollback, watch_of, watch_text
 from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.scales import BEFORE, LABEL
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ScaleSettings
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 WEB = live_scale_of().id
-WELL = Health(wanted=3, ready=3, restarted=0, release="web-1", errors=0.01, limit=0.05)
+WELL = Health(desired=3, ready=3, restarted=0, release="web-1", errors=0.01, limit=0.05)
 BAD: dict[str, Health] = {
     "2 of 3 pods are not ready, 0 were before": msgspec.structs.replace(WELL, ready=1),
     "3 pods restarted, 0 had before": msgspec.structs.replace(WELL, restarted=3),
@@ -240,7 +240,7 @@ def test_another_mode_gives_the_owners_value_back_while_a_workload_is_held() -> 
     world.health = BAD["3 pods restarted, 0 had before"]
     world.cycle(8, reactive=5)
     one = world.cluster.one()
-    assert (one.replicas, one.before, isinstance(one.watch, RolledBack)) == (5, 3, True)
+    assert (one.replicas, one.before, isinstance(one.watch, Rollback)) == (5, 3, True)
     world.restart("publish")
     assert world.cycle(8).writes == {("restore", "written"): 1}
     one = world.cluster.one()
@@ -263,8 +263,8 @@ def test_a_floor_that_was_rolled_back_is_left_by_the_expiry_while_it_counts_and_
 
 class TestAnnotation:
     def test_what_is_watched_is_read_as_it_was_written(self) -> None:
-        watched = Watched(3, raised=True, since=NOON, at=NOON, health=WELL, times=2)
-        held = RolledBack(NOON, 1, "3 pods restarted")
+        watched = RecentChange(3, raised=True, since=NOON, at=NOON, health=WELL, times=2)
+        held = Rollback(NOON, 1, "3 pods restarted")
         assert [watch_of({WATCH: watch_text(one)}) for one in (watched, held)] == [watched, held]
 
     @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ class TestAnnotation:
         raw["spec"] = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 6, "maxReplicas": 20}
         found = listed_autoscaler(msgspec.json.decode(msgspec.json.encode(raw), type=HorizontalPodAutoscaler))
         assert found.watch == write.watch
-        assert isinstance(found.watch, Watched)
+        assert isinstance(found.watch, RecentChange)
         assert found.watch.health == WELL
 
 
@@ -289,9 +289,9 @@ class TestAHostileAnnotation:
     """Any owner of an HPA may write the annotation in which a change is noted."""
 
     FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":1,"why":"x"}'
-    ENDLESS = watch_text(Watched(3, raised=False, since=NOON, at=NOON, health=Health(3, 3, release="web-1"))).replace(
-        '"count":3', f'"count":1{"0" * 309}'
-    )
+    ENDLESS = watch_text(
+        RecentChange(3, raised=False, since=NOON, at=NOON, health=Health(3, 3, release="web-1"))
+    ).replace('"count":3', f'"count":1{"0" * 309}')
 
     @pytest.mark.parametrize(
         "text",
@@ -326,7 +326,7 @@ class TestAHostileAnnotation:
 
     def test_stops_no_other_object(self) -> None:
         """Forged past the checks of reading it, such an instant is none: every HPA gets its floor."""
-        forged = RolledBack(datetime.max.replace(tzinfo=UTC), 1, "x")
+        forged = Rollback(datetime.max.replace(tzinfo=UTC), 1, "x")
         hpas = [replace(live_hpa("bad"), watch=forged, marked=True), live_hpa("web")]
         offers = {one.target: FloorOffer(6) for one in hpas}
         plan = floor_plan(hpas, offers, lambda _: True, {}, NOON, FloorSettings(enabled=True))

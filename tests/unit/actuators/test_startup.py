@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from forecaster.actuators.headroom import NamespaceAdmission
 from forecaster.actuators.resize.plan import resize_plan
 from forecaster.actuators.resize.pods import BEFORE, SIZE, resizable_pod
-from forecaster.actuators.room import Surroundings
 from forecaster.actuators.settings import ResizeSettings
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -110,8 +110,8 @@ class TestTheWayBack:
         return replace(resizable_pod(document, lambda _: WEB), ready=True)
 
     def planned(self, pod: ResizablePod, minutes: float) -> list[ResizeWrite]:
-        now, around = NOON + timedelta(minutes=minutes), Surroundings(LATEST_SERVER, (), ())
-        return resize_plan([pod], [], {}, lambda _: True, lambda _: around, now, ResizeSettings(enabled=True)).writes
+        now, admission = NOON + timedelta(minutes=minutes), NamespaceAdmission(LATEST_SERVER, (), ())
+        return resize_plan([pod], [], {}, lambda _: True, lambda _: admission, now, ResizeSettings(enabled=True)).writes
 
     def test_it_has_its_size_once_it_is_ready_and_two_minutes_old(self, pod: ResizablePod) -> None:
         assert self.planned(pod, 1) == []

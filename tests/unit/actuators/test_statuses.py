@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.actuators.statuses import (
-    MOST_WRITES,
-    REFRESHED_SECONDS,
+    MAX_WRITES,
+    REFRESH_SECONDS,
     StatusSender,
     StatusWrite,
     StatusWriter,
@@ -159,27 +159,27 @@ def test_texts_that_change_are_written_after_a_while() -> None:
     stage.cycle()
     stage.cluster.resources["web"] = changed_by_hand(stage.cluster.resources["web"])
     assert stage.cycle() == []
-    assert stage.cycle(minutes=int(REFRESHED_SECONDS // 60)) == ["web"]
+    assert stage.cycle(minutes=int(REFRESH_SECONDS // 60)) == ["web"]
 
 
 def test_a_change_is_written_before_the_amounts_of_a_fleet() -> None:
-    fleet = [*(WorkloadId("odd", "Deployment", f"w{number}") for number in range(MOST_WRITES + 100)), WEB]
+    fleet = [*(WorkloadId("odd", "Deployment", f"w{number}") for number in range(MAX_WRITES + 100)), WEB]
     stage = Stage(Cluster({id_.name: resource(id_) for id_ in fleet}))
 
     def cycle(replicas: int) -> list[str]:
-        stage.now += REFRESHED_SECONDS / 2
+        stage.now += REFRESH_SECONDS / 2
         at = NOON + timedelta(seconds=stage.now)
         rows = [recommendation(id_, at=at, replicas=replicas if id_ == WEB else 4) for id_ in fleet]
         rows = [replace(one, signals=(replace(one.signals[0], forecast=peak(at, stage.now)),)) for one in rows]
         stage.writer.sender.send(stage.writer.due(offered_cycle(at, told(rows, at), [Policy()] * len(fleet))))
         return stage.cluster.names()
 
-    assert [len(cycle(5)) for _ in range(2)] == [MOST_WRITES, 101]
+    assert [len(cycle(5)) for _ in range(2)] == [MAX_WRITES, 101]
     assert "web" in cycle(6)
 
 
 def test_statuses_of_one_namespace_that_always_change_keep_no_other_waiting() -> None:
-    fleet = [*(WorkloadId("odd", "Deployment", f"w{number}") for number in range(3 * MOST_WRITES)), WEB]
+    fleet = [*(WorkloadId("odd", "Deployment", f"w{number}") for number in range(3 * MAX_WRITES)), WEB]
     stage = Stage(Cluster({id_.name: resource(id_) for id_ in fleet}))
 
     def cycle(web: int) -> list[str]:
@@ -191,9 +191,9 @@ def test_statuses_of_one_namespace_that_always_change_keep_no_other_waiting() ->
 
     assert "web" in cycle(5)
     assert [("web" in found, len(found)) for found in map(cycle, (5, 6, 6))] == [
-        (False, MOST_WRITES),
-        (True, MOST_WRITES),
-        (False, MOST_WRITES),
+        (False, MAX_WRITES),
+        (True, MAX_WRITES),
+        (False, MAX_WRITES),
     ]
 
 

@@ -65,7 +65,7 @@ def told(errors: float) -> FakeSource:
 
 def test_pods_and_errors_are_seen_together() -> None:
     found = seen(live_of(*(pod_that(f"web-{each}") for each in range(3))), told(0.02))
-    assert found == Health(wanted=3, ready=3, restarted=0, failing=0, release="web-1", errors=0.02, limit=0.05)
+    assert found == Health(desired=3, ready=3, restarted=0, failing=0, release="web-1", errors=0.02, limit=0.05)
     assert found.known
 
 
@@ -106,7 +106,7 @@ def seen_after(*changed: Document, deleted: int = 0) -> Health:
     return seen(live)
 
 
-WELL = Health(wanted=3, ready=3, restarted=0, failing=0, release="web-1")
+WELL = Health(desired=3, ready=3, restarted=0, failing=0, release="web-1")
 
 
 class TestNodes:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from forecaster.actuators.floor.plan import floor_plan
 from forecaster.actuators.floor.values import FloorOffer, WrittenFloor
-from forecaster.actuators.limits import PODS_A_WORKLOAD, CycleLimits
+from forecaster.actuators.headroom import NamespaceAdmission, QuotaHeadroom, quota_fit
+from forecaster.actuators.limits import MAX_PODS_PER_WORKLOAD, CycleLimits
 from forecaster.actuators.resize.pods import Resizes
-from forecaster.actuators.room import Rooms, Surroundings, room
-from forecaster.actuators.scale.plan import CountOffer, remembered, scale_plan
+from forecaster.actuators.scale.plan import CountOffer, scale_plan, updated_memory
 from forecaster.actuators.settings import FloorSettings, ScaleSettings
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason
 from forecaster.kube.client import ApiError, UnreachableError
@@ -44,31 +44,31 @@ CPUS = Quota({"requests.cpu": 4000}, {"requests.cpu": 2000}, name="team")
 COUNTED = Quota({"pods": 100_000}, {"pods": 3000}, name="pods")
 
 
-def rooms(*quotas: Quota, pod: Pod = HALF, ranges: Sequence[LimitRange] = ()) -> Rooms:
-    return Rooms(lambda _: Surroundings(LATEST_SERVER, tuple(ranges), quotas), lambda _: pod)
+def headroom(*quotas: Quota, pod: Pod = HALF, ranges: Sequence[LimitRange] = ()) -> QuotaHeadroom:
+    return QuotaHeadroom(lambda _: NamespaceAdmission(LATEST_SERVER, tuple(ranges), quotas), lambda _: pod)
 
 
-def scaled(found: Rooms, *counts: int, now: int = 3) -> Carried:
+def scaled(found: QuotaHeadroom, *counts: int, now: int = 3) -> Carried:
     """Workloads of `now` pods each that are to have these counts, in one namespace."""
     live = [replace(live_scale_of(f"web-{each}", now), pods=now) for each, _ in enumerate(counts)]
     offers = {one.id: CountOffer(count, current=now) for one, count in zip(live, counts, strict=True)}
     rules = ScaleSettings(enabled=True)
-    plan = scale_plan(live, offers, lambda _: True, remembered({}, offers, NOON, rules), NOON, rules)
-    return carried(plan, rules, found.take)
+    plan = scale_plan(live, offers, lambda _: True, updated_memory({}, offers, NOON, rules), NOON, rules)
+    return carried(plan, rules, found.reserve)
 
 
-def floored(found: Rooms, asked: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> Carried:
+def floored(found: QuotaHeadroom, asked: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> Carried:
     one = replace(live_hpa(lowest=lowest, replicas=4), floor=floor, marked=floor is not None)
     one = replace(one, writers=frozenset({MANAGER})) if floor else one
     offers = {one.target: FloorOffer(asked)}
     rules = FloorSettings(enabled=True)
-    return carried(floor_plan([one], offers, lambda _: True, {}, NOON, rules), rules, found.take)
+    return carried(floor_plan([one], offers, lambda _: True, {}, NOON, rules), rules, found.reserve)
 
 
 def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
-    (write,) = scaled(rooms(COUNTED, CPUS), 6).writes
+    (write,) = scaled(headroom(COUNTED, CPUS), 6).writes
     assert write.replicas == 6
-    (write,) = scaled(rooms(COUNTED, replace(CPUS, used={"requests.cpu": 3000})), 6).writes
+    (write,) = scaled(headroom(COUNTED, replace(CPUS, used={"requests.cpu": 3000})), 6).writes
     assert write.replicas == 5
     why = "quota team: requests.cpu would exceed the quota: more 500m, used 4, hard 4"
     assert write.reason == f"6 are asked for; 5 fit: {why}"
@@ -77,55 +77,55 @@ def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
 def test_two_billion_pods_are_counted_as_fast_as_one() -> None:
     """An owner whose metric asks for as many, without a bound, would otherwise end the cycle of the fleet."""
     roomy = Quota({"pods": 10**14}, {"pods": 0}, name="pods")
-    assert room(HALF, 2_000_000_000, [roomy], LATEST_SERVER).pods == 2_000_000_000
-    assert room(HALF, 2_000_000_000, [roomy, CPUS], LATEST_SERVER).pods == 4
+    assert quota_fit(HALF, 2_000_000_000, [roomy], LATEST_SERVER).pods == 2_000_000_000
+    assert quota_fit(HALF, 2_000_000_000, [roomy, CPUS], LATEST_SERVER).pods == 4
 
 
 def test_where_nothing_fits_it_is_held_with_the_name_of_the_quota() -> None:
-    plan = scaled(rooms(replace(CPUS, used={"requests.cpu": 4000})), 6)
+    plan = scaled(headroom(replace(CPUS, used={"requests.cpu": 4000})), 6)
     assert plan.writes == []
     assert [str(one.code) for one in plan.refusals] == ["quota"]
     assert plan.refusals[0].message.startswith("Deployment shop/web-0: 6 do not fit: quota team: requests.cpu")
 
 
 def test_two_workloads_of_a_namespace_are_not_promised_the_same_room() -> None:
-    plan = scaled(rooms(CPUS), 6, 6)
+    plan = scaled(headroom(CPUS), 6, 6)
     assert sum(one.replicas - 3 for one in plan.writes) == 4
 
 
 def test_the_defaults_of_a_limit_range_are_charged_where_a_template_states_nothing() -> None:
-    silent = rooms(CPUS, pod=SILENT)
+    silent = headroom(CPUS, pod=SILENT)
     assert "must specify requests.cpu" in scaled(silent, 6).refusals[0].message
     ranges = [LimitRange((LimitRangeItem(default_request={"cpu": 1000}),), "defaults")]
-    (write,) = scaled(rooms(CPUS, pod=SILENT, ranges=ranges), 6).writes
+    (write,) = scaled(headroom(CPUS, pod=SILENT, ranges=ranges), 6).writes
     assert write.replicas == 5
 
 
 def test_a_floor_that_asks_for_no_more_pods_than_there_are_needs_no_room() -> None:
-    full = rooms(replace(CPUS, used={"requests.cpu": 4000}))
+    full = headroom(replace(CPUS, used={"requests.cpu": 4000}))
     (write,) = floored(full, 4).writes
     assert (write.change, write.min_replicas) == (Change.RAISE, 4)
 
 
 def test_a_floor_goes_as_far_as_its_quota() -> None:
-    (write,) = floored(rooms(replace(CPUS, used={"requests.cpu": 3000})), 7).writes
+    (write,) = floored(headroom(replace(CPUS, used={"requests.cpu": 3000})), 7).writes
     assert (write.min_replicas, "6 fit: quota team" in write.reason) == (6, True)
 
 
 def test_a_floor_that_waits_for_room_is_renewed_and_does_not_end() -> None:
     floor = WrittenFloor(2, NOON + timedelta(minutes=3))
-    plan = floored(rooms(replace(CPUS, used={"requests.cpu": 4000})), 7, floor=floor, lowest=4)
+    plan = floored(headroom(replace(CPUS, used={"requests.cpu": 4000})), 7, floor=floor, lowest=4)
     assert [(one.change, one.min_replicas) for one in plan.writes] == [(Change.RENEW, 4)]
     assert [str(one.code) for one in plan.refusals] == ["quota"]
 
 
-@pytest.mark.parametrize("fails", ["around", "template"])
+@pytest.mark.parametrize("fails", ["admission", "template"])
 def test_what_may_not_be_read_bounds_nothing_and_an_api_server_that_is_away_is_told(fails: str) -> None:
     def failing(error: ApiError, _: object) -> None:
         raise error
 
-    def of(error: ApiError) -> Rooms:
-        found = rooms(replace(CPUS, used={"requests.cpu": 4000}))
+    def of(error: ApiError) -> QuotaHeadroom:
+        found = headroom(replace(CPUS, used={"requests.cpu": 4000}))
         return replace(found, **{fails: partial(failing, error)}, known={})
 
     assert scaled(of(ApiError("forbidden", 403)), 6).writes[0].replicas == 6
@@ -137,7 +137,7 @@ def test_nothing_is_asked_while_nothing_is_raised() -> None:
     def asked(_: str | WorkloadId) -> None:
         raise AssertionError
 
-    none = Rooms(asked, asked)  # type: ignore[arg-type]
+    none = QuotaHeadroom(asked, asked)  # type: ignore[arg-type]
     assert scaled(none, 3).writes == []
     assert floored(none, 2).writes == []
 
@@ -150,7 +150,7 @@ def test_what_fits_is_admitted_to_the_last_pod_and_not_one_more(
     cpus: int, of_cpus: int, pods: int, of_pods: int, more: int, request: int
 ) -> None:
     quotas = (Quota({"requests.cpu": cpus}, {"requests.cpu": of_cpus}), Quota({"pods": pods}, {"pods": of_pods}))
-    found = room(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, LATEST_SERVER)
+    found = quota_fit(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, LATEST_SERVER)
     fit = min(max(0, cpus - of_cpus) // request, max(0, pods - of_pods) // 1000, more)
     assert (found.pods, bool(found.why)) == (fit, fit < more)
 
@@ -160,12 +160,12 @@ def test_refused_raises_cost_the_others_nothing() -> None:
     full = replace(CPUS, used={"requests.cpu": 4000})
     hpas = [live_hpa(f"full-{number}", replicas=2) for number in range(20)]
     hpas += [replace_namespace(live_hpa(f"free-{number}", replicas=4)) for number in range(5)]
-    found = Rooms(
-        lambda namespace: Surroundings(LATEST_SERVER, (), (full,) if namespace == "shop" else ()), lambda _: HALF
+    found = QuotaHeadroom(
+        lambda namespace: NamespaceAdmission(LATEST_SERVER, (), (full,) if namespace == "shop" else ()), lambda _: HALF
     )
     offers = {one.target: FloorOffer(6) for one in hpas}
     rules = FloorSettings(enabled=True)
-    plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.take)
+    plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.reserve)
     assert {write.subject.namespace for write in plan.writes} == {"free"}
     assert len(plan.writes) == 5
 
@@ -173,13 +173,13 @@ def test_refused_raises_cost_the_others_nothing() -> None:
 def test_a_template_that_is_none_keeps_no_other_workload_waiting() -> None:
     """The definition of a custom resource may leave its template open."""
     hpas = [live_hpa("bad"), replace_namespace(live_hpa("web"))]
-    found = Rooms(
-        lambda _: Surroundings(LATEST_SERVER, (), (CPUS,)),
+    found = QuotaHeadroom(
+        lambda _: NamespaceAdmission(LATEST_SERVER, (), (CPUS,)),
         lambda id_: pod_of({"metadata": "none"}) if id_.namespace == "shop" else HALF,
     )
     rules = FloorSettings(enabled=True)
     plan = floor_plan(hpas, {one.target: FloorOffer(6) for one in hpas}, lambda _: True, {}, NOON, rules)
-    written = carried(plan, rules, found.take)
+    written = carried(plan, rules, found.reserve)
     assert [write.subject.namespace for write in written.writes] == ["free"]
     assert [one.code for one in written.refusals] == [RefusalReason.UNREADABLE]
 
@@ -187,14 +187,14 @@ def test_a_template_that_is_none_keeps_no_other_workload_waiting() -> None:
 def test_the_rules_of_all_namespaces_are_read_once_in_a_cycle() -> None:
     """While they are not watched yet, every namespace would list those of the whole cluster."""
     server = FakeApiServer()
-    around = Resizes(server.client(), lambda id_: id_).surroundings()
-    assert [around(namespace).quotas for namespace in ("shop", "team", "shop")] == [(), (), ()]
+    admission = Resizes(server.client(), lambda id_: id_).admission()
+    assert [admission(namespace).quotas for namespace in ("shop", "team", "shop")] == [(), (), ()]
     assert sum("resourcequotas" in request for request in server.requests) == 1
 
 
 def test_a_count_of_two_billion_does_not_lift_the_limits_of_the_fleet() -> None:
     rules = ScaleSettings(enabled=True)
-    assert CycleLimits.of([2_000_000_000, 10], rules).pods == CycleLimits.of([PODS_A_WORKLOAD, 10], rules).pods
+    assert CycleLimits.of([2_000_000_000, 10], rules).pods == CycleLimits.of([MAX_PODS_PER_WORKLOAD, 10], rules).pods
 
 
 def replace_namespace(hpa: LiveAutoscaler) -> LiveAutoscaler:

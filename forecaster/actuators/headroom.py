@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class NamespaceAdmission:
     """What the cluster says to sizes in a namespace; None is not known."""
 
     server: Server
@@ -41,13 +41,13 @@ class Surroundings:
     """One of each kind, with nothing but daemons on it; of pods that run, their own node says what it grants."""
 
 
-AroundAt: TypeAlias = "Callable[[str], Surroundings]"
+AdmissionAt: TypeAlias = "Callable[[str], NamespaceAdmission]"
 """What admits pods in a namespace. Raises ApiError."""
 TemplateOf: TypeAlias = "Callable[[WorkloadId], Pod | None]"
 """A new pod of a workload; None where it is gone. Raises ApiError and ManifestError."""
 
 
-class Room(NamedTuple):
+class QuotaFit(NamedTuple):
     """How many of the pods that were asked for fit."""
 
     pods: int
@@ -57,41 +57,41 @@ class Room(NamedTuple):
     """After them."""
 
 
-def room(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> Room:
+def quota_fit(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> QuotaFit:
     """How many of `more` new pods fit into all quotas, and which of them refuses the next one."""
-    charged = [(one, charge(one, pod, server=server)) for one in quotas]
-    fits = min([more, *(times_fitting(one, each.growth, more) if each.admitted else 0 for one, each in charged)])
-    left = tuple(charged_with(one, each.growth, fits) for one, each in charged)
-    refused = [f"quota {why}" for one in left if fits < more for why in charge(one, pod, server=server).refusals]
-    return Room(fits, "; ".join(refused), left)
+    charged = [(quota, charge(quota, pod, server=server)) for quota in quotas]
+    fits = min([more, *(times_fitting(quota, each.growth, more) if each.admitted else 0 for quota, each in charged)])
+    left = tuple(charged_with(quota, each.growth, fits) for quota, each in charged)
+    refused = [f"quota {why}" for quota in left if fits < more for why in charge(quota, pod, server=server).refusals]
+    return QuotaFit(fits, "; ".join(refused), left)
 
 
 @dataclass(slots=True)
-class Rooms:
+class QuotaHeadroom:
     """The room of each namespace in one cycle: what one workload is given, the next one has no more."""
 
-    around: AroundAt
+    admission: AdmissionAt
     template: TemplateOf
-    known: dict[str, Surroundings | None] = field(default_factory=dict)
+    known: dict[str, NamespaceAdmission | None] = field(default_factory=dict)
     """None: quotas may not be read."""
 
-    def take(self, id_: WorkloadId, more: int) -> Room:
+    def reserve(self, id_: WorkloadId, more: int) -> QuotaFit:
         """The room for so many more pods of a workload; for all of them where quotas are not known. Raises ApiError."""
-        around = self._around(id_.namespace)
-        if around is None or not around.quotas or more <= 0:
-            return Room(more)
+        admission = self._admission(id_.namespace)
+        if admission is None or not admission.quotas or more <= 0:
+            return QuotaFit(more)
         pod = self._template(id_)
         if pod is None:
-            return Room(more)
-        completed = AdmissionContext(pod, limit_ranges=around.limit_ranges, server=around.server).completed({})
-        found = room(completed, more, around.quotas, around.server)
-        self.known[id_.namespace] = replace(around, quotas=found.quotas)
-        return found
+            return QuotaFit(more)
+        completed = AdmissionContext(pod, limit_ranges=admission.limit_ranges, server=admission.server).completed({})
+        fit = quota_fit(completed, more, admission.quotas, admission.server)
+        self.known[id_.namespace] = replace(admission, quotas=fit.quotas)
+        return fit
 
-    def _around(self, namespace: str) -> Surroundings | None:
+    def _admission(self, namespace: str) -> NamespaceAdmission | None:
         if namespace not in self.known:
             try:
-                self.known[namespace] = self.around(namespace)
+                self.known[namespace] = self.admission(namespace)
             except UnreachableError:
                 raise
             except (ApiError, ManifestError):
@@ -107,31 +107,31 @@ class Rooms:
             return None
 
 
-TakeRoom: TypeAlias = "Callable[[WorkloadId, int], Room]"
+ReserveQuota: TypeAlias = "Callable[[WorkloadId, int], QuotaFit]"
 """The room for so many more pods of a workload. Raises ApiError."""
 
 
-def no_quotas() -> Rooms:
+def no_quotas() -> QuotaHeadroom:
     """Return no quotas, where none are read."""
-    return Rooms(lambda _: Surroundings(LATEST_SERVER), lambda _: None)
+    return QuotaHeadroom(lambda _: NamespaceAdmission(LATEST_SERVER), lambda _: None)
 
 
-def unbounded(_: WorkloadId, more: int) -> Room:
+def unbounded(_: WorkloadId, more: int) -> QuotaFit:
     """Return capacity for all pods asked for, where no quotas are read."""
-    return Room(more)
+    return QuotaFit(more)
 
 
 def fitting(
-    take: TakeRoom, one: WrittenObject, *, count: int, written: int, pods: int
+    reserve: ReserveQuota, subject: WrittenObject, *, count: int, written: int, pods: int
 ) -> tuple[int, str] | WriteRefusal:
     """Return what of a raise from `written` to `count` fits beside `pods`, and why no more. Raises ApiError."""
-    found = take(one.workload, count - pods)
-    fits = pods + found.pods
-    if not found.why or fits >= count:
+    fit = reserve(subject.workload, count - pods)
+    fits = pods + fit.pods
+    if not fit.why or fits >= count:
         return count, ""
     if fits > written:
-        return fits, f"{fits} fit: {found.why}"
-    return WriteRefusal(one, RefusalReason.QUOTA, f"{one}: {count} do not fit: {found.why}")
+        return fits, f"{fits} fit: {fit.why}"
+    return WriteRefusal(subject, RefusalReason.QUOTA, f"{subject}: {count} do not fit: {fit.why}")
 
 
 class TemplateSpec(Wire, frozen=True):
@@ -151,7 +151,7 @@ class Templates:
 
     def __init__(self, client: ApiClient, kinds: Iterable[ScalableKind]) -> None:
         self._client = client
-        self._kinds = {one.kind: one for one in kinds}
+        self._kinds = {kind.kind: kind for kind in kinds}
 
     def of(self, id_: WorkloadId) -> Pod | None:
         """A new pod of a workload; None where that is gone, or of another kind. Raises ApiError and ManifestError."""
@@ -159,14 +159,14 @@ class Templates:
         if kind is None:
             return None
         path = f"/apis/{kind.group}/{kind.version}/namespaces/{id_.namespace}/{kind.plural}"
-        found = self._client.get(f"{path}?fieldSelector=metadata.name%3D{id_.name}", ObjectPage[TemplateOwner])
-        return next((pod_of(one.spec.template) for one in found.items or ()), None)
+        page = self._client.get(f"{path}?fieldSelector=metadata.name%3D{id_.name}", ObjectPage[TemplateOwner])
+        return next((pod_of(owner.spec.template) for owner in page.items or ()), None)
 
 
 def admitted(
     pod: Pod,
-    wanted: Sizes,
-    around: Surroundings,
+    desired: Sizes,
+    admission: NamespaceAdmission,
     *,
     running: tuple[tuple[Pod, str], ...] = (),
     replicas: int = 1,
@@ -178,13 +178,13 @@ def admitted(
     context = AdmissionContext(
         template=pod,
         rollout=Rollout(replicas=replicas),
-        limit_ranges=around.limit_ranges,
-        quotas=around.quotas,
-        occupancy=around.nodes,
-        server=around.server,
+        limit_ranges=admission.limit_ranges,
+        quotas=admission.quotas,
+        occupancy=admission.nodes,
+        server=admission.server,
         running=running,
         in_place=bool(running),
     )
-    names = {WHOLE_POD, *(one.name for one in pod.every_container())}
-    proof = prove({name: size for name, size in wanted.items() if name in names}, context)
+    names = {WHOLE_POD, *(container.name for container in pod.every_container())}
+    proof = prove({name: size for name, size in desired.items() if name in names}, context)
     return proof.nearest or {}, "; ".join(map(str, proof.refusals))
