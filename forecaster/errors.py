@@ -37,12 +37,12 @@ OWN_PACKAGES = ("forecaster", "models", "forecaster_models")
 
 def unexpected(error: Exception) -> str:
     """Describe an error that was not raised on purpose: its text, and our line behind it."""
-    told = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}"
     if isinstance(error, ForecasterError):
-        return told
-    places = ((Path(one.filename).parts, one.lineno) for one in traceback.extract_tb(error.__traceback__))
-    ours = [f"{'/'.join(parts[-2:])}:{line}" for parts, line in places if set(OWN_PACKAGES) & set(parts[-3:-1])]
-    return f"{told} ({ours[-1]})" if ours else told
+        return text
+    places = ((Path(frame.filename).parts, frame.lineno) for frame in traceback.extract_tb(error.__traceback__))
+    own_places = [f"{'/'.join(parts[-2:])}:{line}" for parts, line in places if set(OWN_PACKAGES) & set(parts[-3:-1])]
+    return f"{text} ({own_places[-1]})" if own_places else text
 
 
 WHOLE_FILE = "(file)"
@@ -144,12 +144,12 @@ def _text(value: str | bytes) -> str:
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known names that are most like this one, also where only the part behind the last `/` or `.` was typed."""
     by_part: dict[str, str] = {}
-    for one in known:
-        by_part[one.lower()] = one
-        by_part.setdefault(one.lower().replace(".", "/").rpartition("/")[2], one)
+    for known_name in known:
+        by_part[known_name.lower()] = known_name
+        by_part.setdefault(known_name.lower().replace(".", "/").rpartition("/")[2], known_name)
     typed = name.lower().strip("*")
     close = difflib.get_close_matches(typed, by_part, max(1, len(by_part)), LEAST_ALIKE)
     alike = {part: difflib.SequenceMatcher(None, part, typed).ratio() for part in close}
     best = max(alike.values(), default=0.0)
-    found = [part for part in close if alike[part] >= best - 0.1]
-    return list(dict.fromkeys(by_part[part] for part in found))[:most]
+    best_parts = [part for part in close if alike[part] >= best - 0.1]
+    return list(dict.fromkeys(by_part[part] for part in best_parts))[:most]

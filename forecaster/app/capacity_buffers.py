@@ -35,31 +35,31 @@ class BufferWriter:
 
     def renew(self, ahead: NodeForecast) -> None:
         """Apply the buffers of a forecast."""
-        pools = {one.pool.name: one.pool for one in ahead.pools}
-        for wanted in ahead.headroom:
-            recent = self._recent[wanted.pool]
-            recent[:] = [(at, one) for at, one in recent if abs(ahead.at - at) < STEADY] + [(ahead.at, wanted)]
-            self._applied(largest([one for _, one in recent]), pools[wanted.pool])
+        pools = {forecast.pool.name: forecast.pool for forecast in ahead.pools}
+        for headroom in ahead.headroom:
+            recent = self._recent[headroom.pool]
+            recent[:] = [*((at, spare) for at, spare in recent if abs(ahead.at - at) < STEADY), (ahead.at, headroom)]
+            self._applied(largest([spare for _, spare in recent]), pools[headroom.pool])
 
-    def _applied(self, wanted: Headroom, pool: Pool) -> None:
+    def _applied(self, headroom: Headroom, pool: Pool) -> None:
         try:
-            for document in buffers(wanted, pool, self._namespace):
+            for document in buffers(headroom, pool, self._namespace):
                 self._client.apply(path_of(document), document, dict)
         except ApiError as error:
-            self._say("buffer_not_renewed", wanted, error=str(error))
+            self._say("buffer_not_renewed", headroom, error=str(error))
         else:
-            self._say("buffer_renewed", wanted, replicas=wanted.replicas, reason=wanted.reason)
+            self._say("buffer_renewed", headroom, replicas=headroom.replicas, reason=headroom.reason)
 
-    def _say(self, event: str, wanted: Headroom, **facts: object) -> None:
+    def _say(self, event: str, headroom: Headroom, **facts: object) -> None:
         """One line for each pool where something is new."""
-        if self._said.get(wanted.pool) != (event, wanted.replicas):
-            self._said[wanted.pool] = event, wanted.replicas
-            (self._log.warning if "error" in facts else self._log.info)(event, pool=wanted.pool, **facts)
+        if self._said.get(headroom.pool) != (event, headroom.replicas):
+            self._said[headroom.pool] = event, headroom.replicas
+            (self._log.warning if "error" in facts else self._log.info)(event, pool=headroom.pool, **facts)
 
 
 def largest(recent: list[Headroom]) -> Headroom:
     """Return what keeps the most cores, and of these the most memory; of equals the latest."""
-    return max(reversed(recent), key=lambda one: (one.replicas * one.cpu, one.replicas * one.memory))
+    return max(reversed(recent), key=lambda spare: (spare.replicas * spare.cpu, spare.replicas * spare.memory))
 
 
 def path_of(document: dict[str, Any]) -> str:

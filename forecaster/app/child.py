@@ -223,8 +223,8 @@ class ServingProcess:
 
 def _serving_options(table: Path, descriptors: Mapping[str, int], options: ServingOptions) -> list[str]:
     sockets = [text for option, number in descriptors.items() for text in (option, str(number))]
-    told = msgspec.json.encode(options).decode()
-    return ["--with-parent", "--table", str(table), *sockets, "--options", told]
+    encoded = msgspec.json.encode(options).decode()
+    return ["--with-parent", "--table", str(table), *sockets, "--options", encoded]
 
 
 def scaler_process(

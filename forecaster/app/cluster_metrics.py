@@ -27,12 +27,12 @@ class StatusMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics of this process."""
-        found = CounterMetricFamily(
+        family = CounterMetricFamily(
             "forecaster_status_writes", "Statuses of PredictiveAutoscalers by outcome.", labels=["outcome"]
         )
         for outcome, count in list(self._outcomes().items()):
-            found.add_metric([outcome], count)
-        yield found
+            family.add_metric([outcome], count)
+        yield family
 
 
 class LiveMetrics(Collector):
@@ -80,13 +80,13 @@ class BenefitMetrics(Collector):
             "Workloads by what forecaster was worth to them, beside the HPA alone.",
             labels=["period", "benefit"],
         )
-        for period, one in self._benefit().periods.items():
-            for strategy, numbers in (("hpa", one.hpa), ("forecaster", one.forecaster)):
+        for period, comparison in self._benefit().periods.items():
+            for strategy, numbers in (("hpa", comparison.hpa), ("forecaster", comparison.forecaster)):
                 for name, family in families.items():
                     if (value := getattr(numbers, name)) is not None:
                         family.add_metric([period, strategy], value)
             for benefit in ("better", "same", "worse"):
-                compared.add_metric([period, benefit], one.workloads.get(benefit, 0))
+                compared.add_metric([period, benefit], comparison.workloads.get(benefit, 0))
         yield from (*families.values(), compared)
 
 
@@ -150,15 +150,15 @@ class EffectMetrics:
 
     def record(self, effected: Mapping[str, Effected]) -> None:
         """Count the writes of one more cycle."""
-        self._leading.set(any(one.leading for one in effected.values()))
+        self._leading.set(any(effect.leading for effect in effected.values()))
         for gauge in self._states.values():
             gauge.clear()
-        for name, one in effected.items():
-            for state, count in one.states.items():
+        for name, effect in effected.items():
+            for state, count in effect.states.items():
                 self._states[name].labels(state).set(count)
-            for (change, outcome), count in one.writes.items():
+            for (change, outcome), count in effect.writes.items():
                 self._writes[name].labels(change, outcome).inc(count)
-            self._braked.labels(name).set(one.braked)
-            self._wait.labels(name).set(one.longest_wait.total_seconds())
-            for (outcome, reason), count in one.reasons.items():
+            self._braked.labels(name).set(effect.braked)
+            self._wait.labels(name).set(effect.longest_wait.total_seconds())
+            for (outcome, reason), count in effect.reasons.items():
                 self._outcomes.labels(name, outcome, reason).inc(count)

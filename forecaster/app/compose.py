@@ -160,12 +160,12 @@ class ClusterWriters(NamedTuple):
     @property
     def receivers(self) -> dict[str, OfferReceiver]:
         """Return the receivers of offers by name."""
-        found: dict[str, OfferReceiver | None] = {
+        receivers: dict[str, OfferReceiver | None] = {
             "effects": self.actuators,
             "status": self.statuses,
             "policy-status": self.policy_statuses,
         }
-        return {name: one for name, one in found.items() if one is not None}
+        return {name: receiver for name, receiver in receivers.items() if receiver is not None}
 
 
 def nothing_observed(settings: Settings) -> Observed:

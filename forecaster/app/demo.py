@@ -160,9 +160,10 @@ class Moment(NamedTuple):
 
 def setups_of(stage: Stage) -> tuple[Setups, Mapping[WorkloadId, str]]:
     """The workloads that can be compared, and the others with the reason."""
-    found = {one.id: setup_of(one, stage.policies.of(one.id).horizontal) for one in stage.fleet.workloads()}
-    setups = {id_: setup for id_, setup in found.items() if isinstance(setup, Setup)}
-    return setups, {id_: reason for id_, reason in found.items() if isinstance(reason, str)}
+    stated = ((workload, stage.policies.of(workload.id).horizontal) for workload in stage.fleet.workloads())
+    answers = {workload.id: setup_of(workload, policy) for workload, policy in stated}
+    setups = {id_: setup for id_, setup in answers.items() if isinstance(setup, Setup)}
+    return setups, {id_: reason for id_, reason in answers.items() if isinstance(reason, str)}
 
 
 def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
@@ -183,14 +184,15 @@ def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
 def simulation(stage: Stage, setups: Setups, length: timedelta) -> Simulation:
     """HPAs and pods of the recorded load, each workload with the pods that the recording gives it, all ready."""
     measurements = measurements_of(of_recording(stage.recording), stage.begin, length // MINUTE)
-    fleet, rows = stage.recording.fleet(stage.begin), {one.id: row for row, one in enumerate(stage.recording.workloads)}
+    fleet, workloads = stage.recording.fleet(stage.begin), stage.recording.workloads
+    rows = {workload.id: row for row, workload in enumerate(workloads)}
     runs = [Run(rows[id_], fleet[id_], setup, fleet[id_].replicas) for id_, setup in setups.items()]
     return Simulation(runs, measurements)
 
 
 def floors_of(recommendations: Iterable[Recommendation]) -> dict[WorkloadId, int]:
     """The floors that change; a hold leaves the floor where it is."""
-    return {one.id: one.replicas.replicas for one in recommendations if isinstance(one.replicas, Scale)}
+    return {row.id: row.replicas.replicas for row in recommendations if isinstance(row.replicas, Scale)}
 
 
 TARGET_SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
@@ -216,7 +218,7 @@ def compared(stage: Stage, decisions: Mapping[WorkloadId, Sequence[DecidedCount]
 
 def show_pods(fleet: RecordedFleet, simulated: Simulated, now: datetime) -> None:
     """Let the endpoint tell what has become of the pods."""
-    for id_, one in simulated.items():
+    for id_, pods in simulated.items():
         shown = fleet[id_]
-        if (shown.replicas, shown.ready_replicas) != (one.asked, one.ready):
-            fleet.scale(id_, one.asked, at=now, ready_replicas=one.ready)
+        if (shown.replicas, shown.ready_replicas) != (pods.asked, pods.ready):
+            fleet.scale(id_, pods.asked, at=now, ready_replicas=pods.ready)

@@ -97,26 +97,26 @@ class Actuators:
 
     def refusal(self, id_: WorkloadId) -> tuple[str, str] | None:
         """Why a workload is left as it is although its policy would have it changed: a word and a sentence."""
-        found = next((one.lasting[id_] for one in self._refusing if id_ in one.lasting), None)
-        return (str(found.code), found.message) if found else None
+        refusal = next((actuator.lasting[id_] for actuator in self._refusing if id_ in actuator.lasting), None)
+        return (str(refusal.code), refusal.message) if refusal else None
 
     def receive(self, cycle: OfferedCycle) -> None:
         """The offers that are acted on."""
-        for one in self.parts.values():
-            one.receive(cycle)
+        for actuator in self.parts.values():
+            actuator.receive(cycle)
 
     def act(self, now: datetime) -> Mapping[str, Effected]:
         """What each did."""
         self._begin()
-        return {name: self._acted(name, one, now) for name, one in self.parts.items()}
+        return {name: self._acted(name, actuator, now) for name, actuator in self.parts.items()}
 
-    def _acted(self, name: str, one: Acting, now: datetime) -> Effected:
+    def _acted(self, name: str, actuator: Acting, now: datetime) -> Effected:
         try:
-            return one.act(now)
+            return actuator.act(now)
         except Exception as error:  # noqa: BLE001  a boundary by actuator: the others go on
-            said = str(error) if isinstance(error, ApiError) else unexpected(error)
+            message = str(error) if isinstance(error, ApiError) else unexpected(error)
             reasons = Counter({("failed", "cycle"): 1})
-            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {said}",), reasons)
+            return Effected(self.election.leading(), Counter(), Counter(), (f"{name}: {message}",), reasons)
 
 
 def cluster_writers(
@@ -138,7 +138,7 @@ def cluster_writers(
     """
     cluster = live.source.live if live else None
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
-    fence = election or (election_of(settings, parts) if any(one.enabled for one in enabled) else None)
+    fence = election or (election_of(settings, parts) if any(section.enabled for section in enabled) else None)
     if live and fence and settings.acting.kubeconfig == watched_kubeconfig(settings):
         live.heard = fence.answered_at
 
@@ -190,9 +190,9 @@ def policy_status_writer(
     stated = live.stated if live else None
     if stated is None or election is None:
         return None
-    client, found = _status_client(settings), stated.policies.objects
+    client, policies = _status_client(settings), stated.policies.objects
     write = partial(write_policy_status, client)
-    writer = PolicyStatusWriter(write, election, settings.policies, lambda: list(found.values()), log)
+    writer = PolicyStatusWriter(write, election, settings.policies, lambda: list(policies.values()), log)
     _run_beside(writer.sender, client, "policy-statuses", parts)
     return writer
 
@@ -230,19 +230,19 @@ def actuators(
     if not (settings.floor.enabled or settings.scale.enabled or settings.resize.enabled):
         return None
     shared = _shared(settings, log, parts, live, election, source)
-    found: dict[str, Acting] = {}
+    enabled: dict[str, Acting] = {}
     refusing: list[LeavesAlone] = [*shared.writers.values()]
     if settings.floor.enabled:
-        found["floor"] = shared.floor(unjudged)
+        enabled["floor"] = shared.floor(unjudged)
     if settings.scale.enabled:
-        found["scale"] = shared.scale()
+        enabled["scale"] = shared.scale()
     if settings.resize.enabled:
-        found["resize"] = shared.resize()
+        enabled["resize"] = shared.resize()
         if settings.resize.initial and table:
-            found["initial"] = initial = shared.initial(new_pods_path(table), start_boosts(settings, parts, table))
+            enabled["initial"] = initial = shared.initial(new_pods_path(table), start_boosts(settings, parts, table))
             refusing.append(initial)
-    found["warnings"] = HpaWarnings(shared.client, misread, shared.election, settings.acting)
-    return Actuators(shared.election, found, refusing, shared.neighbours.begin)
+    enabled["warnings"] = HpaWarnings(shared.client, misread, shared.election, settings.acting)
+    return Actuators(shared.election, enabled, refusing, shared.neighbours.begin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +251,7 @@ class SharedParts:
 
     settings: Settings
     election: Election
-    here: LiveCluster | None
+    facts: LiveCluster | None
     """What is watched of the cluster that is written to."""
     client: ApiClient
     reader: ApiClient
@@ -285,7 +285,7 @@ class SharedParts:
 
     def resize(self) -> ResizeActuator:
         """Sizes of running pods."""
-        settings, running = self.settings, self.here.running if self.here else lambda _: None
+        settings, running = self.settings, self.facts.running if self.facts else lambda _: None
         writer = self.writers["resize"]
         return ResizeActuator(
             self.pods, running, writer, settings.policies, settings.resize, self.neighbours, self.health
@@ -295,15 +295,15 @@ class SharedParts:
         """Sizes of pods that are made, told to the webhook in a file."""
         settings, election = self.settings, self.election
         election.tell_pause = PauseMark(path).put
-        daemons = self.here.daemons if self.here else dict
+        daemons = self.facts.daemons if self.facts else dict
         interval, acting, policies = settings.cycle.interval, settings.acting, settings.policies
         return InitialActuator(self.pods, path, interval, election, acting, policies, self.neighbours, daemons, starts)
 
 
 def start_boosts(settings: Settings, parts: ExitStack, table: Path) -> StartBoosts:
     """What the process before this one learned of starts, to go on from with a client that `parts` close."""
-    told = NewPodsFile(new_pods_path(table)).latest()
-    known = {id_: size.boosts for id_, size in told.by_workload().items() if size.boosts} if told else {}
+    given = NewPodsFile(new_pods_path(table)).latest()
+    known = {id_: size.boosts for id_, size in given.by_workload().items() if size.boosts} if given else {}
     source = prometheus(settings.prometheus, settings.queries, settings.signals)
     parts.callback(source.close)
     return StartBoosts(partial(throttled_starts, source), known)
@@ -319,7 +319,7 @@ def _shared(
 ) -> SharedParts:
     """Clients, which `parts` close, and what reads and writes through them."""
     acting = settings.acting
-    here = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
+    facts = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
     rights = client_config_source(acting.kubeconfig)
     client, reader = ApiClient(rights, timeout=REQUEST_SECONDS).configured(), ApiClient(rights, connections=1)
     parts.callback(client.close)
@@ -327,22 +327,22 @@ def _shared(
     election = election or election_of(settings, parts)
     followed = Followed(ApiClient(rights, connections=FOLLOWED_CONNECTIONS))
     parts.callback(followed.close)
-    neighbours = CycleNeighbours(reader, neighbour_paths(settings), followed, here.scaling if here else NOT_WATCHED)
+    neighbours = CycleNeighbours(reader, neighbour_paths(settings), followed, facts.scaling if facts else NOT_WATCHED)
     rules, templates = Resizes(reader, _itself, followed=followed), Templates(reader, scalable_kinds(settings))
     return SharedParts(
         settings,
         election,
-        here,
+        facts,
         client,
         reader,
-        Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(here)),
-        Resizes(client, here.above if here else _itself, dry_run=acting.dry_run, reader=reader, followed=followed),
+        Autoscalers(client, dry_run=acting.dry_run, reader=reader, watched=lambda: watched_autoscalers(facts)),
+        Resizes(client, facts.above if facts else _itself, dry_run=acting.dry_run, reader=reader, followed=followed),
         neighbours,
-        WorkloadHealth(here, source, settings.policies, log),
+        WorkloadHealth(facts, source, settings.policies, log),
         lambda: QuotaHeadroom(rules.admission(), templates.of),
         {
-            name: WriteQueue(name, election, acting, log, conflict=partial(neighbours.since, concern=of))
-            for name, of in CONCERNS.items()
+            name: WriteQueue(name, election, acting, log, conflict=partial(neighbours.since, concern=concern))
+            for name, concern in CONCERNS.items()
         },
     )
 
@@ -359,10 +359,10 @@ def _itself(owner: WorkloadId) -> WorkloadId:
 
 def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None:
     """The HPAs that are watched; None where none are, or not all are known now."""
-    found = live.autoscalers() if live else None
-    if found is None:
+    hpas = live.autoscalers() if live else None
+    if hpas is None:
         return None
-    return [autoscaler_of(one.meta, one.scaled, one.spec.bounds, one.current) for one in found]
+    return [autoscaler_of(hpa.meta, hpa.scaled, hpa.spec.bounds, hpa.current) for hpa in hpas]
 
 
 def released_objects(
@@ -389,13 +389,13 @@ def released_objects(
         yield ReleaseLine(f"{settings.acting.lease}: writes are paused; floors that ran out stay until the pause ends")
         return
     hpas = Autoscalers(client, dry_run=dry_run)
-    floors = (one for one in hpas.listed(marked=True) if chosen(one.namespace, one.name))
-    yield from release(hpas, floors, lambda one: released(one, now, expired=expired), now)
+    floors = (hpa for hpa in hpas.listed(marked=True) if chosen(hpa.namespace, hpa.name))
+    yield from release(hpas, floors, lambda hpa: released(hpa, now, expired=expired), now)
     if expired:
         return
     pods = Resizes(client, _itself, dry_run=dry_run)
-    sized = (one for one in pods.marked(settled=True) if chosen(one.namespace, one.name))
-    yield from release(pods, sized, lambda one: size_undone(one, "released by command"), now)
+    sized = (pod for pod in pods.marked(settled=True) if chosen(pod.namespace, pod.name))
+    yield from release(pods, sized, lambda pod: size_undone(pod, "released by command"), now)
     scales = Scales(client, scalable_kinds(settings), dry_run=dry_run)
-    counts = (one for one in scales.marked() if chosen(one.id.namespace, one.id.name))
-    yield from release(scales, counts, lambda one: count_released(one, at_once=at_once), now)
+    counts = (scale for scale in scales.marked() if chosen(scale.id.namespace, scale.id.name))
+    yield from release(scales, counts, lambda scale: count_released(scale, at_once=at_once), now)

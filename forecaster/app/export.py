@@ -36,7 +36,7 @@ def bundle_of(
     changes: Sequence[dict[str, Any]] = (),
 ) -> Bundle:
     """Demand and what was decided on it, ready to be written."""
-    kept = settings.model_dump(mode="json", exclude_defaults=True)
+    stated = settings.model_dump(mode="json", exclude_defaults=True)
     manifest = Manifest(
         format=FORMAT,
         version=__version__,
@@ -45,10 +45,10 @@ def bundle_of(
         minutes=traces.minutes,
         signals=tuple(str(signal) for signal in traces.values),
         workloads=traces.workloads,
-        settings={name: value for name, value in kept.items() if name in PORTABLE},
+        settings={name: value for name, value in stated.items() if name in PORTABLE},
     )
     ids = {workload.id for workload in traces.workloads}
-    views = [msgspec.to_builtins(recommendation_view(one)) for one in decided if one.id in ids]
+    views = [msgspec.to_builtins(recommendation_view(row)) for row in decided if row.id in ids]
     return Bundle(
         manifest, {signal: values.astype(np.float32) for signal, values in traces.values.items()}, views, changes
     )
@@ -60,13 +60,13 @@ def recorded_changes(settings: Settings, ids: Sequence[WorkloadId], since: datet
     with closing(ledger), suppress(StoreError):
         return [
             {
-                "at": one.at.isoformat(),
+                "at": change.at.isoformat(),
                 **id_._asdict(),
-                **one.decided._asdict(),
-                "verdict": verdict_of(one.decided.replicas_now, one.decided.replicas),
-                "message": one.message,
+                **change.decided._asdict(),
+                "verdict": verdict_of(change.decided.replicas_now, change.decided.replicas),
+                "message": change.message,
             }
-            for id_, some in ledger.changes_of(ids, since).items()
-            for one in some
+            for id_, changes in ledger.changes_of(ids, since).items()
+            for change in changes
         ]
     return []

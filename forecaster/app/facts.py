@@ -84,11 +84,11 @@ class FactsServer:
                 asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
 
     def _answer(self, question: bytes) -> bytes:
-        asked = msgspec.json.decode(question, type=WorkloadId)
+        id_ = msgspec.json.decode(question, type=WorkloadId)
         try:
-            return self._known(asked)
+            return self._known(id_)
         except Exception as error:  # noqa: BLE001  the boundary of a question: those after it are answered
-            self._failed(f"{asked}: {unexpected(error)}")
+            self._failed(f"{id_}: {unexpected(error)}")
             return b""
 
 

@@ -51,9 +51,9 @@ class WorkloadHealth:
         mine = pods.get(id_, ())
         return Health(
             desired=workload.replicas,
-            ready=sum(serves(one, now.timestamp()) for one in mine),
-            restarted=sum(has_restarted(one, since.timestamp()) for one in mine),
-            failing=sum(fails(one, now.timestamp()) for one in mine),
+            ready=sum(serves(pod, now.timestamp()) for pod in mine),
+            restarted=sum(has_restarted(pod, since.timestamp()) for pod in mine),
+            failing=sum(fails(pod, now.timestamp()) for pod in mine),
             release=release_of(workload, mine),
             errors=errors,
             limit=limit,
@@ -69,18 +69,18 @@ class WorkloadHealth:
         return answered[name]
 
     def _latest(self, name: str, now: datetime) -> Mapping[WorkloadId, float]:
-        fault, found = "", {}
+        fault, values = "", {}
         if self._source is not None:
             try:
                 block = self._source.latest(Signal(f"{ERROR_SIGNAL_PREFIX}{name}", unit=""), now)
                 fault = block.partial
-                found = dict(zip(block.ids, block.values[:, -1].tolist(), strict=True))
+                values = dict(zip(block.ids, block.values[:, -1].tolist(), strict=True))
             except SourceError as error:
                 fault = str(error)
         if fault and self._failed.get(name) != fault:
             self._log.warning("errors_not_known", signal=name, error=fault)
         self._failed[name] = fault
-        return {} if fault else {id_: value for id_, value in found.items() if np.isfinite(value)}
+        return {} if fault else {id_: value for id_, value in values.items() if np.isfinite(value)}
 
 
 def serves(pod: LivePod, now: float) -> bool:
@@ -100,4 +100,4 @@ def has_restarted(pod: LivePod, since: float) -> bool:
 
 def release_of(workload: LiveWorkload, pods: Iterable[LivePod]) -> str:
     """What tells one release of a workload from another: the revision of a StatefulSet, else the owners of its pods."""
-    return workload.revision or ", ".join(sorted({one.owner.name for one in pods}))
+    return workload.revision or ", ".join(sorted({pod.owner.name for pod in pods}))

@@ -119,8 +119,8 @@ class LiveFacts:
 
     def confirmed(self) -> float:
         """The instant up to which counts and HPAs are known, seconds since 1970."""
-        told, answered = self._cluster.confirmed(), max(self._answered, self.heard())
-        return told if time.time() - answered <= UNANSWERED_SECONDS else min(told, answered)
+        known, answered = self._cluster.confirmed(), max(self._answered, self.heard())
+        return known if time.time() - answered <= UNANSWERED_SECONDS else min(known, answered)
 
     def _probe(self) -> None:
         """Ask the API server whether it is there: on the streams of one that hangs nothing comes, as of a quiet one.
@@ -136,10 +136,10 @@ class LiveFacts:
             self._stop.wait(PROBE_SECONDS)
 
     def _present(self, id_: WorkloadId) -> PresentWorkload:
-        found = self._cluster.present(id_)
-        return (
-            PresentWorkload(GONE) if found is None else PresentWorkload(found.replicas, metric_readers(found.targets))
-        )
+        present = self._cluster.present(id_)
+        if present is None:
+            return PresentWorkload(GONE)
+        return PresentWorkload(present.replicas, metric_readers(present.targets))
 
     def _tell(self) -> None:
         """One line whenever a collection is away for long, or back."""
@@ -163,10 +163,10 @@ def watched_source(
     settings: Settings, source: Source, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
 ) -> ServiceFacts:
     """Return the source with live facts over it, which are watched until `parts` close."""
-    found = live_cluster(settings)
-    if found is None or not isinstance(source, PrometheusSource):
+    watched = live_cluster(settings)
+    if watched is None or not isinstance(source, PrometheusSource):
         return ServiceFacts(source, None)
-    client, cluster = found
+    client, cluster = watched
     over = LiveSource(source, cluster, lambda: clock().timestamp(), signals=[*settings.signal_table.by_name])
     live = LiveFacts(over, client, table, log)
     live.start()
@@ -193,19 +193,19 @@ def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
     given, kubeconfig = settings.kubernetes, watched_kubeconfig(settings)
     if not wants_live(settings):
         return None
-    watched = [one for one in scalable_kinds(settings) if one.kind in settings.queries.kinds]
+    watched = [kind for kind in scalable_kinds(settings) if kind.kind in settings.queries.kinds]
     cluster = LiveCluster(watched, resources=settings.resources.enabled, pool_labels=given.pool_labels)
     return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
 
 
 def looked_at(settings: Settings, source: Source) -> Source:
     """A source with live facts over it, for one look; a fault of its inventory says what could not be listed."""
-    found = live_cluster(settings)
-    if found is None or not isinstance(source, PrometheusSource):
+    watched = live_cluster(settings)
+    if watched is None or not isinstance(source, PrometheusSource):
         return source
     with suppress(StoreError):  # whose file that is says so itself
-        stated_file(settings, found[1]).load()
-    cluster = listed_once(*found)
+        stated_file(settings, watched[1]).load()
+    cluster = listed_once(*watched)
     return LiveSource(source, cluster, tells=True, signals=[*settings.signal_table.by_name])
 
 
@@ -232,24 +232,26 @@ def listed_vpas(client: ApiClient) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, 
     Raises:
         UnreachableError: the API server does not answer.
     """
-    found = neighbours_of(client, (VPAS,))
-    return found.sizes(), found.not_known(VPAS)
+    neighbours = neighbours_of(client, (VPAS,))
+    return neighbours.sizes(), neighbours.not_known(VPAS)
 
 
 def live_checks(settings: Settings) -> list[Check]:
     """Whether each collection of the API server can be listed, for `forecaster doctor`."""
-    found = live_cluster(settings)
-    if found is None:
-        told = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
-        return [Check("live facts", ok=True, detail=told)]
+    watched = live_cluster(settings)
+    if watched is None:
+        detail = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
+        return [Check("live facts", ok=True, detail=detail)]
     return [
         Check(
-            f"live facts {one.path}",
-            ok=(listed := one.synced.is_set()),
-            detail=f"{len(one.objects)} objects" if listed else one.health.fault or f"no list in {LISTED_SECONDS:g} s",
+            f"live facts {watch.path}",
+            ok=(listed := watch.synced.is_set()),
+            detail=f"{len(watch.objects)} objects"
+            if listed
+            else watch.health.fault or f"no list in {LISTED_SECONDS:g} s",
             remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
         )
-        for one in listed_once(*found).watches
+        for watch in listed_once(*watched).watches
     ]
 
 
@@ -295,7 +297,7 @@ class VpaLook:
         """List the VPAs; where they cannot be listed, return none: nothing older is shown."""
         now = self._clock()
         try:
-            found, unknown = listed_vpas(self._client)
+            sizes, unknown = listed_vpas(self._client)
         except ApiError as error:
-            found, unknown = {}, str(error)
-        return listed_vpas_beside(now, found, unknown)
+            sizes, unknown = {}, str(error)
+        return listed_vpas_beside(now, sizes, unknown)

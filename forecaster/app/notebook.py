@@ -121,14 +121,14 @@ def exported(path: str | Path, signal: str = "cpu", *, step: timedelta = FIVE_MI
         frame = frame[frame["signal"] == signal]
         if frame.empty:
             raise PanelError(f"{path} holds no sample of {signal!r}; its signals are: {there}")
-    found = Panel.from_long(frame)
-    return _measured(found if found.step >= step else found.resample(step), signal)
+    panel = Panel.from_long(frame)
+    return _measured(panel if panel.step >= step else panel.resample(step), signal)
 
 
-def _of_bundle(found: Bundle, signal: str, step: timedelta) -> Panel:
-    keys = tuple(key_of(workload.id) for workload in found.workloads)
-    values = found.values.get(_signal(signal), np.zeros((len(keys), 0), np.float32))
-    whole = Panel.cleaned(values, found.manifest.start - MINUTE, MINUTE, keys)
+def _of_bundle(bundle: Bundle, signal: str, step: timedelta) -> Panel:
+    keys = tuple(key_of(workload.id) for workload in bundle.workloads)
+    values = bundle.values.get(_signal(signal), np.zeros((len(keys), 0), np.float32))
+    whole = Panel.cleaned(values, bundle.manifest.start - MINUTE, MINUTE, keys)
     return _measured(whole.resample(step) if whole.length else whole, signal)
 
 

@@ -251,12 +251,12 @@ def _shown(latest: NodeForecast) -> dict[str, Any]:
     """Return the document without the counts of each workload in each window: they are as many as workloads."""
     from forecaster.cycle.node_document import document  # noqa: PLC0415  only where a dashboard shows nodes
 
-    found: dict[str, Any] = msgspec.to_builtins(document(latest))
-    for pool in found["pools"]:
+    shown: dict[str, Any] = msgspec.to_builtins(document(latest))
+    for pool in shown["pools"]:
         for window in pool["windows"]:
             del window["replicas"]
-    found["memory_pressure"] = found["memory_pressure"][:PRESSURES_SHOWN]
-    return found
+    shown["memory_pressure"] = shown["memory_pressure"][:PRESSURES_SHOWN]
+    return shown
 
 
 def refused(why: str) -> bytes:

@@ -33,8 +33,8 @@ class OwnPod(NamedTuple):
     @classmethod
     def of_environment(cls, environment: Mapping[str, str]) -> OwnPod | None:
         """Read POD_NAMESPACE, POD_NAME and POD_UID; None outside of a pod that has all of them."""
-        found = cls(*(environment.get(f"POD_{part}", "") for part in ("NAMESPACE", "NAME", "UID")))
-        return found if all(found) else None
+        pod = cls(*(environment.get(f"POD_{part}", "") for part in ("NAMESPACE", "NAME", "UID")))
+        return pod if all(pod) else None
 
 
 class SettingsEvents(NamedTuple):

@@ -111,7 +111,7 @@ class PastView(msgspec.Struct, frozen=True):
 
 
 def past_view(
-    told: WorkloadFacts,
+    workload_facts: WorkloadFacts,
     what_if: WhatIf,
     signal: Signal,
     lead: timedelta | None,
@@ -127,7 +127,8 @@ def past_view(
         "unknown": unknown_spans(facts, signal),
         "event": event_spans(facts.policy.horizontal.events, end - LOOK_BACK_LENGTH, end + HOUR),
         "holiday": [
-            Span(one.start, one.end, one.name) for one in calendar.holidays(end - LOOK_BACK_LENGTH, end + HOUR)
+            Span(holiday.start, holiday.end, holiday.name)
+            for holiday in calendar.holidays(end - LOOK_BACK_LENGTH, end + HOUR)
         ],
     }
     return PastView(
@@ -135,9 +136,9 @@ def past_view(
         forecast=_forecast_view(forecast) if forecast else None,
         refused=refused,
         hours=[HourView(*hour) for hour in by_hour(forecast)] if forecast else [],
-        spans=[_span(span, kind) for kind, some in spans.items() for span in some],
-        news=[NewsView(at, said) for at, said in told.news if at >= end - LOOK_BACK_LENGTH],
-        containers=[view for one in told.containers for view in _container(one)],
+        spans=[_span(span, kind) for kind, kind_spans in spans.items() for span in kind_spans],
+        news=[NewsView(at, text) for at, text in workload_facts.news if at >= end - LOOK_BACK_LENGTH],
+        containers=[view for container in workload_facts.containers for view in _container(container)],
         plain=_plain(what_if, alone) if alone else None,
     )
 
@@ -176,18 +177,18 @@ def _span(span: Span, kind: str) -> SpanView:
     return SpanView(span.begin, span.until, kind, span.said)
 
 
-def _container(one: ContainerTold) -> list[PastContainerView]:
+def _container(container: ContainerTold) -> list[PastContainerView]:
     units = {"cpu": "cores", "memory": "bytes"}
     return [
         PastContainerView(
-            name=one.name,
+            name=container.name,
             resource=resource,
             unit=unit,
-            until=one.usage[resource].end,
-            usage=_numbers(one.usage[resource].points()),
-            request=one.resources.request(resource),
-            limit=one.resources.limit(resource),
+            until=container.usage[resource].end,
+            usage=_numbers(container.usage[resource].points()),
+            request=container.resources.request(resource),
+            limit=container.resources.limit(resource),
         )
         for resource, unit in units.items()
-        if resource in one.usage
+        if resource in container.usage
     ]

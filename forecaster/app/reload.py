@@ -47,9 +47,9 @@ class SettingsReload:
     files: SettingsFiles
     running: Settings
     log: Log
-    told: Callable[[Settings], None] = lambda _settings: None
+    on_change: Callable[[Settings], None] = lambda _settings: None
     """Hears of settings that are in force from now on."""
-    seen: bytes | None = None
+    fingerprint: bytes | None = None
     refused: str = ""
     """Why the files are not taken over as they are now; what was taken over last is in force."""
     waiting: tuple[str, ...] = ()
@@ -64,23 +64,23 @@ class SettingsReload:
 
     def look(self) -> None:
         """Take over what has changed. Raises nothing."""
-        before, self.seen = self.seen, None  # files that cannot be read are news as soon as they can be
+        before, self.fingerprint = self.fingerprint, None  # files that cannot be read are news as soon as they can be
         try:
-            self.seen = self.files.fingerprint()
-            if self.seen != before:
+            self.fingerprint = self.files.fingerprint()
+            if self.fingerprint != before:
                 self._take_over(self.files.read())
         except ConfigError as error:
-            told, self.refused = self.refused, str(error)
-            if self.refused != told:
+            previous, self.refused = self.refused, str(error)
+            if self.refused != previous:
                 self.log.error("settings_refused", error=self.refused)  # noqa: TRY400  its text says all
                 self.on_refusal(self.refused)
 
     def failures(self) -> list[str]:
         """A line for the report of every cycle while something is not as the files say."""
-        found = [f"settings: refused, those of before are in force: {self.refused}"] if self.refused else []
+        lines = [f"settings: refused, those of before are in force: {self.refused}"] if self.refused else []
         if self.waiting:
-            found.append(f"settings: {', '.join(self.waiting[:CHANGES_SHOWN])} changed; restart the service for it")
-        return found
+            lines.append(f"settings: {', '.join(self.waiting[:CHANGES_SHOWN])} changed; restart the service for it")
+        return lines
 
     def _take_over(self, fresh: Settings) -> None:
         """The policies of these settings, where they fit to all else that the service was started with."""
@@ -92,7 +92,7 @@ class SettingsReload:
         if (mixed.policy, mixed.policies.overrides) != (policies.defaults, policies.overrides):
             policies.restate(mixed.policy, mixed.policies.overrides)
             self.log.info("settings_taken_over", overrides=len(mixed.overrides))
-            self.told(mixed)
+            self.on_change(mixed)
         self.shards = fresh.sharding.shards
         at_once = {*TAKEN_OVER, *([SHARDS] if self.running.sharding.enabled else [])}
         changed = changed_paths(self.running, fresh)
@@ -119,10 +119,10 @@ def checked(running: Settings, fresh: Settings) -> Settings:
 def changed_paths(before: BaseModel, after: BaseModel, within: str = "") -> Iterator[str]:
     """Yield the paths of the settings in which they differ, as `serving.port`."""
     for name in type(before).model_fields:
-        one, other = getattr(before, name), getattr(after, name)
-        if one == other:
+        old, new = getattr(before, name), getattr(after, name)
+        if old == new:
             continue
-        if isinstance(one, BaseModel) and type(one) is type(other):
-            yield from changed_paths(one, other, f"{within}{name}.")
+        if isinstance(old, BaseModel) and type(old) is type(new):
+            yield from changed_paths(old, new, f"{within}{name}.")
         else:
             yield within + name

@@ -48,41 +48,41 @@ class Replica:
     log: Log
     _fault: str = ""
 
-    def run(self, told: threading.Event) -> bool:
+    def run(self, stop: threading.Event) -> bool:
         """Until it is told to end; whether the last cycle finished within its grace.
 
         One that does not finish ends the process, also where the Lease was lost: it must not publish after another one.
         """
         finished = True
-        while finished and not told.is_set():
+        while finished and not stop.is_set():
             if self.election.leading():
-                finished = self._lead(told)
+                finished = self._lead(stop)
             else:
-                self._follow(told)
+                self._follow(stop)
         self.follower.close()
         return finished
 
-    def _lead(self, told: threading.Event) -> bool:
+    def _lead(self, stop: threading.Event) -> bool:
         self.follower.close()
         self.log.info("leads", identity=self.election.identity)
         self.tell(LEADS)
         with ExitStack() as parts:
             service = self.build(parts)
             service.schedule.start()
-            while self.election.holds() and not told.wait(FOLLOW_SECONDS):
+            while self.election.holds() and not stop.wait(FOLLOW_SECONDS):
                 self.tell(LEADS)
             finished = service.stop()
-        if not told.is_set():
+        if not stop.is_set():
             self.log.warning("lead_lost", identity=self.election.identity, fault=self.election.fault)
         return finished
 
-    def _follow(self, told: threading.Event) -> None:
+    def _follow(self, stop: threading.Event) -> None:
         self._say_fault()
         self.tell(FOLLOWS)
         leader = self.election.leader
         of_before = leader is not None and leader.address == self.election.address  # this replica, before its restart
         self.follower.step(None if of_before else leader)
-        told.wait(FOLLOW_SECONDS)
+        stop.wait(FOLLOW_SECONDS)
 
     def _say_fault(self) -> None:
         """A Lease that cannot be read has no leader: once it is said, and not at every look."""
@@ -175,9 +175,9 @@ class Follower:
     def _step(self) -> None:
         if self._client is None:
             return
-        found = self._client.get(FILES, ReplicatedFiles)
-        self._compare(found.now)
-        for name, tag in self._new(found.tags):
+        files = self._client.get(FILES, ReplicatedFiles)
+        self._compare(files.now)
+        for name, tag in self._new(files.tags):
             if name == HISTORY_FILE:
                 self._history = self._copied(name, tag)
             else:

@@ -52,12 +52,12 @@ def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionH
     """What became of each workload before this start; a database that is away leaves it unknown."""
     history = DecisionHistory()
     try:
-        found = ledger.persisted_history(now, changes=MAX_CHANGES * SIZES_BETWEEN, half_life=HALF_LIFE)
+        past = ledger.persisted_history(now, changes=MAX_CHANGES * SIZES_BETWEEN, half_life=HALF_LIFE)
     except StoreError as error:
         log.warning("past_not_recalled", error=str(error))
     else:
-        changes = ((one.id, DecisionChange(*one[1:])) for one in found.decisions)
-        history.restore(now, changes, ((one.id, one.signal, ScoreSums(*one[2:])) for one in found.scores))
+        changes = ((change.id, DecisionChange(*change[1:])) for change in past.decisions)
+        history.restore(now, changes, ((score.id, score.signal, ScoreSums(*score[2:])) for score in past.scores))
     return history
 
 
@@ -162,9 +162,9 @@ class ReleaseState(NamedTuple):
             news.log.warning("state_secret_not_read", error=str(error))
             content = b""
         try:
-            if content and (found := checkpoint.decoded(content)).at > observed.decided_at:
-                observed.restore(found.observed)
-                news.log.info("checkpoint_restored", at=datetime.fromtimestamp(found.at, UTC))
+            if content and (restored := checkpoint.decoded(content)).at > observed.decided_at:
+                observed.restore(restored.observed)
+                news.log.info("checkpoint_restored", at=datetime.fromtimestamp(restored.at, UTC))
         except (StoreError, msgspec.MsgspecError) as error:
             news.refused(CHECKPOINT, f"checkpoint in Secret {self.secret.name}: {error}")
         return [Persistence(checkpoint, OBSERVED_EVERY)]
@@ -213,11 +213,11 @@ class StateBefore:
 def restore(snapshots: Snapshots | ObservedFile[Any], news: StateNews) -> None:
     """Take over what the last run kept; without its history, everything is asked for again."""
     try:
-        found = snapshots.load()
+        restored = snapshots.load()
     except StoreError as error:
         news.refused(snapshots.path.name, str(error))
     else:
-        news.log.info("snapshot_restored" if found else "no_snapshot", path=str(snapshots.path))
+        news.log.info("snapshot_restored" if restored else "no_snapshot", path=str(snapshots.path))
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ class OnChange:
 
     def save(self) -> None:
         """Write it where it differs from what was written last. Raises `StoreError`."""
-        kept = self.file.observed.encoded()
-        if kept != self.written:
+        state = self.file.observed.encoded()
+        if state != self.written:
             self.file.save()
-            self.written = kept
+            self.written = state

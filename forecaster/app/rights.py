@@ -49,14 +49,14 @@ def fallback_checks(settings: Settings) -> list[Check]:
     if client is None:
         return []
     try:
-        with closing(client.configured()) as asked:
-            found = triggered_by(asked, service)
+        with closing(client.configured()) as connected:
+            users = triggered_by(connected, service)
     except ForecasterError:
         return []
-    if faults := without_fallback(found, service):
+    if faults := without_fallback(users, service):
         remedy = "state `fallback`, and a trigger of type external-push, metrics-api or prometheus: docs/integrate.md"
         return [Check("fallbacks of KEDA", ok=False, detail="; ".join(faults), remedy=remedy)]
-    return [Check("fallbacks of KEDA", ok=True, detail=f"each of {len(found)} ScaledObjects has one")] if found else []
+    return [Check("fallbacks of KEDA", ok=True, detail=f"each of {len(users)} ScaledObjects has one")] if users else []
 
 
 def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:
@@ -69,7 +69,7 @@ def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:
     except ForecasterError as error:
         return Check(name, ok=False, detail=str(error), remedy="mend the client configuration, or the API server")
     if not lacking:
-        return Check(name, ok=True, detail=f"all {sum(len(one.verbs) for one in needed)} are there")
+        return Check(name, ok=True, detail=f"all {sum(len(right.verbs) for right in needed)} are there")
     part = "base" if mode in {"observe", "publish", "state"} else f"components/{mode}"
     remedy = f"apply deploy/{part}/rights.yaml, or bind its roles to the account of this client configuration"
     return Check(name, ok=False, detail="; ".join(map(str, lacking)), remedy=remedy)

@@ -97,10 +97,10 @@ def serve(settings: Settings, clock: Callable[[], datetime] = current, files: Se
     telemetry.configure()
     log = telemetry.logger()
     directory = state_directory(settings.state)
-    told = stop_on_signals()
+    stop = stop_on_signals()
     with ExitStack() as parts:
         serving = serving_process(settings, directory, log)
-        program = Program(settings, directory, log, parts, told, clock, files)
+        program = Program(settings, directory, log, parts, stop, clock, files)
         finished = program.one_of_several(serving) if serving and settings.replicas.enabled else program.alone(serving)
         if serving:
             serving.stop()
@@ -115,7 +115,7 @@ class Program(NamedTuple):
     directory: Path
     log: telemetry.Log
     parts: ExitStack
-    told: threading.Event
+    stop: threading.Event
     clock: Callable[[], datetime]
     files: SettingsFiles | None
 
@@ -124,7 +124,7 @@ class Program(NamedTuple):
         service = self._service(self.parts, serving)
         self._start_answering(serving)
         service.schedule.start()
-        self.told.wait()
+        self.stop.wait()
         return service.stop()
 
     def one_of_several(self, serving: ServingProcess) -> bool:
@@ -149,7 +149,7 @@ class Program(NamedTuple):
 
         config = leader_config(settings, client_config_source(settings.acting.kubeconfig))
         follower = Follower(table, config, taken, log, lambda: self.clock().timestamp())
-        return Replica(election, follower, build, serving.tell, log).run(self.told)
+        return Replica(election, follower, build, serving.tell, log).run(self.stop)
 
     def _service(
         self,
@@ -221,42 +221,42 @@ def build_service(
     secret = state_secret(settings, parts, news)
     keys = state_keys(settings, directory, secret, news)
     release = ReleaseState(keys, secret, uid, election.holds if election else lambda: True)
-    kept = restored(settings, directory, address, release, now, news)
+    state = restored(settings, directory, address, release, now, news)
     ledger = SqlLedger(address, keep=settings.state.keep)
-    kept.follow(None if kept.shards else origins_file(settings, source, release.keys_of_files), news)
-    kept.follow(live.stated_file(settings) if live else None, news)
+    state.follow(None if state.shards else origins_file(settings, source, release.keys_of_files), news)
+    state.follow(live.stated_file(settings) if live else None, news)
     table = offer_table(
         settings, directory, read_past(ledger, now, log), metrics, paths, live, lambda: service.report, health
     )
-    judged_here = () if kept.shards else (partial(gate_unjudged, settings.policies, kept.observed),)
+    judged_here = () if state.shards else (partial(gate_unjudged, settings.policies, state.observed),)
     writers = writers_of(settings, log, parts, live, election, table.path, source, *judged_here)
-    receivers: dict[str, OfferReceiver] = {"state": StateBefore(kept.earned)} if election else {}
+    receivers: dict[str, OfferReceiver] = {"state": StateBefore(state.earned)} if election else {}
     receivers["table"] = AnnouncedTable(table, log, tell)
     receivers |= ({"live": live} if live else {}) | remote_writers(settings, parts) | writers.receivers
-    receivers |= {} if kept.shards else pictures(settings, table.path, kept.history, paths)
-    benefit = None if kept.shards else LiveBenefit(settings.prices.stated)
+    receivers |= {} if state.shards else pictures(settings, table.path, state.history, paths)
+    benefit = None if state.shards else LiveBenefit(settings.prices.stated)
     if benefit:
         receivers["benefit"] = benefit
-        kept.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)
+        state.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)
         table.beside[BENEFIT_KEY] = lambda: benefit.seen
         metrics.register(BenefitMetrics(lambda: benefit.view))
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures
     )
     parts.callback(close_ledger, ledger, log)
-    watch(metrics, settings, None if kept.shards else kept.history, live, writers)
-    nodes = table.nodes = NodesText(None, IN_SHARDS) if kept.shards else NodesText(node_pools(settings))
+    watch(metrics, settings, None if state.shards else state.history, live, writers)
+    nodes = table.nodes = NodesText(None, IN_SHARDS) if state.shards else NodesText(node_pools(settings))
     table.beside |= vpas_beside(settings, clock, parts)
     effects = Effects(fenced(publisher, election), CountedLedger(ledger, metrics), writers.actuators)
     cycle: Cycle | ShardedCycle
-    if kept.shards:
+    if state.shards:
         from forecaster.app.sharding.cycle import sharded_cycle  # noqa: PLC0415  only where there are shards
 
-        cycle = sharded_cycle(settings, source, effects, kept.shards, parts)
+        cycle = sharded_cycle(settings, source, effects, state.shards, parts)
     else:
-        cycle = whole_cycle(settings, source, effects, kept, nodes, paths)
+        cycle = whole_cycle(settings, source, effects, state, nodes, paths)
         cycle.benefit = benefit
-    service = Service(cycle, settings.cycle, metrics, kept.files, log, clock)
+    service = Service(cycle, settings.cycle, metrics, state.files, log, clock)
     service.taken_over = published_at(table.path) if election else None
     return service
 
@@ -271,7 +271,7 @@ def writers_of(
 ) -> ClusterWriters:
     """What writes to the cluster; none of it is loaded by a service that writes nothing and has no election."""
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
-    if election is None and not any(one.enabled for one in enabled):
+    if election is None and not any(section.enabled for section in enabled):
         return ClusterWriters()
     from forecaster.app.effects import cluster_writers  # noqa: PLC0415  only where something is enabled
 
@@ -360,16 +360,16 @@ def known_of(cycle: Cycle | ShardedCycle) -> Callable[[WorkloadId], bytes]:
 
 
 def whole_cycle(
-    settings: Settings, source: Source, effects: Effects, kept: KeptState, nodes: NodesText, paths: Paths
+    settings: Settings, source: Source, effects: Effects, state: KeptState, nodes: NodesText, paths: Paths
 ) -> Cycle:
     """The cycle of all workloads in this process, with what it knew before."""
     cycle = build_cycle(
         settings,
         source,
-        kept.history,
+        state.history,
         publisher=effects.publisher,
         ledger=effects.ledger,
-        observed=kept.observed,
+        observed=state.observed,
         actuator=effects.actuator,
     )
     cycle.nodes = nodes.pools
@@ -383,7 +383,8 @@ def watch(
 ) -> None:
     """Count what the parts of the service know of themselves; its history may be with shards."""
     if history:
-        metrics.watch_history((one for one in settings.signal_table.measured if not one.of_container), history.missing)
+        totals = (measured for measured in settings.signal_table.measured if not measured.of_container)
+        metrics.watch_history(totals, history.missing)
     if live:
         metrics.register(LiveMetrics(live.watches, lambda: live.source.misread))
     if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
@@ -432,7 +433,7 @@ def close_ledger(ledger: SqlLedger, log: telemetry.Log) -> None:
 
 def stop_on_signals() -> threading.Event:
     """An event that SIGTERM and SIGINT set."""
-    told = threading.Event()
+    stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: told.set())
-    return told
+        signal.signal(number, lambda *_: stop.set())
+    return stop

@@ -129,7 +129,7 @@ class Service:
         self.metrics.record(self.report)
         telemetry.log_report(self.log, self.report)
         self._judge_overrides(outcome)
-        self._save([one for one in self.persisted if one.due(now)], now)
+        self._save([persistence for persistence in self.persisted if persistence.due(now)], now)
 
     def _reloaded(self) -> tuple[str, ...]:
         """Take over settings that have changed; a line for what is not as the files say."""
@@ -155,18 +155,18 @@ class Service:
         before, self.judged = self.idle, policies.cluster
         idle = policies.without_a_workload(outcome.inventory.ids)
         self.idle = frozenset(idle)
-        new = [one for one in idle if one not in before]
+        new = [override for override in idle if override not in before]
         if new:
             self.log.warning("overrides_match_nothing", at=outcome.report.at, overrides=new[: telemetry.FAILURES_SHOWN])
 
     def _save(self, due: Iterable[Persistence], now: datetime) -> None:
-        for one in due:
+        for persistence in due:
             try:
                 with self.metrics.counting_failures("snapshot"):
-                    one.part.save()
+                    persistence.part.save()
             except StoreError as error:
                 self.log.warning("snapshot_not_saved", error=str(error))
-            one.at = now
+            persistence.at = now
 
 
 NICENESS = 10

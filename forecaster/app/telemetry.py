@@ -230,8 +230,9 @@ class FleetMetrics:
 
     def _mask(self, report: CycleReport) -> None:
         self._masked.clear()
-        for one in report.masked:
-            self._masked.labels(one.signal, one.reason).inc(one.share / max(1, report.series.get(one.signal, 1)))
+        for masked in report.masked:
+            share = masked.share / max(1, report.series.get(masked.signal, 1))
+            self._masked.labels(masked.signal, masked.reason).inc(share)
 
 
 class ScoreMetrics:

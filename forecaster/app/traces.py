@@ -54,9 +54,9 @@ def exported(
     """
     from forecaster.sources.exported import read_export  # noqa: PLC0415  pandas takes 0.3 s; the demo does without
 
-    found: Exported = read_export(path, known)
-    workloads = tuple(described(id_, tuple(found.values)) for id_ in found.ids)
-    return Traces(workloads, found.start, found.values, f"exported to {path.name}")
+    export: Exported = read_export(path, known)
+    workloads = tuple(described(id_, tuple(export.values)) for id_ in export.ids)
+    return Traces(workloads, export.start, export.values, f"exported to {path.name}")
 
 
 def bundled(path: Path, known: Signals = BUILT_IN) -> Traces:
@@ -65,9 +65,9 @@ def bundled(path: Path, known: Signals = BUILT_IN) -> Traces:
     Raises:
         SourceRefused: it is no bundle, of another version, or damaged.
     """
-    found = read_bundle(path, known)
-    values = {signal: one.astype(np.float64) for signal, one in found.values.items()}
-    return Traces(found.workloads, found.manifest.start, values, f"exported to {path.name}, {found.manifest.origin}")
+    bundle = read_bundle(path, known)
+    values = {signal: array.astype(np.float64) for signal, array in bundle.values.items()}
+    return Traces(bundle.workloads, bundle.manifest.start, values, f"exported to {path.name}, {bundle.manifest.origin}")
 
 
 def measured(
@@ -90,8 +90,8 @@ def measured(
     source = factory.prometheus(settings, queries or Queries(), signals)
     try:
         inventory = source.inventory(end)
-        wanted = chosen(inventory.ids)
-        workloads = tuple(workload for workload in inventory.workloads if workload.id in wanted)
+        chosen_ids = chosen(inventory.ids)
+        workloads = tuple(workload for workload in inventory.workloads if workload.id in chosen_ids)
         if not workloads:
             raise SourceRefused(f"none of {len(inventory.workloads)} workloads is meant; `forecaster once` lists them")
         fine, measured_signals = end - length - FRESH, signals_of(signals).measured
@@ -100,7 +100,7 @@ def measured(
         }
     finally:
         source.close()
-    known = {signal: one for signal, one in values.items() if np.isfinite(one).any()}
+    known = {signal: array for signal, array in values.items() if np.isfinite(array).any()}
     return Traces(workloads, fine - history + MINUTE, known, "measured by Prometheus")
 
 
@@ -113,19 +113,19 @@ def _measured(
     end: datetime,
 ) -> NDArray[np.float64]:
     """[workload, minute] from the minute after `start` to the one that ends at `end`."""
-    found = np.full((len(workloads), (end - start) // MINUTE), np.nan)
+    demand = np.full((len(workloads), (end - start) // MINUTE), np.nan)
     row = {workload.id: i for i, workload in enumerate(workloads)}
     for block in source.history(signal, start + FIVE_MINUTES, fine, FIVE_MINUTES):
-        _fill(found, row, block, start)
+        _fill(demand, row, block, start)
     for block in source.history(signal, fine + MINUTE, end, MINUTE):
-        _fill(found, row, block, start)
-    return found
+        _fill(demand, row, block, start)
+    return demand
 
 
-def _fill(found: NDArray[np.float64], row: Mapping[WorkloadId, int], block: Block, start: datetime) -> None:
+def _fill(demand: NDArray[np.float64], row: Mapping[WorkloadId, int], block: Block, start: datetime) -> None:
     """A coarser point describes every minute of its time."""
     width = block.step // MINUTE
     first = (block.start - start) // MINUTE - width
     for id_, values in zip(block.ids, block.values, strict=True):
         if id_ in row:
-            found[row[id_], first : first + len(values) * width] = np.repeat(values, width)
+            demand[row[id_], first : first + len(values) * width] = np.repeat(values, width)

@@ -151,7 +151,8 @@ class WhatIfAnswers:
             question = msgspec.json.decode(line, type=Question)
             view = self._past(question) if question.past else self._view(question, began)
         except ValidationError as error:
-            view = RefusedView("; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
+            faults = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+            view = RefusedView("; ".join(faults))
         except (ValueError, msgspec.MsgspecError) as error:
             view = RefusedView(str(error))
         return msgspec.json.encode(view) + b"\n"
@@ -196,12 +197,12 @@ class WhatIfAnswers:
 
     def _looked(self, id_: WorkloadId) -> PreparedWorkload:
         try:
-            told = asked_facts(self._facts, id_)
+            facts = asked_facts(self._facts, id_)
         except OSError as error:
             raise ValueError(f"the computing process does not tell its history: {error.strerror or error}") from error
-        if told is None:
+        if facts is None:
             raise ValueError(f"the computing process knows no {id_.kind} {id_} yet; its first cycle may still run")
-        return PreparedWorkload(told, WhatIf(what_if_facts(told)))
+        return PreparedWorkload(facts, WhatIf(what_if_facts(facts)))
 
 
 def change_of(given: Mapping[str, float | bool]) -> PolicyChange:
@@ -233,7 +234,7 @@ def view_of(ready: PreparedWorkload, change: PolicyChange, changed: RunResult, s
         signal=str(signal),
         unit=signal.unit,
         pod=setup.capacity.amount,
-        demand=[None if one != one else float(f"{one:.4g}") for one in demand],  # noqa: PLR0124  NaN
+        demand=[None if amount != amount else float(f"{amount:.4g}") for amount in demand],  # noqa: PLR0124  NaN
         runs={"hpa": _strategy(alone), "now": _strategy(present), "changed": _strategy(changed)},
         settings=dict(settings),
         sliders=sliders_of(settings),
@@ -294,18 +295,18 @@ def asked(within: float = 0.0) -> bool:
     return bool(select.select([0], [], [], within)[0])
 
 
-def what_if_facts(told: WorkloadFacts) -> WhatIfFacts:
+def what_if_facts(facts: WorkloadFacts) -> WhatIfFacts:
     """Return the facts in the form that a replay reads."""
-    signals = Signals(tuple(Signal(name, **_tupled(properties)) for name, properties in told.signals))
-    policy = Policy.model_validate(told.policy)
-    horizontal = policy.horizontal.reading(signals).with_observed(None, told.filled)
+    signals = Signals(tuple(Signal(name, **_tupled(properties)) for name, properties in facts.signals))
+    policy = Policy.model_validate(facts.policy)
+    horizontal = policy.horizontal.reading(signals).with_observed(None, facts.filled)
     return WhatIfFacts(
-        workload=told.workload,
+        workload=facts.workload,
         policy=policy.model_copy(update={"horizontal": horizontal}),
-        traces=_traces(told, signals),
-        model=told.model,
-        start_ups=tuple(timedelta(seconds=one) for one in told.start_ups),
-        gate=Gate(Standing(told.standing), GateForecaster(told.forecaster)),
+        traces=_traces(facts, signals),
+        model=facts.model,
+        start_ups=tuple(timedelta(seconds=seconds) for seconds in facts.start_ups),
+        gate=Gate(Standing(facts.standing), GateForecaster(facts.forecaster)),
     )
 
 
@@ -313,22 +314,22 @@ def _tupled(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {**properties, "metrics": tuple(properties["metrics"])}
 
 
-def _traces(told: WorkloadFacts, signals: Signals) -> Traces:
+def _traces(facts: WorkloadFacts, signals: Signals) -> Traces:
     """Return the history by the minute up to the latest instant: five equal minutes where only a mean is stored."""
-    known = {signals.by_name[name]: kept for name, kept in told.series.items() if name in signals.by_name}
-    end = max(kept.minutes.end for kept in known.values())
-    oldest = min(kept.weeks.end - kept.weeks.points().size * FIVE_MINUTES + MINUTE for kept in known.values())
+    known = {signals.by_name[name]: series for name, series in facts.series.items() if name in signals.by_name}
+    end = max(series.minutes.end for series in known.values())
+    oldest = min(series.weeks.end - series.weeks.points().size * FIVE_MINUTES + MINUTE for series in known.values())
     columns = (end - oldest) // MINUTE + 1
-    values = {signal: _by_minute(kept, oldest, columns)[None] for signal, kept in known.items()}
-    return Traces((told.workload,), oldest, values)
+    values = {signal: _by_minute(series, oldest, columns)[None] for signal, series in known.items()}
+    return Traces((facts.workload,), oldest, values)
 
 
-def _by_minute(kept: KeptSeries, start: datetime, columns: int) -> NDArray[np.float64]:
-    found = np.full(columns, np.nan)
-    five = np.repeat(kept.weeks.points(), FIVE_MINUTES // MINUTE)
-    _put(found, five, (kept.weeks.end - start) // MINUTE)
-    _put(found, kept.minutes.points(), (kept.minutes.end - start) // MINUTE)
-    return found
+def _by_minute(series: KeptSeries, start: datetime, columns: int) -> NDArray[np.float64]:
+    values = np.full(columns, np.nan)
+    five = np.repeat(series.weeks.points(), FIVE_MINUTES // MINUTE)
+    _put(values, five, (series.weeks.end - start) // MINUTE)
+    _put(values, series.minutes.points(), (series.minutes.end - start) // MINUTE)
+    return values
 
 
 def _put(into: NDArray[np.float64], points: NDArray[np.float64], last: int) -> None:

@@ -114,15 +114,16 @@ def renew_certificate(store: CertificateStore, spec: CertificateSpec, now: datet
 
 def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, exactly: bool = False) -> Iterator[str]:
     """Have these authorities trusted by what is registered as ours; the rest is left alone."""
-    for one in spec.registered:
-        found = store.registration(one)
-        if found is None:
-            yield f"{one}: there is none"
-        elif found.service != spec.service:
-            yield f"{one}: left alone, it belongs to {found.service or 'the API server'}"
-        elif bundle(found.bundle) != authorities if exactly else bundle(authorities) not in bundle(found.bundle):
-            store.write_bundle(one, authorities, found.version)
-            yield f"{one}: trusts our authority"
+    for registered in spec.registered:
+        registration = store.registration(registered)
+        trusted = bundle(registration.bundle) if registration else ""
+        if registration is None:
+            yield f"{registered}: there is none"
+        elif registration.service != spec.service:
+            yield f"{registered}: left alone, it belongs to {registration.service or 'the API server'}"
+        elif trusted != authorities if exactly else bundle(authorities) not in trusted:
+            store.write_bundle(registered, authorities, registration.version)
+            yield f"{registered}: trusts our authority"
 
 
 def why_renew(stored: StoredCertificate, names: Sequence[str], now: datetime, renew_before: timedelta) -> str:
@@ -130,14 +131,14 @@ def why_renew(stored: StoredCertificate, names: Sequence[str], now: datetime, re
     if not stored.certificate:
         return "there is none"
     try:
-        found = x509.load_pem_x509_certificate(stored.certificate.encode())
+        certificate = x509.load_pem_x509_certificate(stored.certificate.encode())
     except ValueError:
         return "it cannot be read"
-    if missing := set(names) - _names_of(found):
+    if missing := set(names) - _names_of(certificate):
         return f"it does not name {', '.join(sorted(missing))}"
     if not bundle(stored.authority):
         return "its authority, ca.crt of the Secret, is missing"
-    begin, end = found.not_valid_before_utc, found.not_valid_after_utc
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now + renew_before >= end:
         return f"it ends at {end:%Y-%m-%d %H:%M} UTC"
     return f"it begins at {begin:%Y-%m-%d %H:%M} UTC only" if now < begin else ""
@@ -182,11 +183,11 @@ class ApiCluster:
 
     def secret(self) -> StoredCertificate:
         """The Secret as it is; raises ClusterError also where there is none."""
-        found = self._found(self._secret, Secret)
-        if found is None:
+        secret = self._found(self._secret, Secret)
+        if secret is None:
             raise ClusterError(f"{self._secret}: there is no such Secret; apply the manifest that has it, empty")
-        data = found.data or {}
-        return StoredCertificate(_text(data.get("ca.crt")), _text(data.get("tls.crt")), found.metadata.resource_version)
+        meta, data = secret.metadata, secret.data or {}
+        return StoredCertificate(_text(data.get("ca.crt")), _text(data.get("tls.crt")), meta.resource_version)
 
     def write_secret(self, issued: Issued, version: str) -> None:
         """Replace certificate, key and authority."""
@@ -196,18 +197,18 @@ class ApiCluster:
 
     def registration(self, registered: Registered) -> Registration | None:
         """One object as it is; None if there is none."""
-        found: WebhookConfiguration | ApiService | None
+        configuration: WebhookConfiguration | ApiService | None
         if registered.kind == WEBHOOK:
-            found = self._found(webhook_path(registered.name), WebhookConfiguration)
-            clients = [one.client_config for one in found.webhooks] if found else []
+            configuration = self._found(webhook_path(registered.name), WebhookConfiguration)
+            clients = [webhook.client_config for webhook in configuration.webhooks] if configuration else []
         else:
-            found = self._found(api_service_path(registered.name), ApiService)
-            clients = [found.spec] if found else []
-        if not found or not clients:
+            configuration = self._found(api_service_path(registered.name), ApiService)
+            clients = [configuration.spec] if configuration else []
+        if not configuration or not clients:
             return None
         service = clients[0].service
         return Registration(
-            str(service) if service else "", _text(clients[0].ca_bundle), found.metadata.resource_version
+            str(service) if service else "", _text(clients[0].ca_bundle), configuration.metadata.resource_version
         )
 
     def write_bundle(self, registered: Registered, bundle: str, version: str) -> None:
@@ -215,8 +216,8 @@ class ApiCluster:
         meta, trusted = ObjectMeta(resource_version=version), bundle.encode("ascii")
         if registered.kind == WEBHOOK:
             path = webhook_path(registered.name)
-            found = self._found(path, WebhookConfiguration) or WebhookConfiguration()
-            each = tuple(Webhook(one.name, TrustedService(ca_bundle=trusted)) for one in found.webhooks)
+            configuration = self._found(path, WebhookConfiguration) or WebhookConfiguration()
+            each = tuple(Webhook(webhook.name, TrustedService(ca_bundle=trusted)) for webhook in configuration.webhooks)
             self._patch(path, WebhookConfiguration(meta, each), self._client.merge_strategically)
         else:
             self._patch(api_service_path(registered.name), ApiService(meta, TrustedService(ca_bundle=trusted)))

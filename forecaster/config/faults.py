@@ -27,11 +27,11 @@ VALUE_SHOWN_MAX = 80
 
 def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
     """What pydantic found, one fault each, without the values of whole sections."""
-    found = []
-    for one in error.errors(include_url=False):
-        path = _path((*where, *one["loc"]))
-        found.append(Fault(path, _shown(path, one.get("input")), allowed(one)))
-    return found
+    faults = []
+    for detail in error.errors(include_url=False):
+        path = _path((*where, *detail["loc"]))
+        faults.append(Fault(path, _shown(path, detail.get("input")), allowed(detail)))
+    return faults
 
 
 def faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
@@ -65,10 +65,10 @@ def _sound_defaults(policy: object) -> dict[str, object]:
 
 def _fragments(overrides: object) -> Iterator[tuple[int, PolicySelector | None, Mapping[str, object]]]:
     """Number, selector and policy of each override that has a policy; no selector where it is faulty itself."""
-    for i, one in enumerate(overrides if isinstance(overrides, list | tuple) else ()):
-        fragment = one.get("policy") if isinstance(one, dict) else None
+    for i, override in enumerate(overrides if isinstance(overrides, list | tuple) else ()):
+        fragment = override.get("policy") if isinstance(override, dict) else None
         if isinstance(fragment, dict):
-            yield i, _selector(one.get("match", {})), fragment
+            yield i, _selector(override.get("match", {})), fragment
 
 
 def _selector(value: object) -> PolicySelector | None:

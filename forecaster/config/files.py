@@ -20,24 +20,24 @@ def fingerprint(path: Path | None) -> bytes:
     Raises:
         ConfigError: one cannot be read.
     """
-    found = sha256()
+    digest = sha256()
     for file in setting_files(path):
         try:
             content = file.read_bytes()
         except OSError as error:
             raise ConfigError(str(file), [Fault(WHOLE_FILE, str(file), f"it cannot be read: {error}")]) from error
-        found.update(f"{file.name} {len(content)} ".encode() + content)
-    return found.digest()
+        digest.update(f"{file.name} {len(content)} ".encode() + content)
+    return digest.digest()
 
 
 def setting_files(path: Path | None) -> list[Path]:
     """The file of a path, or all `*.yaml` of a folder by their names. Raises `ConfigError` where there are none."""
     if path is None:
         return []
-    found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-    if not found:
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if not files:
         raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), "there is no *.yaml file in this folder")])
-    return found
+    return files
 
 
 class OnceLoader(yaml.SafeLoader):
@@ -68,8 +68,8 @@ def read_file(path: Path) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        told = f"a mapping of sections is expected, and it holds a {type(value).__name__}"
-        raise ConfigError(str(path), [Fault(WHOLE_FILE, ..., told)])
+        message = f"a mapping of sections is expected, and it holds a {type(value).__name__}"
+        raise ConfigError(str(path), [Fault(WHOLE_FILE, ..., message)])
     return value
 
 

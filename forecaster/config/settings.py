@@ -179,9 +179,9 @@ class Settings(Section):
     @field_validator("policy")
     @classmethod
     def _minutes_are_kept(cls, value: Policy, info: ValidationInfo) -> Policy:
-        kept = info.data.get("history")
-        if kept and value.min_history > kept.minutes_kept:
-            raise ValueError(f"min_history must not be longer than history.minutes_kept, {kept.minutes_kept}")
+        history = info.data.get("history")
+        if history and value.min_history > history.minutes_kept:
+            raise ValueError(f"min_history must not be longer than history.minutes_kept, {history.minutes_kept}")
         return value
 
     @field_validator("serving")
@@ -276,7 +276,7 @@ class Settings(Section):
     @field_validator("policy", "overrides")
     @classmethod
     def _signals_are_measured(cls, value: Any, info: ValidationInfo) -> Any:
-        known = {str(one) for one in BUILT_IN.demand} | set(info.data.get("signals", ()))
+        known = {str(signal) for signal in BUILT_IN.demand} | set(info.data.get("signals", ()))
         for policy in _stated_in(value):
             for name in _signals_named(policy):
                 if name not in known:
@@ -301,13 +301,13 @@ class Settings(Section):
     @cached_property
     def policies(self) -> Policies:
         """The policies of all workloads: one object, which takes over what HPAs are annotated with."""
-        overrides = tuple((one.match, one.policy) for one in self.overrides)
+        overrides = tuple((override.match, override.policy) for override in self.overrides)
         return Policies(self.policy, overrides, signals=self.signal_table, ceilings=self.resources.owners)
 
 
 def _stated_in(value: Any) -> list[Mapping[str, Any]]:
     """What the policy for all states, or each of the overrides."""
-    return [value.model_dump()] if isinstance(value, Policy) else [one.policy for one in value]
+    return [value.model_dump()] if isinstance(value, Policy) else [override.policy for override in value]
 
 
 def _part(policy: Mapping[str, Any], section: str, name: str) -> object:
@@ -320,7 +320,7 @@ def _signals_named(policy: Mapping[str, Any]) -> list[str]:
     """The signals that the horizontal part of a policy names."""
     amounts = _part(policy, "horizontal", "pod_amounts") or ()
     of_pods = (
-        [one.get("signal") for one in amounts if isinstance(one, dict)] if isinstance(amounts, list | tuple) else []
+        [part.get("signal") for part in amounts if isinstance(part, dict)] if isinstance(amounts, list | tuple) else []
     )
     return [name for name in (_part(policy, "horizontal", "demand_signal"), *of_pods) if isinstance(name, str)]
 
@@ -404,7 +404,7 @@ def with_spelling(fault: Fault, within: str = "") -> Fault:
     if not fault.allowed.startswith(UNKNOWN_SETTING):
         return fault
     section, _, name = (within + re.sub(r"^overrides\[\d+\]\.", "", fault.path)).rpartition(".")
-    beside = {path for path, _ in setting_paths() if path.rpartition(".")[0] == section}
-    near = [f"{section}.{one}".lstrip(".") for one in nearest(name, [path.rpartition(".")[2] for path in beside])]
+    names = [path.rpartition(".")[2] for path, _ in setting_paths() if path.rpartition(".")[0] == section]
+    near = [f"{section}.{similar}".lstrip(".") for similar in nearest(name, names)]
     near = near or [path for path, _ in setting_paths() if path.startswith("policy.") and path.endswith(f".{name}")]
     return replace(fault, allowed=f"{UNKNOWN_SETTING}; did you mean {' or '.join(near)}?") if near else fault

@@ -52,23 +52,23 @@ class ShardingSettings(Section):
     @property
     def port(self) -> int:
         """On which the scheduler listens."""
-        found = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
-        return int(found["port"]) if found else 0
+        match = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
+        return int(match["port"]) if match else 0
 
     @property
     def listens_at(self) -> str:
         """Return the address of scheduler and workers: all interfaces with TLS, unless the scheduler is on loopback."""
-        found = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
-        return f"{found['scheme']}://{found['host'] if found['host'] in LOOPBACK else ''}" if found else ""
+        match = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
+        return f"{match['scheme']}://{match['host'] if match['host'] in LOOPBACK else ''}" if match else ""
 
     @model_validator(mode="after")
     def _is_private(self) -> Self:
-        found = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
-        if self.scheduler and not found:
+        match = SCHEDULER_ADDRESS.fullmatch(self.scheduler)
+        if self.scheduler and not match:
             raise ValueError("scheduler must be tls://HOST:PORT")
-        if found and found["scheme"] == "tcp" and found["host"] not in LOOPBACK:
+        if match and match["scheme"] == "tcp" and match["host"] not in LOOPBACK:
             raise ValueError("scheduler must be tls://HOST:PORT: without TLS anybody may run code on the workers")
-        if found and found["scheme"] == "tls" and not all(self.files):
+        if match and match["scheme"] == "tls" and not all(self.files):
             raise ValueError("scheduler with tls:// needs ca_file, certificate_file and key_file")
         return self
 

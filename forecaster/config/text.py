@@ -137,16 +137,16 @@ def _allowed(path: str, schema: Mapping[str, Any]) -> str:
     for name in path.split("."):
         part = schema["$defs"][part["$ref"].rpartition("/")[2]] if "$ref" in part else part
         part = part["properties"][name]
-    kinds = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
-    told = [_kind(one) for one in kinds]
-    return " or ".join(dict.fromkeys(filter(None, told)))
+    kinds = [variant for variant in part.get("anyOf", [part]) if variant.get("type") != "null"]
+    texts = [_kind(variant) for variant in kinds]
+    return " or ".join(dict.fromkeys(filter(None, texts)))
 
 
-def _kind(one: Mapping[str, Any]) -> str:
-    if "enum" in one:
-        return ", ".join(filter(None, one["enum"]))
-    bounds = [f"{word} {one[key]}" for key, word in WORDS.items() if key in one]
-    kind = PATTERNS.get(one.get("pattern", "")) or one.get("type", "")
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(filter(None, schema["enum"]))
+    bounds = [f"{word} {schema[key]}" for key, word in WORDS.items() if key in schema]
+    kind = PATTERNS.get(schema.get("pattern", "")) or schema.get("type", "")
     return ", ".join([kind, *bounds]).strip(", ")
 
 

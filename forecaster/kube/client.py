@@ -268,10 +268,10 @@ def decoder_of(kind: type[T]) -> msgspec.json.Decoder[T]:
     null pointer: two reviews at the same time after a start ended the process.
     """
     with _building:
-        found = _decoders.get(kind)
-        if found is None:
-            found = _decoders[kind] = msgspec.json.Decoder(kind)
-        return found
+        decoder = _decoders.get(kind)
+        if decoder is None:
+            decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+        return decoder
 
 
 DEEPEST = 100
@@ -294,16 +294,16 @@ def decoded(text: bytes, kind: type[T]) -> T:
 
 def _shallow(text: bytes) -> bytes:
     """Empty what is nested deeper than `DEEPEST`; of anything but JSON, whatever comes of it."""
-    kept, depth, begin = [], 0, 0
-    for found in _MARKS.finditer(text):
-        if found[0] in {b"{", b"["}:
+    pieces, depth, begin = [], 0, 0
+    for bracket in _MARKS.finditer(text):
+        if bracket[0] in {b"{", b"["}:
             depth += 1
             if depth == DEEPEST:
-                kept.append(text[begin : found.end()])
-        elif found[0] in {b"}", b"]"}:
-            begin = found.start() if depth == DEEPEST else begin
+                pieces.append(text[begin : bracket.end()])
+        elif bracket[0] in {b"}", b"]"}:
+            begin = bracket.start() if depth == DEEPEST else begin
             depth -= 1
-    return b"".join([*kept, text[begin:]])
+    return b"".join([*pieces, text[begin:]])
 
 
 def refusal_message(body: bytes) -> str:

@@ -177,7 +177,7 @@ class Progress(Generic[T]):
                 raise
             page = decoded(body, ObjectPage[msgspec.Raw])
             understood = map(self._understood, page.items or ())
-            return ObjectPage(page.metadata, [one for one in understood if one is not None])
+            return ObjectPage(page.metadata, [object_ for object_ in understood if object_ is not None])
 
     def _change(self, event: WatchEvent) -> ObjectChange[T]:
         named = decoder_of(NamedObject).decode(event.object).metadata
@@ -203,8 +203,8 @@ def listed(client: ApiClient, path: str, kind: type[T], *, limit: int, marked: s
     page: type[ObjectPage[T]] = ObjectPage[kind]  # type: ignore[valid-type]  # the kind is a value here
     selector, after = f"&labelSelector={quote(marked)}" if marked else "", ""
     while True:
-        found = client.get(f"{path}?limit={limit}{selector}{after}", page)
-        yield from found.items or ()
-        if not found.metadata.more:
+        answer = client.get(f"{path}?limit={limit}{selector}{after}", page)
+        yield from answer.items or ()
+        if not answer.metadata.more:
             return
-        after = f"&continue={quote(found.metadata.more, safe='')}"
+        after = f"&continue={quote(answer.metadata.more, safe='')}"

@@ -102,8 +102,8 @@ def sought_config_source(kubeconfig: Path | None, context: str = "") -> Callable
     """
     listed, home = os.environ.get("KUBECONFIG", ""), os.environ.get("HOME", "")
     usual = Path(home, ".kube", "config")
-    sought = [Path(one) for one in listed.split(os.pathsep) if one] if listed else [usual] if home else []
-    files = [kubeconfig] if kubeconfig else [one for one in sought if os.access(one, os.F_OK)]
+    sought = [Path(name) for name in listed.split(os.pathsep) if name] if listed else [usual] if home else []
+    files = [kubeconfig] if kubeconfig else [path for path in sought if os.access(path, os.F_OK)]
     if files:
         return partial(from_kubeconfig, files, context)
     if is_pod() and not context:
@@ -153,10 +153,10 @@ def from_kubeconfig(files: Sequence[Path], context: str = "", timeout: float = L
         raise ClientConfigError(f"kubeconfig {file}: no credentials after {timeout:g} s; run its exec plug-in by hand")
     if status != 0:
         raise ClientConfigError(f"kubeconfig {file}: {' '.join(reason.split())[-REASON_MAX:]}")
-    found = msgspec.json.decode(output, type=ClientConfig)
-    if urlsplit(found.server).scheme != "https":
-        raise ClientConfigError(f"kubeconfig {file}: server {found.server!r} is not https; credentials need TLS")
-    return found
+    config = msgspec.json.decode(output, type=ClientConfig)
+    if urlsplit(config.server).scheme != "https":
+        raise ClientConfigError(f"kubeconfig {file}: server {config.server!r} is not https; credentials need TLS")
+    return config
 
 
 def _run(command: list[str], timeout: float) -> tuple[int | None, bytes, str]:

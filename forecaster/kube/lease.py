@@ -232,10 +232,10 @@ class Election:
         since = lease.spec.acquire_time if mine and lease.spec.acquire_time else now
         return LeaseSpec(self.identity, VALID_SECONDS, since, now, changes)
 
-    def _write(self, seen: Lease, spec: LeaseSpec) -> Lease:
+    def _write(self, lease: Lease, spec: LeaseSpec) -> Lease:
         """Write it over the version that was seen: of two replicas one gets a conflict."""
-        found = {ADDRESS_ANNOTATION: self.address} if self.address and spec.holder_identity else {}
-        meta = ObjectMeta(resource_version=seen.metadata.resource_version, annotations=found)
+        annotations = {ADDRESS_ANNOTATION: self.address} if self.address and spec.holder_identity else {}
+        meta = ObjectMeta(resource_version=lease.metadata.resource_version, annotations=annotations)
         return self.leases.patch(self.path, Lease(meta, spec), Lease)
 
 

@@ -41,11 +41,11 @@ def main(arguments: Sequence[str]) -> int:
     context, *files = arguments
     try:
         with tempfile.TemporaryDirectory() as folder:
-            found = load([Path(file) for file in files], Path(folder), context)
+            config = load([Path(file) for file in files], Path(folder), context)
     except ClientConfigError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+    sys.stdout.buffer.write(msgspec.json.encode(config))
     return 0
 
 
@@ -61,14 +61,14 @@ def load(files: Sequence[Path], folder: Path, context: str = "") -> ClientConfig
     try:
         loader = _loader(files, folder, context)
         loader.load_and_set(configuration)
-        found = _config(configuration, getattr(loader, "expiry", None), folder)
+        config = _config(configuration, getattr(loader, "expiry", None), folder)
     except FileNotFoundError as error:
         raise ClientConfigError(f"there is no file {error.filename}") from error
     except EXPECTED as error:
         raise ClientConfigError(f"{type(error).__name__} {error}; name a file of kind Config") from error
-    if not found.authorization and not (found.certificate or found.certificate_file):
+    if not config.authorization and not (config.certificate or config.certificate_file):
         raise ClientConfigError("its user gives no token and no certificate; try `kubectl auth whoami` with it")
-    return found
+    return config
 
 
 def _loader(files: Sequence[Path], folder: Path, context: str) -> Any:
@@ -85,7 +85,7 @@ def _loader(files: Sequence[Path], folder: Path, context: str) -> Any:
     merged = _merged(documents)
     return KubeConfigLoader(  # type: ignore[no-untyped-call]  # it has no types
         ConfigNode("kube-config", merged),  # type: ignore[no-untyped-call]
-        active_context=_chosen(context or merged["current-context"], [one["name"] for one in merged["contexts"]]),
+        active_context=_chosen(context or merged["current-context"], [entry["name"] for entry in merged["contexts"]]),
         config_base_path=None,  # relative names are of each entry's own file
         config_persister=persist,
         temp_file_path=str(folder),
@@ -115,14 +115,14 @@ def _chosen(context: str, known: Sequence[str]) -> str:
 
 def _merged(documents: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
     """One document of all: of entries with the same name, and of the current context, the first."""
-    stated = [one["current-context"] for one in documents.values() if one.get("current-context")]
+    stated = [document["current-context"] for document in documents.values() if document.get("current-context")]
     merged: dict[str, Any] = {"current-context": next(iter(stated), "")}
-    for what in ("clusters", "contexts", "users"):
-        found: dict[str, ConfigNode] = {}
+    for kind in ("clusters", "contexts", "users"):
+        entries: dict[str, ConfigNode] = {}
         for file, document in documents.items():
-            for entry in document.get(what) or []:
-                found.setdefault(entry["name"], ConfigNode(f"kube-config/{what}", entry, str(file)))  # type: ignore[no-untyped-call]
-        merged[what] = list(found.values())
+            for entry in document.get(kind) or []:
+                entries.setdefault(entry["name"], ConfigNode(f"kube-config/{kind}", entry, str(file)))  # type: ignore[no-untyped-call]
+        merged[kind] = list(entries.values())
     return merged
 
 

@@ -121,7 +121,7 @@ class WatchedMeta(Wire, frozen=True):
 
     def controller(self) -> OwnerReference | None:
         """The owner that controls it."""
-        return next((one for one in self.owner_references if one.controller), None)
+        return next((owner for owner in self.owner_references if owner.controller), None)
 
 
 class MetadataOnly(Wire, frozen=True):

@@ -92,8 +92,8 @@ async def token_user(reviewer: AsyncApiClient, token: str) -> User | None:
 
 async def is_allowed(reviewer: AsyncApiClient, user: User, right: ResourceAttributes | NonResourceAttributes) -> bool:
     """Whether a user has a right. Raises ApiError."""
-    wanted = "resourceAttributes" if isinstance(right, ResourceAttributes) else "nonResourceAttributes"
-    spec = {"user": user.name, "groups": user.groups, "uid": user.uid, "extra": dict(user.extra), wanted: right}
+    attributes = "resourceAttributes" if isinstance(right, ResourceAttributes) else "nonResourceAttributes"
+    spec = {"user": user.name, "groups": user.groups, "uid": user.uid, "extra": dict(user.extra), attributes: right}
     review = {"apiVersion": AUTHORIZATION, "kind": "SubjectAccessReview", "spec": spec}
     return (await reviewer.create(ACCESS_REVIEWS, review, AccessReviewAnswer)).status.allowed
 

@@ -212,8 +212,8 @@ class MissingRight(NamedTuple):
 
 def rights_of(account: str, modes: Sequence[str], *, namespace: str = NAMESPACE) -> tuple[Right, ...]:
     """What an account needs in these modes, where our own objects are in that namespace."""
-    found = (one for one in RIGHTS if one.account == account and one.mode in modes)
-    return tuple(one._replace(namespace=namespace) if one.namespace == NAMESPACE else one for one in found)
+    rights = (right for right in RIGHTS if right.account == account and right.mode in modes)
+    return tuple(right._replace(namespace=namespace) if right.namespace == NAMESPACE else right for right in rights)
 
 
 def missing(client: ApiClient, rights: Sequence[Right]) -> list[MissingRight]:
@@ -224,8 +224,8 @@ def missing(client: ApiClient, rights: Sequence[Right]) -> list[MissingRight]:
 def _has(client: ApiClient, right: Right, verb: str) -> bool:
     resource, _, subresource = right.resource.partition("/")
     for name in right.names or ("",):
-        wanted = ResourceAttributes(verb, right.group, "*", resource, right.namespace, subresource, name)
-        review = {"apiVersion": AUTHORIZATION, "kind": REVIEW, "spec": {"resourceAttributes": wanted}}
+        attributes = ResourceAttributes(verb, right.group, "*", resource, right.namespace, subresource, name)
+        review = {"apiVersion": AUTHORIZATION, "kind": REVIEW, "spec": {"resourceAttributes": attributes}}
         if not client.create(SELF_REVIEWS, review, AccessReviewAnswer).status.allowed:
             return False
     return True

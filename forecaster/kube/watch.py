@@ -156,9 +156,9 @@ class Watch(Generic[T, V]):
         answer = client.exchange(request)
         if answer.status != HTTPStatus.OK:
             raise _refusal(request, answer)
-        for one in self.progress.listed(answer.body):
-            self._seen.add(_key(one))
-            self._put(one)
+        for object_ in self.progress.listed(answer.body):
+            self._seen.add(_key(object_))
+            self._put(object_)
         if not self.progress.listing:
             for key in self.objects.keys() - self._seen:
                 self._drop(key)
@@ -206,8 +206,8 @@ class Watch(Generic[T, V]):
         else:
             self._put(change.object)
 
-    def _put(self, one: T) -> None:
-        key, value = _key(one), self._reduced(one)
+    def _put(self, object_: T) -> None:
+        key, value = _key(object_), self._reduced(object_)
         if value is None:
             self._drop(key)
             return
@@ -216,13 +216,13 @@ class Watch(Generic[T, V]):
             self.objects[key] = value
             self._on_change(key, before, value)
 
-    def _reduced(self, one: T) -> V | None:
+    def _reduced(self, object_: T) -> V | None:
         try:
-            return self._reduce(one)
+            return self._reduce(object_)
         except Exception as error:
             if not self.progress.collection.spares:
                 raise
-            self.progress.misread[_key(one)] = f"{type(error).__name__}: {error}"
+            self.progress.misread[_key(object_)] = f"{type(error).__name__}: {error}"
             return None
 
     def _drop(self, key: Key) -> None:
@@ -262,8 +262,8 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
             raise UnreachableError(f"an event has more than {RESPONSE_MAX // 2**20} MiB")
 
 
-def _key(one: Any) -> Key:
-    return one.metadata.namespace, one.metadata.name
+def _key(object_: Any) -> Key:
+    return object_.metadata.namespace, object_.metadata.name
 
 
 def _refusal(request: RawRequest, answer: RawAnswer) -> ApiError:

@@ -45,7 +45,7 @@ PERMITTING = {"sizing": "newsvendor", "scale_in_by_forecast": True, "min_replica
 """Beside these each setting may have any value: what it needs of others is judged where layers are combined."""
 WRITTEN = ("-before", "-by", "-expires", "-until")
 """Endings of the annotations that our own writes leave."""
-KNOWN_ANNOTATIONS = [one.removeprefix(ANNOTATION_PREFIX) for one in (*ANNOTATION_SETTINGS, PAUSED)]
+KNOWN_ANNOTATIONS = [name.removeprefix(ANNOTATION_PREFIX) for name in (*ANNOTATION_SETTINGS, PAUSED)]
 READ = frozenset({*ANNOTATION_SETTINGS, PAUSED})
 """Annotations with a value that matters: those that our writes leave change often, and would fill the cache."""
 
@@ -90,8 +90,8 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
                 )
         else:
             near = nearest(bare, KNOWN_ANNOTATIONS, 1)
-            said = f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}"
-            faults += [f"{said}{one}?" for one in near]
+            hint = f"{described}: there is no annotation {name}; did you mean {ANNOTATION_PREFIX}"
+            faults += [f"{hint}{similar}?" for similar in near]
     layer = Layer(f"annotations of {described}", policy) if policy else None
     return Annotated(layer, pause, tuple(faults))
 
@@ -118,5 +118,5 @@ def _fault_of(stated: Mapping[str, object]) -> str:
     try:
         Policy.model_validate(merged({"horizontal": PERMITTING}, stated))
     except ValidationError as error:
-        return "; ".join(allowed(one) for one in error.errors(include_url=False))
+        return "; ".join(allowed(detail) for detail in error.errors(include_url=False))
     return ""

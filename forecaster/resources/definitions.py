@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,8 +48,8 @@ HEAD = "# Made by `python -m deploy.generate` of the settings of a policy (forec
 
 def definitions_text() -> str:
     """Return both definitions as YAML."""
-    documents = (yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=120) for one in definitions())
-    return HEAD + "---\n".join(documents)
+    dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True, width=120)
+    return HEAD + "---\n".join(map(dump, definitions()))
 
 
 def definitions() -> tuple[Document, Document]:
@@ -88,7 +89,7 @@ def _version(kind: str, spec: Document, status: Document, columns: Sequence[tupl
         "storage": True,
         "schema": {"openAPIV3Schema": whole},
         "subresources": {"status": {}},
-        "additionalPrinterColumns": [{"name": name, "type": of, "jsonPath": path} for name, of, path in columns],
+        "additionalPrinterColumns": [{"name": name, "type": type_, "jsonPath": path} for name, type_, path in columns],
     }
 
 
@@ -103,9 +104,9 @@ def _definition(kind: str, plural: str, short: str, scope: str, version: Documen
     }
 
 
-def _status(of: type[Wire]) -> Document:
-    schema = msgspec.json.schema(of)
-    status: Document = _inlined(schema["$defs"][of.__name__], schema["$defs"])
+def _status(struct: type[Wire]) -> Document:
+    schema = msgspec.json.schema(struct)
+    status: Document = _inlined(schema["$defs"][struct.__name__], schema["$defs"])
     conditions = status["properties"]["conditions"]
     conditions |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     return status
@@ -117,6 +118,6 @@ def _inlined(part: Any, known: Document) -> Any:
         return part
     if "$ref" in part:
         return _inlined(known[part["$ref"].rpartition("/")[2]], known)
-    kinds = [one for one in part.get("anyOf", ()) if one != {"type": "null"}]
-    kept = {key: value for key, value in part.items() if key not in {"anyOf", "title", "default"} and value != []}
-    return {key: _inlined(value, known) for key, value in {**kept, **(kinds[0] if kinds else {})}.items()}
+    kinds = [kind for kind in part.get("anyOf", ()) if kind != {"type": "null"}]
+    remaining = {key: value for key, value in part.items() if key not in {"anyOf", "title", "default"} and value != []}
+    return {key: _inlined(value, known) for key, value in {**remaining, **(kinds[0] if kinds else {})}.items()}

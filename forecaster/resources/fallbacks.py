@@ -31,14 +31,14 @@ class KedaTrigger(Wire, frozen=True):
 
     def reads(self, service: str) -> bool:
         """Whether it reads our numbers; `service` is the name of our Service."""
-        told = self.metadata
+        metadata = self.metadata
         match self.type:
             case kind if kind in {GRPC, PUSHED}:
-                return service in told.get("scalerAddress", "")
+                return service in metadata.get("scalerAddress", "")
             case "metrics-api":
-                return any(f"/metrics/{name}/" in told.get("url", "") for name in METRICS)
+                return any(f"/metrics/{name}/" in metadata.get("url", "") for name in METRICS)
             case "prometheus":
-                return any(name in told.get("query", "") for name in METRICS)
+                return any(name in metadata.get("query", "") for name in METRICS)
             case _:
                 return False
 
@@ -65,20 +65,21 @@ class TriggeredObject(Wire, frozen=True):
 
 def triggered_by(client: ApiClient, service: str) -> list[TriggeredObject]:
     """Return the ScaledObjects of the cluster that read our numbers. Raises ApiError."""
-    found = listed(client, SCALED_OBJECTS, TriggeredObject, limit=PAGE_ITEMS)
-    return [one for one in found if any(each.reads(service) for each in one.spec.triggers)]
+    scaled_objects = listed(client, SCALED_OBJECTS, TriggeredObject, limit=PAGE_ITEMS)
+    return [scaled for scaled in scaled_objects if any(trigger.reads(service) for trigger in scaled.spec.triggers)]
 
 
-def without_fallback(found: Sequence[TriggeredObject], service: str) -> list[str]:
+def without_fallback(scaled_objects: Sequence[TriggeredObject], service: str) -> list[str]:
     """Say of each ScaledObject that reads our numbers what leaves it without a fallback; nothing where it has one."""
-    return [why for one in found if (why := _unguarded(one, service))]
+    return [why for scaled_object in scaled_objects if (why := _unguarded(scaled_object, service))]
 
 
-def _unguarded(one: TriggeredObject, service: str) -> str:
-    name = f"ScaledObject {one.metadata.namespace}/{one.metadata.name}"
-    if one.spec.fallback is None:
+def _unguarded(scaled_object: TriggeredObject, service: str) -> str:
+    name = f"ScaledObject {scaled_object.metadata.namespace}/{scaled_object.metadata.name}"
+    if scaled_object.spec.fallback is None:
         return f"{name} states no fallback"
-    types, most = {each.type for each in one.spec.triggers if each.reads(service)}, one.spec.fallback.failure_threshold
+    types = {trigger.type for trigger in scaled_object.spec.triggers if trigger.reads(service)}
+    most = scaled_object.spec.fallback.failure_threshold
     if GRPC in types:
         return f"{name}: its fallback does not count failures of a trigger of type {GRPC}"
     if PUSHED in types and most:

@@ -125,23 +125,23 @@ class Neighbours:
 
     def scaled_object(self, id_: WorkloadId) -> ScaledObject | None:
         """Return the ScaledObject of a workload; also if paused: then KEDA has removed its HPA, and set the count."""
-        found = self._scaled_by.get(id_)
-        return found[-1] if found else None
+        scaled_objects = self._scaled_by.get(id_)
+        return scaled_objects[-1] if scaled_objects else None
 
     def writes_sizes(self, id_: WorkloadId, resource: str = "") -> str:
         """Why requests of a workload are not ours alone, of any resource or of one; empty where they are.
 
         As beside a VPA `Off`. One that could not be read may be there: not knowing is no leave to write.
         """
-        for one in self._sized_by.get(id_, ()):
-            if one.writes and (not resource or resource in one.resources):
-                mode = f"its updateMode is {one.mode}"
-                return f"VPA {one.name} writes its requests, {mode}; set it to Off, or let it size alone"
+        for vpa in self._sized_by.get(id_, ()):
+            if vpa.writes and (not resource or resource in vpa.resources):
+                mode = f"its updateMode is {vpa.mode}"
+                return f"VPA {vpa.name} writes its requests, {mode}; set it to Off, or let it size alone"
         return self.not_known(VPAS)
 
     def sizes(self) -> dict[WorkloadId, tuple[VpaSizes, ...]]:
         """What VPAs recommend, by workload."""
-        return {id_: tuple(one.sizes for one in found) for id_, found in self._sized_by.items()}
+        return {id_: tuple(vpa.sizes for vpa in vpas) for id_, vpas in self._sized_by.items()}
 
     def not_known(self, path: str) -> str:
         """Why the objects of a collection are not known; empty where they are."""
@@ -156,11 +156,11 @@ class Neighbours:
         return by_target(self.vpas)
 
 
-def by_target(found: Iterable[N]) -> dict[WorkloadId, list[N]]:
+def by_target(autoscalers: Iterable[N]) -> dict[WorkloadId, list[N]]:
     """Autoscalers by the workload that they are about, in their order."""
     grouped: dict[WorkloadId, list[N]] = {}
-    for one in found:
-        grouped.setdefault(one.target, []).append(one)
+    for autoscaler in autoscalers:
+        grouped.setdefault(autoscaler.target, []).append(autoscaler)
     return grouped
 
 
@@ -186,7 +186,7 @@ def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Foll
     if known is not None:
         return known
     try:
-        found = [reduce(one) for one in listed(client, path, NeighbourObject, limit=PAGE_ITEMS)]
+        reduced = [reduce(object_) for object_ in listed(client, path, NeighbourObject, limit=PAGE_ITEMS)]
     except ApiError as error:
         if error.status == 0:
             raise
@@ -195,7 +195,7 @@ def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Foll
         return ()
     if followed:
         followed.begin(path, NeighbourObject, reduce)
-    return found
+    return reduced
 
 
 def _is_of_no_kind(client: ApiClient, path: str, error: ApiError) -> bool:
@@ -211,23 +211,23 @@ def _is_of_no_kind(client: ApiClient, path: str, error: ApiError) -> bool:
     return False
 
 
-def _hpa(one: NeighbourObject) -> Hpa:
-    maker = one.metadata.controller()
-    return Hpa(one.metadata.name, _target(one), f"{maker.kind} {maker.name}" if maker else "")
+def _hpa(object_: NeighbourObject) -> Hpa:
+    maker = object_.metadata.controller()
+    return Hpa(object_.metadata.name, _target(object_), f"{maker.kind} {maker.name}" if maker else "")
 
 
-def _scaled_object(one: NeighbourObject) -> ScaledObject:
-    annotations = one.metadata.annotations
+def _scaled_object(object_: NeighbourObject) -> ScaledObject:
+    annotations = object_.metadata.annotations
     paused = [name for name in PAUSED if annotations.get(name, "false") != "false"]
-    return ScaledObject(one.metadata.name, _target(one), paused[0] if paused else "")
+    return ScaledObject(object_.metadata.name, _target(object_), paused[0] if paused else "")
 
 
-def _vpa(one: NeighbourObject) -> VpaNeighbour:
-    policies = one.spec.resource_policy.container_policies if one.spec.resource_policy else ()
+def _vpa(object_: NeighbourObject) -> VpaNeighbour:
+    policies = object_.spec.resource_policy.container_policies if object_.spec.resource_policy else ()
     least = next((each.min_allowed for each in policies if each.container_name == EVERY_CONTAINER), {})
-    mode = one.spec.update_policy.update_mode if one.spec.update_policy else "Auto"
-    name, status = one.metadata.name, msgspec.json.decode(one.status)
-    return VpaNeighbour(name, _target(one), mode, dict(least), _controlled(policies), vpa_sizes(name, mode, status))
+    mode = object_.spec.update_policy.update_mode if object_.spec.update_policy else "Auto"
+    name, status = object_.metadata.name, msgspec.json.decode(object_.status)
+    return VpaNeighbour(name, _target(object_), mode, dict(least), _controlled(policies), vpa_sizes(name, mode, status))
 
 
 def vpa_of_document(document: Mapping[str, Any]) -> VpaNeighbour:
@@ -242,9 +242,9 @@ def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
     return frozenset(every).union(*written)
 
 
-def _target(one: NeighbourObject) -> WorkloadId:
-    found = one.spec.scale_target_ref or one.spec.target_ref or TargetReference()
-    return scaled_workload(one.metadata.namespace, found.kind, found.name)
+def _target(object_: NeighbourObject) -> WorkloadId:
+    reference = object_.spec.scale_target_ref or object_.spec.target_ref or TargetReference()
+    return scaled_workload(object_.metadata.namespace, reference.kind, reference.name)
 
 
 REDUCED: Mapping[str, Callable[[NeighbourObject], Any]] = {HPAS: _hpa, SCALED_OBJECTS: _scaled_object, VPAS: _vpa}

@@ -164,9 +164,9 @@ NO_POLICY_SELECTOR = PolicySelector(name="")
 """No workload has no name."""
 
 
-def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
+def autoscaler_of_resource(resource: CustomResource) -> AutoscalerResource:
     """What is kept of a PredictiveAutoscaler, of which its head is read."""
-    meta, fault, spec, head = one.metadata, "", one.spec, SpecHead()
+    meta, fault, spec, head = resource.metadata, "", resource.spec, SpecHead()
     try:
         head = _head.decode(spec)
     except NOT_READ as error:  # of another version; the schema of ours keeps it out
@@ -174,21 +174,21 @@ def autoscaler_of_resource(one: CustomResource) -> AutoscalerResource:
         spec = msgspec.Raw(b"{}")
     target = scaled_workload(meta.namespace, head.scale_target_ref.kind, head.scale_target_ref.name)
     # Copied: parts of a page would keep all of it.
-    kept = spec.copy(), head.mode, head.events(), one.status.copy()
-    return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, *kept, fault)
+    copied = spec.copy(), head.mode, head.events(), resource.status.copy()
+    return AutoscalerResource(meta.namespace, meta.name, meta.uid, meta.generation, target, *copied, fault)
 
 
-def policy_of_resource(one: CustomResource) -> PolicyResource:
+def policy_of_resource(resource: CustomResource) -> PolicyResource:
     """What is kept of a PredictivePolicy: all of its `spec` but the selector is a policy."""
-    origin, fault, selector = f"{DEFAULTS} {one.metadata.name}", "", NO_POLICY_SELECTOR
+    origin, fault, selector = f"{DEFAULTS} {resource.metadata.name}", "", NO_POLICY_SELECTOR
     spec: dict[str, Any] = {}
     try:
-        spec = _wire.decode(one.spec)
+        spec = _wire.decode(resource.spec)
         selector = PolicySelector.model_validate(spec.pop("match", {}))
     except (*NOT_READ, ValidationError) as error:
         fault = f"{origin}: its spec is not understood: {error}"
-    meta, layer = one.metadata, Layer(origin, in_settings(spec))
-    status = one.status.copy()  # alone: it would keep the whole page that it came with
+    meta, layer = resource.metadata, Layer(origin, in_settings(spec))
+    status = resource.status.copy()  # alone: it would keep the whole page that it came with
     return PolicyResource(meta.name, selector, layer, fault, meta.uid, meta.generation, status)
 
 
@@ -203,7 +203,7 @@ def camel(name: str) -> str:
     >>> camel("scale_in_by_forecast")
     'scaleInByForecast'
     """
-    return _WORD.sub(lambda found: found[1].upper(), name)
+    return _WORD.sub(lambda match: match[1].upper(), name)
 
 
 @lru_cache(maxsize=1024)  # the API server drops other names than those of the schema
@@ -213,7 +213,7 @@ def snake(name: str) -> str:
     >>> snake("scaleInByForecast")
     'scale_in_by_forecast'
     """
-    return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", name)
+    return _CAPITAL.sub(lambda match: f"_{match[1].lower()}", name)
 
 
 def in_settings(value: Any) -> Any:

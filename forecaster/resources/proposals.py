@@ -62,13 +62,13 @@ def _proposal(id_: WorkloadId, counts: Iterator[str], vpas: Sequence[VpaNeighbou
     return Proposal(id_, document, (*counts, *map(_of_sizes, vpas)))
 
 
-def _of_counts(id_: WorkloadId, found: Sequence[Hpa], scaled: Sequence[ScaledObject]) -> Iterator[str]:
-    made = {f"ScaledObject {one.name}" for one in scaled}
-    for one in scaled:
-        yield f"Keep ScaledObject {one.name}: with mode publish a trigger may read the forecast (docs/integrate.md)."
-        if one.paused:
-            yield f"It is paused ({one.paused}): nothing of ours ends that."
-    hpas = [one for one in found if one.maker not in made]
+def _of_counts(id_: WorkloadId, all_hpas: Sequence[Hpa], scaled: Sequence[ScaledObject]) -> Iterator[str]:
+    made = {f"ScaledObject {scaler.name}" for scaler in scaled}
+    for scaler in scaled:
+        yield f"Keep ScaledObject {scaler.name}: with mode publish a trigger may read the forecast (docs/integrate.md)."
+        if scaler.paused:
+            yield f"It is paused ({scaler.paused}): nothing of ours ends that."
+    hpas = [hpa for hpa in all_hpas if hpa.maker not in made]
     for hpa in hpas:
         if hpa.maker:
             yield f"HPA {hpa.name} is made from {hpa.maker}: state its minimum and metrics there."
@@ -78,13 +78,13 @@ def _of_counts(id_: WorkloadId, found: Sequence[Hpa], scaled: Sequence[ScaledObj
         yield f"{len(hpas) + len(scaled)} autoscalers scale {id_.kind} {id_.name}: keep one, none is used until then."
 
 
-def _of_sizes(one: VpaNeighbour) -> str:
-    if one.writes:
+def _of_sizes(vpa: VpaNeighbour) -> str:
+    if vpa.writes:
         return (
-            f"VPA {one.name} writes requests (updateMode {one.mode}): keep it, and ours are only recommended; or set "
+            f"VPA {vpa.name} writes requests (updateMode {vpa.mode}): keep it, and ours are only recommended; or set "
             "it to Off, and its numbers may be compared with ours: forecaster recommend."
         )
-    return f"VPA {one.name} is Off: keep it to compare, or delete it; forecaster recommend has its arithmetic, too."
+    return f"VPA {vpa.name} is Off: keep it to compare, or delete it; forecaster recommend has its arithmetic, too."
 
 
 def _least(vpas: Sequence[VpaNeighbour]) -> dict[str, str]:

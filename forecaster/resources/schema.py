@@ -120,22 +120,22 @@ def _plain(part: Schema, field: FieldInfo) -> Schema:
         return {"type": "object", "maxProperties": MOST_ITEMS, "additionalProperties": patterns}
     if part.get("type") == "number":
         return _without_empty({"type": "number", "x-kubernetes-validations": list(_of_number(part))})
-    kept: Schema = {
+    schema: Schema = {
         key: part[key] for key in ("type", "enum", "format", "minimum", "maximum", "minLength") if key in part
     }
-    if kept["type"] == "string" and not {"enum", "format"} & kept.keys():
-        kept["maxLength"] = min(part.get("maxLength", MOST_CHARACTERS), MOST_CHARACTERS)
-    return kept
+    if schema["type"] == "string" and not {"enum", "format"} & schema.keys():
+        schema["maxLength"] = min(part.get("maxLength", MOST_CHARACTERS), MOST_CHARACTERS)
+    return schema
 
 
 def _kinds(part: Schema) -> Iterator[Schema]:
     """The ways in which a value may be written; text before numbers, where both are allowed."""
-    found = [one for one in part.get("anyOf", [part]) if one.get("type") != "null"]
-    yield from sorted(found, key=lambda one: one.get("pattern") != QUANTITY_PATTERN)
+    kinds = [kind for kind in part.get("anyOf", [part]) if kind.get("type") != "null"]
+    yield from sorted(kinds, key=lambda kind: kind.get("pattern") != QUANTITY_PATTERN)
 
 
 def _is_amount(part: Schema) -> bool:
-    return any(one.get("pattern") == QUANTITY_PATTERN for one in part.get("anyOf", ()))
+    return any(kind.get("pattern") == QUANTITY_PATTERN for kind in part.get("anyOf", ()))
 
 
 NUMBERS = {
@@ -178,8 +178,8 @@ def _of_amount(bounds: list[tuple[str, Any]]) -> Iterator[Schema]:
 
 def _section_of(annotation: Any) -> type[BaseModel] | None:
     """The section of which a setting is a list."""
-    found = [one for one in get_args(annotation) if isinstance(one, type) and issubclass(one, BaseModel)]
-    return found[0] if found else None
+    sections = [kind for kind in get_args(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return sections[0] if sections else None
 
 
 def _described(field: FieldInfo, default: str) -> str:

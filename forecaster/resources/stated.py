@@ -43,20 +43,20 @@ def cluster_policies(
     Above the object are the workload's own annotations, above these those of its HPA, above all of them any pause.
     """
     own: dict[WorkloadId, _Own] = defaultdict(_Own)
-    by_name, faults = sorted(defaults, key=lambda one: one.name), []
-    for one in sorted(autoscalers, key=lambda one: one.name):
-        before = own[one.target].layers
+    by_name, faults = sorted(defaults, key=lambda policy: policy.name), []
+    for autoscaler in sorted(autoscalers, key=lambda autoscaler: autoscaler.name):
+        before = own[autoscaler.target].layers
         if before:
-            faults.append(f"{one.layer.origin}: {before[-1].origin} has the same target; the later name wins")
-        before.append(one.layer)
-    faults += filter(None, [*(one.fault for one in by_name), *(one.fault for one in autoscalers)])
+            faults.append(f"{autoscaler.layer.origin}: {before[-1].origin} has the same target; the later name wins")
+        before.append(autoscaler.layer)
+    faults += filter(None, [*(policy.fault for policy in by_name), *(autoscaler.fault for autoscaler in autoscalers)])
     for each in (*workloads, *hpas):
-        found = annotated(each.annotations, each.described)
-        faults += found.faults
-        if found.layer:
-            own[each.workload].layers.append(found.layer)
-        if found.pause:
-            own[each.workload].pauses.append(found.pause)
-    stated = {id_: (*one.layers, *one.pauses) for id_, one in own.items() if one.layers or one.pauses}
-    selected = tuple((one.selector, one.layer) for one in by_name)
+        from_annotations = annotated(each.annotations, each.described)
+        faults += from_annotations.faults
+        if from_annotations.layer:
+            own[each.workload].layers.append(from_annotations.layer)
+        if from_annotations.pause:
+            own[each.workload].pauses.append(from_annotations.pause)
+    stated = {id_: (*part.layers, *part.pauses) for id_, part in own.items() if part.layers or part.pauses}
+    selected = tuple((policy.selector, policy.layer) for policy in by_name)
     return ClusterPolicies(selected, stated, labels or {}, tuple(faults))

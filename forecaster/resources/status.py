@@ -54,11 +54,11 @@ class AutoscalerStatus(Wire, frozen=True):
 
     def condition(self, kind: str) -> Condition | None:
         """One of them."""
-        return next((one for one in self.conditions if one.type == kind), None)
+        return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def material(self) -> object:
         """What is told at once; the rest changes in every cycle, and is told now and then."""
-        facts = [(one.type, one.status, one.reason) for one in self.conditions]
+        facts = [(condition.type, condition.status, condition.reason) for condition in self.conditions]
         numbers = (self.observed_generation, self.mode, self.current_replicas, self.recommended_replicas)
         return *numbers, self.gate, self.reason, *facts
 
@@ -87,48 +87,50 @@ class ConditionState(NamedTuple):
     message: str = ""
 
 
-def status_of(one: AutoscalerResource, decided: Decided, before: AutoscalerStatus, now: datetime) -> AutoscalerStatus:
+def status_of(
+    resource: AutoscalerResource, decided: Decided, before: AutoscalerStatus, now: datetime
+) -> AutoscalerStatus:
     """Return the status after a cycle; conditions with an unchanged status keep the instants of `before`."""
-    found = decided.recommendation
+    recommendation = decided.recommendation
     findings = {
-        "Ready": _ready(one, decided),
+        "Ready": _ready(resource, decided),
         "ForecastActing": _acting(decided),
-        "Limited": _limited(found),
+        "Limited": _limited(recommendation),
     }
     conditions = tuple(
-        condition_after(kind, each, one.generation, before.condition(kind), now) for kind, each in findings.items()
+        condition_after(kind, each, resource.generation, before.condition(kind), now) for kind, each in findings.items()
     )
-    if found is None:
-        return AutoscalerStatus(one.generation, decided.policy.mode, conditions=conditions)
-    held = isinstance(found.replicas, Hold)
+    if recommendation is None:
+        return AutoscalerStatus(resource.generation, decided.policy.mode, conditions=conditions)
+    held = isinstance(recommendation.replicas, Hold)
     return AutoscalerStatus(
-        observed_generation=one.generation,
+        observed_generation=resource.generation,
         mode=decided.policy.mode,
-        current_replicas=found.replicas_now,
-        recommended_replicas=None if held else found.wanted_replicas,
-        forecast_peak=_peak(found),
-        gate=_state(found),
-        reason=str(found.replicas.reason),
-        message=found.replicas.message[:CONDITION_MESSAGE_MAX],
+        current_replicas=recommendation.replicas_now,
+        recommended_replicas=None if held else recommendation.wanted_replicas,
+        forecast_peak=_peak(recommendation),
+        gate=_state(recommendation),
+        reason=str(recommendation.replicas.reason),
+        message=recommendation.replicas.message[:CONDITION_MESSAGE_MAX],
         conditions=conditions,
     )
 
 
-def _state(found: Recommendation) -> str:
+def _state(recommendation: Recommendation) -> str:
     """State of the forecast of a workload, in the words of every other face."""
-    return forecast_state(found.shut, foreseen=any(view.forecast for view in found.signals))[0]
+    return forecast_state(recommendation.shut, foreseen=any(view.forecast for view in recommendation.signals))[0]
 
 
-def _ready(one: AutoscalerResource, decided: Decided) -> ConditionState:
+def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
     """Whether what it states is in force."""
-    refused = "; ".join(why for layer, why in decided.refused if layer.origin == one.layer.origin)
-    if one.fault or refused:
-        return ConditionState("False", "PolicyRefused", one.fault or f"It is left out of the policy: {refused}.")
+    refused = "; ".join(why for layer, why in decided.refused if layer.origin == resource.layer.origin)
+    if resource.fault or refused:
+        return ConditionState("False", "PolicyRefused", resource.fault or f"It is left out of the policy: {refused}.")
     if decided.recommendation is None:
-        return ConditionState("False", "TargetNotFound", f"No {one.target.kind} {one.target} is known.")
+        return ConditionState("False", "TargetNotFound", f"No {resource.target.kind} {resource.target} is known.")
     if decided.refusal:
         return ConditionState("False", _word(decided.refusal[0]), decided.refusal[1])
-    others = [each for each in decided.origins if any(origin == one.layer.origin for _, origin in each.over)]
+    others = [each for each in decided.origins if any(origin == resource.layer.origin for _, origin in each.over)]
     if others:
         stands = "; ".join(f"{each.path} {each.value} by {each.origin}" for each in others)
         return ConditionState("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
@@ -139,42 +141,43 @@ def _ready(one: AutoscalerResource, decided: Decided) -> ConditionState:
 
 def _acting(decided: Decided) -> ConditionState:
     """Whether the forecast has its say."""
-    found = decided.recommendation
-    if found is None:
+    recommendation = decided.recommendation
+    if recommendation is None:
         return ConditionState("Unknown", "TargetNotFound")
-    if isinstance(found.replicas, Hold):
-        return ConditionState("False", _word(str(found.replicas.reason)), found.replicas.message)
-    if all(view.forecast is None for view in found.signals):
-        return ConditionState("False", "NoForecast", found.replicas.message)
-    if found.watched or found.shut:
-        return ConditionState("False", _word(_state(found)), found.shut or "The forecast is shown, and has no say yet.")
+    if isinstance(recommendation.replicas, Hold):
+        return ConditionState("False", _word(str(recommendation.replicas.reason)), recommendation.replicas.message)
+    if all(view.forecast is None for view in recommendation.signals):
+        return ConditionState("False", "NoForecast", recommendation.replicas.message)
+    if recommendation.watched or recommendation.shut:
+        why = recommendation.shut or "The forecast is shown, and has no say yet."
+        return ConditionState("False", _word(_state(recommendation)), why)
     return ConditionState("True", "ForecastActing", "The forecast may raise the count.")
 
 
-def _limited(found: Recommendation | None) -> ConditionState:
+def _limited(recommendation: Recommendation | None) -> ConditionState:
     """Whether a clamp changed the count, and the last that did."""
-    clamps = [one for one in found.clamps if one.before != one.after] if found else []
-    limits = [one for one in clamps if one.rule != "forecast"]
+    clamps = [clamp for clamp in recommendation.clamps if clamp.before != clamp.after] if recommendation else []
+    limits = [clamp for clamp in clamps if clamp.rule != "forecast"]
     if not limits:
         return ConditionState("False", "WithinLimits", "No clamp changed the count.")
     return ConditionState("True", _word(limits[-1].rule), limits[-1].why)
 
 
 def condition_after(
-    kind: str, found: ConditionState, generation: int, old: Condition | None, now: datetime
+    kind: str, state: ConditionState, generation: int, old: Condition | None, now: datetime
 ) -> Condition:
     """A condition; while its status stays, it is so since the instant of the `old` one."""
-    same = old is not None and old.status == found.status and old.last_transition_time is not None
+    same = old is not None and old.status == state.status and old.last_transition_time is not None
     since = old.last_transition_time if old is not None and same else now.replace(microsecond=0)
-    return Condition(kind, found.status, found.reason, found.message[:CONDITION_MESSAGE_MAX], since, generation)
+    return Condition(kind, state.status, state.reason, state.message[:CONDITION_MESSAGE_MAX], since, generation)
 
 
-def _peak(found: Recommendation) -> str:
+def _peak(recommendation: Recommendation) -> str:
     """Say the peak of the signal that asks for most replicas; to two digits, so that it stays while little changes."""
-    known = [view for view in found.signals if view.forecast]
+    known = [view for view in recommendation.signals if view.forecast]
     if not known:
         return ""
-    view = max(known, key=lambda one: one.forecast_replicas or 0)
+    view = max(known, key=lambda view: view.forecast_replicas or 0)
     peak = view.forecast.peak if view.forecast else None
     return f"{view.signal} {amount(None if peak is None else float(f'{peak:.2g}'), view.unit)}"
 
@@ -190,7 +193,7 @@ def _word(reason: str) -> str:
 
 def news(before: AutoscalerStatus, after: AutoscalerStatus) -> list[Condition]:
     """Return the conditions with a changed status or reason: each is worth an Event. Not those of a first status."""
-    return [one for one in after.conditions if one.type != "Limited" and is_news(before.condition(one.type), one)]
+    return [new for new in after.conditions if new.type != "Limited" and is_news(before.condition(new.type), new)]
 
 
 def is_news(old: Condition | None, new: Condition) -> bool:

@@ -21,7 +21,7 @@ from forecaster.actuators.rollback import (
     watch_text,
     worse,
 )
-from forecaster.actuators.scale.plan import CountOffer, updated_memory, scale_plan
+from forecaster.actuators.scale.plan import CountOffer, scale_plan, updated_memory
 from forecaster.actuators.scale.scales import WATCH_LABELS, WHY_MAX, watch_in, watch_labels
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.actuators.limits import MIN_GROWTH, MIN_PODS, MIN_WORKLOADS
-from forecaster.actuators.scale.plan import CountOffer, due_workloads, updated_memory, scale_plan, undone
+from forecaster.actuators.scale.plan import CountOffer, due_workloads, scale_plan, undone, updated_memory
 from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import Change
 from tests.support.builders import NOON

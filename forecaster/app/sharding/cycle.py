@@ -80,8 +80,8 @@ class ShardedCycle:
 
     def __post_init__(self) -> None:
         self.for_workers = settings_for_workers(self.settings)
-        told = self.settings.model_dump_json(exclude={"sharding"})
-        self.identity = blake2b(told.encode(), digest_size=8).hexdigest()
+        text = self.settings.model_dump_json(exclude={"sharding"})
+        self.identity = blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
     def policies(self) -> Policies:
@@ -103,13 +103,13 @@ class ShardedCycle:
         decided = self._merged(targets, came, now)
         unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
         effected = self.effects.act(steps, now)
-        found = merged(now, [one.report for one in came.results])
-        unscored = record_scores(self.effects.ledger, found.scores)
+        merged_report = merged(now, [result.report for result in came.results])
+        unscored = record_scores(self.effects.ledger, merged_report.scores)
         failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(came.failures.items())]
-        early = (*targets.inventory.faults, *self.learned.refused, *failed, *found.failures)
-        unwritten = [line for one in effected.values() for line in one.failures]
+        early = (*targets.inventory.faults, *self.learned.refused, *failed, *merged_report.failures)
+        unwritten = [line for effect in effected.values() for line in effect.failures]
         report = replace(
-            found,
+            merged_report,
             steps=steps.seconds,
             verdicts=decided.verdicts(),
             failures=(*early, *unkept, *unwritten, *unscored, *steps.failures),
@@ -140,21 +140,21 @@ class ShardedCycle:
         self.sizes.follow(targets.inventory.ids)
         came.rows.update(rows_of(targets.inventory.workloads, self._shard))
         tasks = self._tasks(targets, came.rows)
-        for one in self.executor.run(tasks, self.patience.total_seconds()):
-            if isinstance(one, ShardFailure):
-                came.failures[one.shard] = one.why
+        for answer in self.executor.run(tasks, self.patience.total_seconds()):
+            if isinstance(answer, ShardFailure):
+                came.failures[answer.shard] = answer.why
             else:
-                self._keep(one, came)
-        told = {one.shard for one in came.results}
-        self.started = {id_: pods for id_, pods in self.started.items() if self._shard(id_) not in told}
+                self._keep(answer, came)
+        answered = {result.shard for result in came.results}
+        self.started = {id_: pods for id_, pods in self.started.items() if self._shard(id_) not in answered}
         late = f"not computed within {self.patience.total_seconds():g} s"
-        came.failures.update({one.shard: late for one in tasks if one.shard not in told | came.failures.keys()})
+        came.failures.update({task.shard: late for task in tasks if task.shard not in answered | came.failures.keys()})
 
-    def _keep(self, one: ShardResult, came: ShardAnswers) -> None:
-        self.learned.keep(one.shard, one.learned)
-        self.sizes.take(came.rows[one.shard], one.sizes)
-        self.told[one.shard] = one.learned.at
-        came.results.append(one)
+    def _keep(self, result: ShardResult, came: ShardAnswers) -> None:
+        self.learned.keep(result.shard, result.learned)
+        self.sizes.take(came.rows[result.shard], result.sizes)
+        self.told[result.shard] = result.learned.at
+        came.results.append(result)
 
     def _tasks(self, targets: Targets, rows: Mapping[int, Sequence[int]]) -> list[ShardTask]:
         parts = parted(targets, self.started, self.policies.cluster, rows, self._shard, self.settings.queries.kinds)
@@ -183,8 +183,8 @@ class ShardedCycle:
         workloads = targets.inventory.workloads
         if targets.down:
             return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
-        parts = [(np.array(came.rows[one.shard], np.intp), one.numbers) for one in came.results]
-        return merged_decisions(now, workloads, parts, self.sizes.told, lambda one: self._unsaid(one, came))
+        parts = [(np.array(came.rows[result.shard], np.intp), result.numbers) for result in came.results]
+        return merged_decisions(now, workloads, parts, self.sizes.told, lambda workload: self._unsaid(workload, came))
 
     def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
         """Why nothing was said of a workload."""
@@ -224,7 +224,7 @@ def parted(
     return {
         number: replace(
             inventory,
-            workloads=tuple([inventory.workloads[row] for row in here]),
+            workloads=tuple([inventory.workloads[row] for row in shard_rows]),
             faults=(),
             partly=lost[number],
             whole=whole,
@@ -232,21 +232,21 @@ def parted(
             started=begun[number],
             images=images[number],
         )
-        for number, here in rows.items()
+        for number, shard_rows in rows.items()
     }
 
 
 def rows_of(workloads: Sequence[Workload], shard: Callable[[WorkloadId], int]) -> dict[int, list[int]]:
     """The rows of each shard; one without workloads is in none."""
     rows: defaultdict[int, list[int]] = defaultdict(list)
-    for row, one in enumerate(workloads):
-        rows[shard(one.id)].append(row)
+    for row, workload in enumerate(workloads):
+        rows[shard(workload.id)].append(row)
     return dict(rows)
 
 
-def _spread(found: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], int]) -> defaultdict[int, dict[Any, V]]:
+def _spread(by_workload: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], int]) -> defaultdict[int, dict[Any, V]]:
     parts: defaultdict[int, dict[Any, V]] = defaultdict(dict)
-    for id_, value in found.items():
+    for id_, value in by_workload.items():
         parts[shard(id_)][id_] = value
     return parts
 
@@ -259,11 +259,11 @@ EACH_ONCE = ("failures", "late_steps")
 
 def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
     """What shards found, as one cycle would tell it; without what is counted of the fleet, and its steps."""
-    found: dict[str, Any] = {name: _summed([getattr(one, name) for one in reports]) for name in SUMMED_IN_REPORTS}
-    found |= {name: _chained(reports, name) for name in CHAINED}
-    found |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}
-    found |= {name: sum(getattr(one, name) for one in reports) for name in ("at_maximum", "gates_waiting")}
-    return CycleReport(at, newest_sample_age=_youngest([one.newest_sample_age for one in reports]), **found)
+    facts: dict[str, Any] = {name: _summed([getattr(report, name) for report in reports]) for name in SUMMED_IN_REPORTS}
+    facts |= {name: _chained(reports, name) for name in CHAINED}
+    facts |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}
+    facts |= {name: sum(getattr(report, name) for report in reports) for name in ("at_maximum", "gates_waiting")}
+    return CycleReport(at, newest_sample_age=_youngest([report.newest_sample_age for report in reports]), **facts)
 
 
 def merged_decisions(
@@ -274,38 +274,38 @@ def merged_decisions(
     unsaid: Callable[[Workload], str],
 ) -> DecidedRows:
     """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
-    said = np.zeros(len(workloads), np.bool_)
+    answered = np.zeros(len(workloads), np.bool_)
     for rows, _ in parts:
-        said[rows] = True
-    said[[row for row, size in enumerate(sizes) if size is None]] = False
-    told: list[Any] = [*sizes]
-    others = np.flatnonzero(~said).tolist()
+        answered[rows] = True
+    answered[[row for row, size in enumerate(sizes) if size is None]] = False
+    merged_sizes: list[Any] = [*sizes]
+    others = np.flatnonzero(~answered).tolist()
     for row in others:
-        told[row] = held_size(Reason.FAILED, unsaid(workloads[row]))
+        merged_sizes[row] = held_size(Reason.FAILED, unsaid(workloads[row]))
     held = held_numbers([workloads[row] for row in others], Reason.FAILED, unsaid)
     rest = (np.array(others, np.intp), held)
     numbers = DecidedColumns.side_by_side(len(workloads), [*parts, rest])
-    return DecidedRows(at, workloads, numbers, told)
+    return DecidedRows(at, workloads, numbers, merged_sizes)
 
 
 def _summed(counts: Sequence[Mapping[Any, int]]) -> Counter[Any]:
     """Sum counts by key; keys that were counted 0 stay."""
-    found: Counter[Any] = Counter()
-    for one in counts:
-        found.update(one)
-    return found
+    total: Counter[Any] = Counter()
+    for counter in counts:
+        total.update(counter)
+    return total
 
 
 def _chained(reports: Sequence[CycleReport], name: str) -> tuple[Any, ...]:
-    return tuple(chain.from_iterable(getattr(one, name) for one in reports))
+    return tuple(chain.from_iterable(getattr(report, name) for report in reports))
 
 
 def _youngest(ages: Sequence[Mapping[Signal, float]]) -> dict[Signal, float]:
-    found: dict[Signal, float] = {}
-    for one in ages:
-        for signal, age in one.items():
-            found[signal] = min(age, found.get(signal, age))
-    return found
+    youngest: dict[Signal, float] = {}
+    for by_signal in ages:
+        for signal, age in by_signal.items():
+            youngest[signal] = min(age, youngest.get(signal, age))
+    return youngest
 
 
 SHARD_TIME_SHARE = 2 / 3

@@ -53,9 +53,9 @@ CONFIG = {
 numbers = count()
 
 
-def frozen(found: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+def frozen(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     """Return a read-only mapping: frozen values contain one, and pickle does not find its class by name."""
-    return MappingProxyType(found)
+    return MappingProxyType(mapping)
 
 
 copyreg.pickle(MappingProxyType, lambda proxy: (frozen, (dict(proxy),)))
@@ -167,12 +167,12 @@ class DaskExecutor:
         if client is None or not worker:
             return b""
         try:
-            told = client.sync(
+            answers = client.sync(
                 client.run, facts_on_worker, fleet, shard, id_, workers=[worker], callback_timeout=FACTS_SECONDS
             )
         except Exception:  # noqa: BLE001  of the worker or on the way there; the thread that asks has other readers
             return b""
-        return bytes(told.get(worker, b""))
+        return bytes(answers.get(worker, b""))
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -294,11 +294,11 @@ async def _served(make: Callable[[], Any]) -> None:
     """One server after the other, until it is told to end."""
     dask.config.set(CONFIG)
     log_as_ours()
-    told = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
-    end = asyncio.ensure_future(told.wait())
-    while not told.is_set():
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    end = asyncio.ensure_future(stop.wait())
+    while not stop.is_set():
         with suppress(*WORKER_ERRORS):
             async with make() as server:
                 finished = asyncio.ensure_future(server.finished())
@@ -317,24 +317,24 @@ def assigned(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequenc
     """
     afresh = _placed(sizes, {}, workers, math.inf)
     most = PLACEMENT_SLACK * _busiest(sizes, afresh)
-    found = _placed(sizes, last, workers, most)
-    return found if _busiest(sizes, found) <= most else afresh
+    placed = _placed(sizes, last, workers, most)
+    return placed if _busiest(sizes, placed) <= most else afresh
 
 
 def _placed(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str], most: float) -> dict[int, str]:
     """The largest first; those that cannot stay come last."""
-    load, found = Counter(dict.fromkeys(workers, 0)), {}
+    load, placed = Counter(dict.fromkeys(workers, 0)), {}
     largest_first = sorted(sizes, key=lambda shard: (-sizes[shard], shard))
     for shard in largest_first:
         worker = last.get(shard, "")
         if worker in load and load[worker] + sizes[shard] <= most:
-            found[shard] = worker
+            placed[shard] = worker
             load[worker] += sizes[shard]
     for shard in largest_first:
-        if shard not in found:
-            found[shard] = min(workers, key=lambda worker: load[worker])
-            load[found[shard]] += sizes[shard]
-    return found
+        if shard not in placed:
+            placed[shard] = min(workers, key=lambda worker: load[worker])
+            load[placed[shard]] += sizes[shard]
+    return placed
 
 
 def _busiest(sizes: Mapping[int, int], places: Mapping[int, str]) -> int:

@@ -75,17 +75,17 @@ class LearnedShards:
         """
         if self.read:
             return
-        shards, found, self.refused = self.store.read()
-        if (one := self.before()) and one.at > newest(found):
-            shards, found = 1, {0: one}
-        self.of, self.read = found, True
+        shards, states, self.refused = self.store.read()
+        if (state := self.before()) and state.at > newest(states):
+            shards, states = 1, {0: state}
+        self.of, self.read = states, True
         try:
-            for one in found.values():
-                Observed().restore(one.observed)
-            if found and shards != self.shards:
-                self.of = divided(found, self.shards)
+            for state in states.values():
+                Observed().restore(state.observed)
+            if states and shards != self.shards:
+                self.of = divided(states, self.shards)
             else:
-                self._written = dict(found)
+                self._written = dict(states)
         except msgspec.MsgspecError as error:
             self.of = {}
             self.refused += (f"what shards have learned is not taken over ({error}); it is learned anew",)
@@ -109,7 +109,7 @@ class LearnedShards:
         """
         if not self.read:
             raise StoreError("what shards have learned was not read yet, so nothing is written over it")
-        changed = {shard: one for shard, one in self.of.items() if self._written.get(shard) is not one}
+        changed = {shard: state for shard, state in self.of.items() if self._written.get(shard) is not state}
         if changed:
             self.store.write(self.shards, changed)
             self._written = dict(self.of)
@@ -121,7 +121,7 @@ class LearnedShards:
 
 def newest(learned: Mapping[int, ShardState]) -> datetime:
     """The last evaluation time that shards know of."""
-    return max((one.at for one in learned.values()), default=EPOCH)
+    return max((state.at for state in learned.values()), default=EPOCH)
 
 
 def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState]:
@@ -137,8 +137,8 @@ def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState
         return shard_of(namespace, shards)
 
     at = newest(learned)
-    observed = handed_over([one.observed for one in learned.values()], place)
-    origins = request_origins.handed_over([one.origins for one in learned.values() if one.origins], place)
+    observed = handed_over([state.observed for state in learned.values()], place)
+    origins = request_origins.handed_over([state.origins for state in learned.values() if state.origins], place)
     return {shard: ShardState(at, text, origins.get(shard, b"")) for shard, text in observed.items()}
 
 
@@ -165,17 +165,17 @@ def rejoined(
     """What the shards of a fleet have learned that was divided until now, where that is newer than the file."""
     try:
         with closing(ShardStates(address, keys)) as states:
-            _, found, refused = states.read()
+            _, by_shard, refused = states.read()
         for why in refused:
             news.refused("shards", why)
-        if newest(found).timestamp() <= file.observed.decided_at:
+        if newest(by_shard).timestamp() <= file.observed.decided_at:
             return file
-        one, observed, origins = divided(found, 1).get(0), nothing_observed(settings), request_origins.Origins()
-        if one is None:  # each shard has failed from its first cycle on
+        state, observed, origins = divided(by_shard, 1).get(0), nothing_observed(settings), request_origins.Origins()
+        if state is None:  # each shard has failed from its first cycle on
             return file
-        observed.restore(one.observed)
-        if one.origins:
-            origins.restore(one.origins)
+        observed.restore(state.observed)
+        if state.origins:
+            origins.restore(state.origins)
             ObservedFile(origins_path(settings), origins, file.keys).save()
         return observed_file(settings, observed, file.keys)
     except (StoreError, msgspec.MsgspecError) as error:
@@ -187,18 +187,18 @@ PERSISTED_LISTS = ("lead_times", "pods", "capacities")
 """What is kept as records that name their workload."""
 
 
-def handed_over(kept: Iterable[bytes], place: Place) -> dict[int, bytes]:
+def handed_over(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
     """Distribute persisted observations of several shards (`Observed.encoded`) to the shards of a new partition.
 
     Raises:
         msgspec.MsgspecError: one of them is no such JSON, or that of another version.
     """
-    parts = [msgspec.json.decode(one, type=PersistedObservations) for one in kept]
-    if others := {one.version for one in parts} - {VERSION}:
+    parts = [msgspec.json.decode(text, type=PersistedObservations) for text in persisted]
+    if others := {part.version for part in parts} - {VERSION}:
         raise msgspec.ValidationError(f"version {min(others)}, and not {VERSION}")
     if not parts:
         return {}
-    return {shard: msgspec.json.encode(one) for shard, one in _cut(_joined(parts), place).items()}
+    return {shard: msgspec.json.encode(part) for shard, part in _cut(_joined(parts), place).items()}
 
 
 def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
@@ -207,48 +207,48 @@ def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
         version=VERSION,
         images=_images(parts),
         pools=_pools(parts),
-        gates=_joined_columns(Gates, [one.gates for one in parts]),
-        state=_joined_columns(State, [one.state for one in parts]),
+        gates=_joined_columns(Gates, [part.gates for part in parts]),
+        state=_joined_columns(State, [part.state for part in parts]),
         **{name: _chained(parts, name) for name in (*PERSISTED_LISTS, "gated", "fleet")},
     )
 
 
 def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartUps]:
     """Merge what several shards know of an image: the one with the most pods counts."""
-    found: dict[str, PersistedStartUps] = {}
-    for image, told in chain.from_iterable(one.images.items() for one in parts):
-        if image not in found or len(told.took) > len(found[image].took):
-            found[image] = told
-    return found
+    images: dict[str, PersistedStartUps] = {}
+    for image, start_ups in chain.from_iterable(part.images.items() for part in parts):
+        if image not in images or len(start_ups.took) > len(images[image].took):
+            images[image] = start_ups
+    return images
 
 
 def _pools(parts: Sequence[PersistedObservations]) -> dict[str, tuple[PersistedStartUps, ...]]:
     """What all shards know of each node pool; one pool runs workloads of several shards."""
-    found: defaultdict[str, list[PersistedStartUps]] = defaultdict(list)
-    for pool, told in chain.from_iterable(one.pools.items() for one in parts):
-        found[pool] += told
-    return {pool: tuple(told) for pool, told in found.items()}
+    pools: defaultdict[str, list[PersistedStartUps]] = defaultdict(list)
+    for pool, start_ups in chain.from_iterable(part.pools.items() for part in parts):
+        pools[pool] += start_ups
+    return {pool: tuple(start_ups) for pool, start_ups in pools.items()}
 
 
 def _cut(known: PersistedObservations, place: Place) -> dict[int, PersistedObservations]:
     """Split observations by shard of the workloads' namespaces; images go to all shards."""
     fleet, gated = _places(known.fleet, place), _places(known.gated, place)
     lists = {name: _spread(getattr(known, name), place) for name in PERSISTED_LISTS}
-    pools = {pool: _spread(told, place) for pool, told in known.pools.items()}
+    pools = {pool: _spread(start_ups, place) for pool, start_ups in known.pools.items()}
     shards = {*fleet.tolist(), *gated.tolist(), *chain.from_iterable(lists.values())}
-    found = {}
+    by_shard = {}
     for shard in shards:
-        here, judged = np.flatnonzero(fleet == shard), np.flatnonzero(gated == shard)
-        found[shard] = msgspec.structs.replace(
+        rows, judged = np.flatnonzero(fleet == shard), np.flatnonzero(gated == shard)
+        by_shard[shard] = msgspec.structs.replace(
             known,
-            fleet=tuple(known.fleet[row] for row in here.tolist()),
+            fleet=tuple(known.fleet[row] for row in rows.tolist()),
             gated=tuple(known.gated[row] for row in judged.tolist()),
             gates=_columns_at(Gates, known.gates, judged),
             pools={pool: tuple(of_shard[shard]) for pool, of_shard in pools.items() if shard in of_shard},
-            state=_columns_at(State, known.state, here),
+            state=_columns_at(State, known.state, rows),
             **{name: tuple(of_shard[shard]) for name, of_shard in lists.items()},
         )
-    return found
+    return by_shard
 
 
 def _places(rows: Sequence[tuple[tuple[str, str, str], float]], place: Place) -> NDArray[np.int64]:
@@ -257,10 +257,10 @@ def _places(rows: Sequence[tuple[tuple[str, str, str], float]], place: Place) ->
 
 
 def _spread(records: Iterable[Any], place: Place) -> defaultdict[int, list[Any]]:
-    found: defaultdict[int, list[Any]] = defaultdict(list)
-    for one in records:
-        found[place(one.id[0])].append(one)
-    return found
+    by_shard: defaultdict[int, list[Any]] = defaultdict(list)
+    for record in records:
+        by_shard[place(record.id[0])].append(record)
+    return by_shard
 
 
 def _joined_columns(table: type[Table], parts: Iterable[Mapping[str, PersistedColumn]]) -> dict[str, PersistedColumn]:
@@ -268,8 +268,8 @@ def _joined_columns(table: type[Table], parts: Iterable[Mapping[str, PersistedCo
     tables = [unpacked(table, part) for part in parts if part]
     if not tables:
         return {}
-    ends = np.cumsum([one.rows for one in tables])
-    placed = [(np.arange(end - one.rows, end), one) for end, one in zip(ends.tolist(), tables, strict=True)]
+    ends = np.cumsum([part.rows for part in tables])
+    placed = [(np.arange(end - part.rows, end), part) for end, part in zip(ends.tolist(), tables, strict=True)]
     return packed(table.side_by_side(int(ends[-1]), placed))
 
 
@@ -281,4 +281,4 @@ def _columns_at(
 
 
 def _chained(parts: Sequence[PersistedObservations], name: str) -> Any:
-    return tuple(chain.from_iterable(getattr(one, name) for one in parts))
+    return tuple(chain.from_iterable(getattr(part, name) for part in parts))

@@ -65,7 +65,7 @@ class ShardTask(NamedTuple):
     @property
     def namespaces(self) -> tuple[str, ...]:
         """Return the namespaces of its workloads, in order."""
-        return tuple(sorted({one.id.namespace for one in self.inventory.workloads}))
+        return tuple(sorted({workload.id.namespace for workload in self.inventory.workloads}))
 
     def alone(self) -> ShardTask:
         """Return this task without learned state, for a process that has run the shard before; others refuse it."""
@@ -191,7 +191,7 @@ class ShardCycles:
         return self.running.setdefault(key, _RunningShard(task.namespaces, source, new_cycle(task, source)))
 
     def _give_back(self, now: datetime) -> None:
-        idle = [key for key, one in self.running.items() if one.decided and now - one.decided.learned.at > IDLE]
+        idle = [key for key, shard in self.running.items() if shard.decided and now - shard.decided.learned.at > IDLE]
         for key in idle:
             close(self.running.pop(key).source)
 
@@ -225,8 +225,8 @@ def narrowed_source(task: ShardTask) -> PrometheusSource:
     """Return a source with queries restricted to the namespaces of a shard."""
     namespaces = "|".join(map(expression_of, task.namespaces))
     queries = task.settings.queries.model_copy(update={"namespaces": namespaces})
-    found: PrometheusSource = source_of(task.settings.model_copy(update={"queries": queries}))  # type: ignore[assignment]
-    return found
+    source: PrometheusSource = source_of(task.settings.model_copy(update={"queries": queries}))  # type: ignore[assignment]
+    return source
 
 
 PROCESS_CYCLES = ShardCycles()

@@ -46,9 +46,9 @@ class SizeTimes:
         self.changed = np.where(other, fleet.at.timestamp(), taken(self.changed, before, NEVER_TOLD))
         self.ids, self.size_ids = fleet.ids, fleet.size_ids
 
-    def since(self, told: datetime | None, fleet: DecidedRows, rows: int) -> ShardSizes:
+    def since(self, last_sent: datetime | None, fleet: DecidedRows, rows: int) -> ShardSizes:
         """Return what has changed of the first so many rows since that evaluation time; all where there was none."""
-        news = np.flatnonzero(self.changed[:rows] > (told.timestamp() if told else NEVER_TOLD)).tolist()
+        news = np.flatnonzero(self.changed[:rows] > (last_sent.timestamp() if last_sent else NEVER_TOLD)).tolist()
         return ShardSizes(news, [fleet.resources(row) for row in news])
 
 

@@ -184,7 +184,10 @@ class TestRollBack:
         [
             ({"restarts": 1}, "1 restarts since its size was changed"),
             ({"ready": False}, "not ready 2m after its size was changed"),
-            ({"status": ResizeStatus.INFEASIBLE, "said": "too large"}, "its node can never grant the size. too large"),
+            (
+                {"status": ResizeStatus.INFEASIBLE, "node_message": "too large"},
+                "its node can never grant the size. too large",
+            ),
             ({"worse": "errors are 0.2"}, "errors are 0.2"),
         ],
         ids=["restarts", "readiness", "infeasible", "errors"],
