@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -48,8 +47,8 @@ HEAD = "# Made by `python -m deploy.generate` of the settings of a policy (forec
 
 def definitions_text() -> str:
     """Return both definitions as YAML."""
-    dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True, width=120)
-    return HEAD + "---\n".join(map(dump, definitions()))
+    documents = (yaml.safe_dump(kind, sort_keys=False, allow_unicode=True, width=120) for kind in definitions())
+    return HEAD + "---\n".join(documents)
 
 
 def definitions() -> tuple[Document, Document]:
