@@ -121,7 +121,7 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
         "interval": MINUTE,
         "version": __version__,
         "signals": signals,
-        "paths": lambda: paths.kept,
+        "paths": lambda: paths.by_workload,
     }
     settings = settings_for(stage.url).model_dump(mode="json")
     health = HealthHistory(settings_in_force(settings, dict.fromkeys(STATED_SETTINGS, "demo")))

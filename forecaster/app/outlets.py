@@ -168,7 +168,7 @@ def offer_table(
         version=__version__,
         gauges=settings.serving.workload_metrics,
         history=past,
-        paths=lambda: paths.kept,
+        paths=lambda: paths.by_workload,
         metrics=metrics.text,
         last_report=last_report,
         signals=settings.signal_table,
@@ -188,7 +188,7 @@ def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Path
         version=__version__,
         signals=settings.signal_table,
         window=history.window,
-        paths=lambda: paths.kept,
+        paths=lambda: paths.by_workload,
     )
     return {"pictures": file}
 

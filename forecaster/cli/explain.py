@@ -137,7 +137,7 @@ class Explanations:
 
         decided = {one.id: one for one in self.outcome.recommendations}
         found = [
-            Explained(decided[id_], self.lines(id_), {str(k): v for k, v in paths.kept.get(id_, {}).items()})
+            Explained(decided[id_], self.lines(id_), {str(k): v for k, v in paths.by_workload.get(id_, {}).items()})
             for id_ in ids
         ]
         write_file(path, explained_page(found, self.cycle.history))

@@ -233,7 +233,7 @@ class Completeness:
             self.counts[str(block.signal), INCOMPLETE_CAUSES[code]] = len(rows)
             if code not in {PARTIAL_ANSWER, *PASSING}:
                 first = int(rows[0])
-                sentence = why(code, float(verdict.seen[first, -1]), float(verdict.of[first, -1]))
+                sentence = why(code, float(verdict.actual[first, -1]), float(verdict.expected[first, -1]))
                 others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
                 self.sentences[f"{block.signal} of {block.ids[first]}{others}: {sentence}"] = None
 

@@ -171,7 +171,7 @@ def demand_samples(
     """Joint samples of the workloads with a forecast of CPU; memory that is not forecast stays as it is."""
     ids = [workload.id for workload in workloads]
     usage = usage_of(history, (CPU, MEMORY), workloads, {}, zones_of(workloads, policies))
-    peaks = {name: forecaster.peaks(name, history, SPANS, now, wanted=ids) for name, history in usage.items()}
+    peaks = {name: forecaster.peaks(name, history, SPANS, now, ids=ids) for name, history in usage.items()}
     memory = _latest(history, MEMORY, ids)
     known = [id_ for id_ in ids if all(id_ in forecasts.row for forecasts in peaks[CPU].values())]
     ranks = {name: _ranks(history, name, known) for name in (CPU, MEMORY)}

@@ -79,10 +79,10 @@ def learned(
         return replace(before, version=version)
     carried = max(float(np.quantile(good, SEEN)) if len(good) else 0.0, before.amount)
     bound = float(np.quantile(bad, STRAIN)) if len(bad) else np.inf
-    seen = max(min(carried, bound, most), target)
+    observed = max(min(carried, bound, most), target)
     minutes = before.minutes + each * int(known.sum())
     weight = minutes / (minutes + MINUTES_ENOUGH)
-    return LearnedCapacity(weight * seen + (1 - weight) * before.amount, minutes, version, before.cost)
+    return LearnedCapacity(weight * observed + (1 - weight) * before.amount, minutes, version, before.cost)
 
 
 def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh: float) -> LearnedCapacity:

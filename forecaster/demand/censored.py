@@ -127,7 +127,8 @@ class ThrottledTime(NamedTuple):
 
 
 def _over(hours: list[ThrottledTime], at: datetime) -> list[ThrottledTime]:
-    return [ThrottledTime(one.begin, min(one.end, at)) for one in hours if one.begin < at < one.end + THROTTLED_FOR]
+    recent = [hour for hour in hours if hour.begin < at < hour.end + THROTTLED_FOR]
+    return [ThrottledTime(hour.begin, min(hour.end, at)) for hour in recent]
 
 
 @dataclass(slots=True)
@@ -135,16 +136,16 @@ class Throttling:
     """The throttled hours of the workloads that had any, in their order; forgotten at a restart."""
 
     hours: dict[WorkloadId, list[ThrottledTime]] = field(default_factory=dict)
-    told: datetime | None = None
+    read_at: datetime | None = None
 
     def follow(self, facts: ContainerFacts, at: datetime | None) -> None:
-        """Take in what was told about the hour before `at`, once; None when nothing was told.
+        """Take in the facts about the hour before `at`, once; None when nothing was read.
 
         Where the clock was set back, hours that are still to come are forgotten.
         """
-        if at is None or at == self.told:
+        if at is None or at == self.read_at:
             return
-        self.told = at
+        self.read_at = at
         past = {id_: _over(hours, at) for id_, hours in self.hours.items()}
         self.hours = {id_: hours for id_, hours in past.items() if hours}
         for workload in {id_.workload for id_, share in facts.held_back.items() if throttled(share)}:

@@ -46,9 +46,9 @@ class CompletenessVerdict(NamedTuple):
     """How complete the values of a block are, [row, column] each."""
 
     code: Codes
-    seen: Floats
+    actual: Floats
     """What is there: pods with samples, the covered share of a window, or an amount that cannot be."""
-    of: Floats
+    expected: Floats
     """What should be: ready pods, 1, or the most that the pods can use."""
 
 
@@ -85,14 +85,14 @@ def judged(block: Block, expected: Expected) -> CompletenessVerdict:
         share = covered(block, expected.samples)
         _put(verdict, UNCOVERED, _uncovered(block, share, expected), share, np.ones(shape))
     if block.partial:
-        _put(verdict, PARTIAL_ANSWER, np.ones(shape, np.bool_), verdict.seen, verdict.of)
+        _put(verdict, PARTIAL_ANSWER, np.ones(shape, np.bool_), verdict.actual, verdict.expected)
     _put(verdict, BEYOND_USE, block.values > most, block.values, most)
     return verdict
 
 
-def _put(verdict: CompletenessVerdict, code: int, where: NDArray[np.bool_], seen: Floats, of: Floats) -> None:
+def _put(verdict: CompletenessVerdict, code: int, where: NDArray[np.bool_], actual: Floats, expected: Floats) -> None:
     verdict.code[where] = code
-    verdict.seen[where], verdict.of[where] = seen[where], of[where]
+    verdict.actual[where], verdict.expected[where] = actual[where], expected[where]
 
 
 def acting(block: Block, verdict: CompletenessVerdict) -> Floats:
@@ -130,19 +130,19 @@ def away(share: Floats, verdict: CompletenessVerdict) -> NDArray[np.bool_]:
     return np.asarray(np.count_nonzero(verdict.code == UNCOVERED, axis=0) > HALF * np.maximum(known, 1))
 
 
-def sentence(code: int, seen: float, of: float) -> str:
+def sentence(code: int, actual: float, expected: float) -> str:
     """Why a value is not all there is."""
     match code:
         case 1:
             return "the server's answer was partial"
         case 2:
-            share = "a part" if np.isnan(seen) else f"{seen:.0%}"
+            share = "a part" if np.isnan(actual) else f"{actual:.0%}"
             return f"samples cover {share} of the window of its rate"
         case 3:
-            return f"{seen:.0f} of {of:.0f} ready pods have samples"
+            return f"{actual:.0f} of {expected:.0f} ready pods have samples"
         case 4:
-            return f"{seen:g} is more than its pods can use ({of:g})"
+            return f"{actual:g} is more than its pods can use ({expected:g})"
         case 5:
-            return f"{seen:.0f} of {of:.0f} ready pods are past their start"
+            return f"{actual:.0f} of {expected:.0f} ready pods are past their start"
         case _:
-            return f"{of - seen:.0f} of {of:.0f} pods have left within the window of its rate"
+            return f"{expected - actual:.0f} of {expected:.0f} pods have left within the window of its rate"

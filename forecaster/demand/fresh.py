@@ -95,9 +95,9 @@ def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = No
     """[workload, time] of the latest columns, by default of all; gaps for those that have no row; a copy."""
     columns = window.values.shape[1] if newest is None else newest
     at = rows_among(ids, window.row)
-    found = np.full((len(ids), columns), np.nan, np.float32)
-    found[at >= 0] = window.values[at[at >= 0], window.values.shape[1] - columns :]
-    return found
+    values = np.full((len(ids), columns), np.nan, np.float32)
+    values[at >= 0] = window.values[at[at >= 0], window.values.shape[1] - columns :]
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,12 @@ class Parts(NamedTuple):
     """Columns since then."""
     code: NDArray[np.int8]
     """Why (`demand.completeness`); `COMPLETE` where there is no such part."""
-    seen: Floats
-    of: Floats
+    actual: Floats
+    expected: Floats
 
     def why(self, row: int) -> str:
         """Why a value is part of a sum only."""
-        return sentence(int(self.code[row]), float(self.seen[row]), float(self.of[row]))
+        return sentence(int(self.code[row]), float(self.actual[row]), float(self.expected[row]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,10 +111,9 @@ class Latest:
         return best * self.step if best < self.columns else None
 
 
-_Kept = np.dtype(
-    [("value", "f8"), ("at", "i8"), ("part", "f8"), ("part_at", "i8"), ("code", "i1"), ("seen", "f8"), ("of", "f8")]
-)
-_NOTHING = np.array([(np.nan, NEVER_SEEN_AT, np.nan, NEVER_SEEN_AT, COMPLETE, np.nan, np.nan)], _Kept)
+_FLOATS = [(name, "f8") for name in ("value", "part", "actual", "expected")]
+_LatestValue = np.dtype([*_FLOATS, ("at", "i8"), ("part_at", "i8"), ("code", "i1")])
+_NOTHING = np.array([(np.nan, np.nan, np.nan, np.nan, NEVER_SEEN_AT, NEVER_SEEN_AT, COMPLETE)], _LatestValue)
 
 
 class LatestBook:
@@ -125,29 +124,30 @@ class LatestBook:
 
     def __init__(self) -> None:
         self._row: dict[WorkloadId, int] = {}
-        self._kept = np.empty(0, _Kept)
+        self._latest = np.empty(0, _LatestValue)
         self._written, self._in_history = RememberedRows(), RememberedRows()
 
     def write(self, block: Block, values: Floats, verdict: CompletenessVerdict) -> None:
         """Take over the latest columns of `values` [row, column], which are those of a block, as they were judged."""
         columns = range(max(values.shape[1] - LOOKED_AT, 0), values.shape[1])
-        said = ~np.isnan(values[:, columns.start :]) | (verdict.code[:, columns.start :] != COMPLETE)
-        some = np.flatnonzero(said.any(axis=1))
-        rows = self._rows([block.ids[row] for row in some.tolist()]) if len(some) < len(said) else self._rows(block.ids)
+        answered = ~np.isnan(values[:, columns.start :]) | (verdict.code[:, columns.start :] != COMPLETE)
+        block_rows = np.flatnonzero(answered.any(axis=1))
+        ids = [block.ids[row] for row in block_rows.tolist()] if len(block_rows) < len(answered) else block.ids
+        rows = self._rows(ids)
         for column in columns:
             at = int((block.start + column * block.step).timestamp())
-            judged = CompletenessVerdict(*(each[some, column] for each in verdict))
-            self._write(rows, at, values[some, column], judged)
+            judged = CompletenessVerdict(*(each[block_rows, column] for each in verdict))
+            self._write(rows, at, values[block_rows, column], judged)
 
     def ended(self, now: datetime) -> None:
         """Forget what lies after `now`, where the clock went back."""
-        at, kept = int(now.timestamp()), self._kept
-        kept["at"][kept["at"] > at], kept["code"][kept["part_at"] > at] = NEVER_SEEN_AT, COMPLETE
-        kept["part_at"][kept["part_at"] > at] = NEVER_SEEN_AT
+        at, latest = int(now.timestamp()), self._latest
+        latest["at"][latest["at"] > at], latest["code"][latest["part_at"] > at] = NEVER_SEEN_AT, COMPLETE
+        latest["part_at"][latest["part_at"] > at] = NEVER_SEEN_AT
 
     def others(self, ids: Sequence[WorkloadId], since: datetime) -> list[WorkloadId]:
         """The workloads with a complete value since then that are not among these."""
-        lately = self._kept["at"] >= int(since.timestamp())
+        lately = self._latest["at"] >= int(since.timestamp())
         lately[[self._row[id_] for id_ in ids if id_ in self._row]] = False
         if not lately.any():
             return []
@@ -163,25 +163,27 @@ class LatestBook:
         if len(new):
             row = {**row, **{ids[place]: len(row) + nth for nth, place in enumerate(new.tolist())}}
             at = rows_among(ids, row)
-        kept = np.repeat(_NOTHING, len(row))
-        kept[at] = self._kept
-        there = kept["at"] != NEVER_SEEN_AT
-        values = np.where(there, kept["value"], _longer(latest.values, len(new), np.nan))
-        silent = np.where(there, _silent(kept["at"], latest), _longer(latest.silent, len(new), latest.columns))
-        parts = Parts(kept["part"], _silent(kept["part_at"], latest), kept["code"], kept["seen"], kept["of"])
+        merged = np.repeat(_NOTHING, len(row))
+        merged[at] = self._latest
+        there = merged["at"] != NEVER_SEEN_AT
+        values = np.where(there, merged["value"], _longer(latest.values, len(new), np.nan))
+        silent = np.where(there, _silent(merged["at"], latest), _longer(latest.silent, len(new), latest.columns))
+        part_silent = _silent(merged["part_at"], latest)
+        parts = Parts(merged["part"], part_silent, merged["code"], merged["actual"], merged["expected"])
         known = _longer(latest.known, len(new), 0)
         return Latest(row, values, silent, known, latest.end, latest.step, latest.columns, parts)
 
     def _write(self, rows: NDArray[np.intp], at: int, values: Floats, verdict: CompletenessVerdict) -> None:
-        kept = self._kept
-        whole = (verdict.code == COMPLETE) & ~np.isnan(values) & (kept["at"][rows] <= at)
-        some = rows[whole]
-        kept["value"][some], kept["at"][some] = values[whole], at
-        kept["code"][some[kept["part_at"][some] <= at]] = COMPLETE
-        part = (verdict.code != COMPLETE) & (kept["part_at"][rows] <= at) & (kept["at"][rows] < at)
-        some = rows[part]
-        kept["part"][some], kept["part_at"][some], kept["code"][some] = values[part], at, verdict.code[part]
-        kept["seen"][some], kept["of"][some] = verdict.seen[part], verdict.of[part]
+        latest = self._latest
+        whole = (verdict.code == COMPLETE) & ~np.isnan(values) & (latest["at"][rows] <= at)
+        written = rows[whole]
+        latest["value"][written], latest["at"][written] = values[whole], at
+        latest["code"][written[latest["part_at"][written] <= at]] = COMPLETE
+        part = (verdict.code != COMPLETE) & (latest["part_at"][rows] <= at) & (latest["at"][rows] < at)
+        written = rows[part]
+        latest["part"][written], latest["part_at"][written] = values[part], at
+        latest["code"][written] = verdict.code[part]
+        latest["actual"][written], latest["expected"][written] = verdict.actual[part], verdict.expected[part]
 
     def _rows(self, ids: Sequence[WorkloadId]) -> NDArray[np.intp]:
         """Return the rows of these workloads; new workloads get the next rows."""
@@ -192,16 +194,16 @@ class LatestBook:
         if not new:
             return rows
         self._row.update(zip(new, range(len(self._row), len(self._row) + len(new)), strict=True))
-        self._kept = np.concatenate([self._kept, np.repeat(_NOTHING, len(new))])
+        self._latest = np.concatenate([self._latest, np.repeat(_NOTHING, len(new))])
         return self._written.of(ids, self._row)
 
     def _keep(self, ids: Sequence[WorkloadId]) -> None:
         """Give back the rows of others that have been away for long: of an answer, a shard may be missing."""
-        said, here = np.maximum(self._kept["at"], self._kept["part_at"]), frozenset(ids)
-        lately = said >= said.max() - AWAY_SECONDS
-        stay = [(id_, row) for id_, row in self._row.items() if lately[row] or id_ in here]
+        answered, present = np.maximum(self._latest["at"], self._latest["part_at"]), frozenset(ids)
+        lately = answered >= answered.max() - AWAY_SECONDS
+        stay = [(id_, row) for id_, row in self._row.items() if lately[row] or id_ in present]
         self._row = {id_: at for at, (id_, _) in enumerate(stay)}
-        self._kept = self._kept[[row for _, row in stay]]
+        self._latest = self._latest[[row for _, row in stay]]
 
 
 def latest(window: Window, book: LatestBook | None = None) -> Latest:
@@ -211,7 +213,7 @@ def latest(window: Window, book: LatestBook | None = None) -> Latest:
     silent = np.where(known.any(axis=1), known[:, ::-1].argmax(axis=1), columns) if columns else np.zeros(len(known))
     last = np.clip(columns - 1 - silent, 0, None).astype(np.intp)
     values = np.take_along_axis(window.values, last[:, None], axis=1)[:, 0] if columns else np.zeros(len(known))
-    found = Latest(
+    from_history = Latest(
         row=window.row,
         values=values.astype(np.float64),
         silent=silent.astype(np.int64),
@@ -220,7 +222,7 @@ def latest(window: Window, book: LatestBook | None = None) -> Latest:
         step=window.step,
         columns=columns,
     )
-    return found if book is None else book.over(found)
+    return from_history if book is None else book.over(from_history)
 
 
 def _longer(column: NDArray[Column], more: int, nothing: float) -> NDArray[Column]:

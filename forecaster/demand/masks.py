@@ -14,6 +14,7 @@ import numpy as np
 from forecaster.demand import censored
 from forecaster.demand.warm_up import without_warm_up
 from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.workload import NO_RESOURCES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,10 +157,12 @@ class Cleaned(NamedTuple):
 
 def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Floats, warm_up: Floats) -> Traits:
     """Return the traits of workloads beside their weeks; limits and pods only where they censor the signal."""
-    known = [one if signal.limited else None for one in workloads]
-    limit = _amounts([one.resources_of(signal).limit(signal.resource) if one else None for one in known])
-    request = _amounts([one.resources_of(signal).request(signal.resource) if one else None for one in known])
-    most = _amounts([one.autoscaler.max_replicas if one and one.autoscaler else None for one in known])
+    known = [workload if signal.limited else None for workload in workloads]
+    resources = [workload.resources_of(signal) if workload else NO_RESOURCES for workload in known]
+    hpas = [workload.autoscaler if workload else None for workload in known]
+    limit = _amounts([stated.limit(signal.resource) for stated in resources])
+    request = _amounts([stated.request(signal.resource) for stated in resources])
+    most = _amounts([hpa.max_replicas if hpa else None for hpa in hpas])
     columns = np.count_nonzero(~np.isnan(history), axis=1)
     level = np.nansum(history, axis=1, dtype=np.float64) / np.maximum(columns, 1)
     return Traits(

@@ -41,9 +41,9 @@ class Starts(NamedTuple):
     excess: Floats
     """What they used above the level before and after, over five minutes."""
 
-    def take(self, some: NDArray[np.bool_]) -> Starts:
+    def take(self, mask: NDArray[np.bool_]) -> Starts:
         """Some of them."""
-        return Starts(self.row[some], self.column[some], self.pods[some], self.excess[some])
+        return Starts(self.row[mask], self.column[mask], self.pods[mask], self.excess[mask])
 
 
 def starts_of(usage: Floats, pods: Floats) -> Starts:
@@ -84,8 +84,8 @@ def with_starts(remembered: Floats, starts: Starts) -> Floats:
 
 def of_each(excess: Floats) -> Floats:
     """[workload] what one pod uses to start, of starts [workload, start], NaN none; 0 where too few are alike."""
-    seen = np.count_nonzero(~np.isnan(excess), axis=1)
-    enough = np.flatnonzero(seen >= LEAST_STARTS)
+    counts = np.count_nonzero(~np.isnan(excess), axis=1)
+    enough = np.flatnonzero(counts >= LEAST_STARTS)
     each = np.zeros(len(excess))
     if len(enough):
         low, high = np.nanquantile(excess[enough], (LOW, HIGH), axis=1)

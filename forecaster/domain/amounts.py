@@ -19,13 +19,13 @@ WHOLE_CORES = 10
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
-def counted(number: int, one: str, more: str = "") -> str:
+def counted(number: int, singular: str, more: str = "") -> str:
     """A number of things; `more` where several are not called by an s more.
 
     >>> counted(1, "workload"), counted(0, "workload"), counted(2, "policy", "policies")
     ('1 workload', '0 workloads', '2 policies')
     """
-    return f"{number} {one if number == 1 else more or one + 's'}"
+    return f"{number} {singular if number == 1 else more or singular + 's'}"
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
@@ -104,7 +104,7 @@ def pods_change(before: Resources, after: Resources) -> str:
 
 
 def _change(before: Pair, after: Pair, spoken: Callable[[float], str]) -> str:
-    pairs = [tuple(UNKNOWN_AMOUNT if value is None else spoken(value) for value in one) for one in (before, after)]
+    pairs = [tuple(UNKNOWN_AMOUNT if value is None else spoken(value) for value in pair) for pair in (before, after)]
     one_each = all(request == limit for request, limit in pairs)
     texts = [request if one_each else f"{request}/{limit}" for request, limit in pairs]
     return " → ".join(dict.fromkeys(texts))

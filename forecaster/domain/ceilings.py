@@ -31,7 +31,7 @@ class OwnerCeiling(Section):
 
 def ceiling_of(ceilings: tuple[OwnerCeiling, ...], namespace: str) -> OwnerCeiling | None:
     """The first ceiling that means this namespace; None where owners are not bounded."""
-    return next((one for one in ceilings if fnmatchcase(namespace, one.namespace)), None)
+    return next((ceiling for ceiling in ceilings if fnmatchcase(namespace, ceiling.namespace)), None)
 
 
 def excess_of(before: Policy, after: Policy, ceiling: OwnerCeiling) -> str:
@@ -64,4 +64,4 @@ def _counts(policy: HorizontalPolicy) -> set[tuple[object, int]]:
     """Every count of replicas that a policy states, and what states it."""
     events = ((event, event.replicas) for event in policy.events)
     stated = (("min_replicas", policy.min_replicas), ("max_replicas", policy.max_replicas), *events)
-    return {(what, count) for what, count in stated if count is not None}
+    return {(source, count) for source, count in stated if count is not None}

@@ -68,13 +68,13 @@ def time_by_clock(at: datetime, back: timedelta, zone: str) -> datetime:
 @lru_cache(maxsize=4096)
 def clock_changes(zone: str, begin: datetime, until: datetime) -> tuple[ClockChange, ...]:
     """Return the changes of a zone's clock after `begin` and up to `until`, both in UTC, the latest first."""
-    clock, found, after = clock_of(zone), [], until
+    clock, changes, after = clock_of(zone), [], until
     while after > begin:
         before = max(after - DAY, begin)
         if by := _offset(after, clock) - _offset(before, clock):
-            found.append(ClockChange(_first_after(before, after, clock), by))
+            changes.append(ClockChange(_first_after(before, after, clock), by))
         after = before
-    return tuple(found)
+    return tuple(changes)
 
 
 def _offset(at: datetime, clock: ZoneInfo) -> timedelta:

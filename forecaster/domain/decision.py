@@ -182,5 +182,5 @@ class Recommendation:
         """Replicas of the recommended count that the clamp `spare` added and bounds left; None while holding."""
         if not isinstance(self.replicas, Scale):
             return None
-        added = (min(one.after, self.replicas.replicas) - one.before for one in self.clamps if one.rule == "spare")
-        return max([0, *added])
+        spare = [clamp for clamp in self.clamps if clamp.rule == "spare"]
+        return max([0, *(min(clamp.after, self.replicas.replicas) - clamp.before for clamp in spare)])

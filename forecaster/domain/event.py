@@ -95,18 +95,18 @@ class Cron:
         today = _local_midnight(before, zone).date()
         for back in range(within.days + 2):
             if self._meant(today - timedelta(days=back)):
-                found = self._latest_of(_local_day(before, zone, back))
-                if found is not None:
-                    return found if found > before - within else None
+                begin = self._latest_of(_local_day(before, zone, back))
+                if begin is not None:
+                    return begin if begin > before - within else None
         return None
 
     def _latest_of(self, day: _LocalDay) -> datetime | None:
         """The latest beginning of the part of a local day that is over; None if there is none."""
         first = self._latest_minute(min(day.past, day.changes_at - 1))
         then = self._latest_minute(day.past + day.by) if day.past + day.by >= day.changes_at else None
-        found = [] if first is None else [first]
-        found += [] if then is None or then < day.changes_at else [then - day.by]
-        return day.begins + timedelta(minutes=max(found)) if found else None
+        minutes = [] if first is None else [first]
+        minutes += [] if then is None or then < day.changes_at else [then - day.by]
+        return day.begins + timedelta(minutes=max(minutes)) if minutes else None
 
     def _latest_minute(self, most: int) -> int | None:
         """The latest minute of a day, up to this one, at which something begins; None if there is none."""
@@ -231,7 +231,7 @@ class ScheduledEvent(BaseModel):
         if self.freeze:
             return "nothing changes"
         lowest, most = (f"at least {self.replicas}", self.replicas), (f"at most {self.max_replicas}", self.max_replicas)
-        return ", ".join(said for said, there in (lowest, most, ("sizes change", self.sizes)) if there)
+        return ", ".join(text for text, there in (lowest, most, ("sizes change", self.sizes)) if there)
 
     def lasts_until(self, now: datetime, ahead: timedelta = timedelta(0)) -> datetime | None:
         """Return the end of the event that is on at `now` or begins within `ahead`; None when there is none."""

@@ -39,16 +39,16 @@ INPUT_SHOWN_MAX = 40
 
 def sentences(error: ValidationError) -> Iterator[str]:
     """`horizontal.quantile is 95: must be at most 0.99` for each fault."""
-    for one in error.errors(include_url=False):
-        where = ".".join(str(part) for part in one["loc"])
-        value = one.get("input")
-        told = f" is {str(value)[:INPUT_SHOWN_MAX]!r}" if isinstance(value, str | int | float) else ""
-        yield f"{where}{told}: {allowed(one)}" if where else allowed(one)
+    for fault in error.errors(include_url=False):
+        where = ".".join(str(part) for part in fault["loc"])
+        value = fault.get("input")
+        given = f" is {str(value)[:INPUT_SHOWN_MAX]!r}" if isinstance(value, str | int | float) else ""
+        yield f"{where}{given}: {allowed(fault)}" if where else allowed(fault)
 
 
-def allowed(one: Mapping[str, Any]) -> str:
-    """What the value should have been, with the right spelling where it can be told; `one` is an error of pydantic."""
-    kind, message, value, context = one["type"], one["msg"], one.get("input"), one.get("ctx") or {}
+def allowed(fault: Mapping[str, Any]) -> str:
+    """What the value should have been, with the right spelling where it can be told; `fault` is one of pydantic."""
+    kind, message, value, context = fault["type"], fault["msg"], fault.get("input"), fault.get("ctx") or {}
     if kind == "extra_forbidden":
         return f"{UNKNOWN_SETTING}; see docs/configure.md for those there are"
     if kind in {"literal_error", "enum"}:

@@ -81,15 +81,15 @@ class Origin(NamedTuple):
 
 def leaf_origins(layers: Iterable[Layer]) -> list[Origin]:
     """Each setting that the layers state, by path; the last layer wins. The lowest layer comes first."""
-    found: dict[str, Origin] = {}
+    origins: dict[str, Origin] = {}
     for layer in layers:
         for path, value in leaves(layer.policy):
-            before = found.get(path)
+            before = origins.get(path)
             over = () if before is None else before.over
             if before is not None and before.value != value:
                 over = (*over, (before.value, before.origin))
-            found[path] = Origin(path, value, layer.origin, over)
-    return sorted(found.values(), key=lambda one: one.path)
+            origins[path] = Origin(path, value, layer.origin, over)
+    return sorted(origins.values(), key=lambda leaf: leaf.path)
 
 
 def leaves(policy: NestedPolicy, before: str = "") -> Iterator[tuple[str, object]]:
@@ -102,12 +102,12 @@ def leaves(policy: NestedPolicy, before: str = "") -> Iterator[tuple[str, object
 
 
 def origin_sentences(origins: Sequence[Origin]) -> list[str]:
-    """One sentence for each setting: its value, what states it, and what it stands over."""
-    return [f"Policy: {one.path} {_shown(one.value)} by {one.origin}{_over(one)}." for one in origins]
+    """One sentence for each leaf: its value, what states it, and what it stands over."""
+    return [f"Policy: {leaf.path} {_shown(leaf.value)} by {leaf.origin}{_over(leaf)}." for leaf in origins]
 
 
-def _over(one: Origin) -> str:
-    return "".join(f", over {_shown(value)} by {origin}" for value, origin in one.over)
+def _over(leaf: Origin) -> str:
+    return "".join(f", over {_shown(value)} by {origin}" for value, origin in leaf.over)
 
 
 def _shown(value: object) -> str:

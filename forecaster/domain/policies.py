@@ -119,12 +119,12 @@ class Policies:
 
     def refused(self, id_: WorkloadId) -> list[tuple[Layer, str]]:
         """The layers that a workload's policy is made without, and why: with them it would contradict itself."""
-        found = self._chosen(id_).refused
-        layers = self.layers(id_) if found else []
+        refusals = self._chosen(id_).refused
+        layers = self.layers(id_) if refusals else []
         late = [(layer, CHANGES_TOO_OFTEN) for layer in self._waiting.get(id_, ())]
         own = self.cluster.own[id_] if id_ in self._crowded else ()
         crowded = [(layer, EVENTS_TOO_MANY) for layer in own if layer.events]
-        return [(layers[position], why) for position, why in found] + late + crowded
+        return [(layers[position], why) for position, why in refusals] + late + crowded
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
         """A sentence for each override or object that means none of these workloads, and so says nothing."""
@@ -162,14 +162,14 @@ class Policies:
         if cluster.defaults != self.cluster.defaults:
             self.chosen.clear()
         if any(selector.labels for selector, _ in (*cluster.defaults, *self._overrides, *self.changes)):
-            told, tells = self.cluster.labels, cluster.labels
-            for id_ in [id_ for id_ in self.chosen if told.get(id_, NO_LABELS) != tells.get(id_, NO_LABELS)]:
+            old, new = self.cluster.labels, cluster.labels
+            for id_ in [id_ for id_ in self.chosen if old.get(id_, NO_LABELS) != new.get(id_, NO_LABELS)]:
                 del self.chosen[id_]
         before = self.cluster.own
         changed = {id_ for id_ in (*before, *cluster.own) if before.get(id_) != cluster.own.get(id_)}
         self._waiting = {id_: cluster.own.get(id_, ()) for id_ in self._pace.waiting(changed)}
-        kept = {id_: _still(before.get(id_, ()), stated) for id_, stated in self._waiting.items()}
-        self.cluster = replace(cluster, own={**cluster.own, **kept}) if kept else cluster
+        deferred = {id_: _still(before.get(id_, ()), stated) for id_, stated in self._waiting.items()}
+        self.cluster = replace(cluster, own={**cluster.own, **deferred}) if deferred else cluster
         crowded = self._crowded_in({id_.namespace for id_ in changed})
         for id_ in {id_ for id_ in changed if before.get(id_) != self.cluster.own.get(id_)} | (crowded ^ self._crowded):
             self.chosen.pop(id_, None)
@@ -178,18 +178,18 @@ class Policies:
 
     def _crowded_in(self, changed: Collection[str]) -> frozenset[WorkloadId]:
         """The workloads with too many events for their namespace, counted anew in those that have changed."""
-        found, counts = {id_ for id_ in self._crowded if id_.namespace not in changed}, Counter[str]()
+        crowded, counts = {id_ for id_ in self._crowded if id_.namespace not in changed}, Counter[str]()
         for id_ in sorted(id_ for id_ in self.cluster.own if id_.namespace in changed):
             own = sum(layer.events for layer in self.cluster.own[id_])
             counts[id_.namespace] += own
             if own and counts[id_.namespace] > NAMESPACE_EVENTS:
-                found.add(id_)
-        return frozenset(found)
+                crowded.add(id_)
+        return frozenset(crowded)
 
-    def forget_others(self, here: Collection[WorkloadId]) -> None:
+    def forget_others(self, ids: Collection[WorkloadId]) -> None:
         """Forget which policy other workloads have, where they are as many as these: it is found again."""
-        if len(self.chosen) > 2 * len(here):
-            for id_ in [id_ for id_ in self.chosen if id_ not in here]:
+        if len(self.chosen) > 2 * len(ids):
+            for id_ in [id_ for id_ in self.chosen if id_ not in ids]:
                 del self.chosen[id_]
         self._forget_unused()
 
@@ -205,16 +205,16 @@ class Policies:
         yield from self._overrides
 
     def _chosen(self, id_: WorkloadId) -> CombinedPolicy:
-        found = self.chosen.get(id_)
-        if not found:
+        combined = self.chosen.get(id_)
+        if not combined:
             below, owners, on_trial = self._parts(id_)
             layers, owned = [*below, *owners, *on_trial], range(len(below), len(below) + len(owners))
             ceiling = ceiling_of(self.ceilings, id_.namespace) if owned else None
             key = (*((ceiling.model_dump_json(), str(owned)) if ceiling else ()), *(layer.text for layer in layers))
             if key not in self.built:
                 self.built[key] = self._combined(layers, owned, ceiling)
-            found = self.chosen[id_] = self.built[key]
-        return found
+            combined = self.chosen[id_] = self.built[key]
+        return combined
 
     def _combined(self, layers: Sequence[Layer], owned: range, ceiling: OwnerCeiling | None) -> CombinedPolicy:
         """All layers together; where these make no policy, or `owned` ones may not be all there is, each that fits."""
@@ -225,13 +225,13 @@ class Policies:
         value, refused, sound = base, [], self._policy(base)
         for position, layer in enumerate(layers):
             tried = merged(value, layer.policy)
-            found = self._policy(tried)
-            if ceiling and position in owned and isinstance(found, Policy) and isinstance(sound, Policy):
-                found = excess_of(sound, found, ceiling) or found
-            if isinstance(found, Policy):
-                value, sound = tried, found
+            verdict = self._policy(tried)
+            if ceiling and position in owned and isinstance(verdict, Policy) and isinstance(sound, Policy):
+                verdict = excess_of(sound, verdict, ceiling) or verdict
+            if isinstance(verdict, Policy):
+                value, sound = tried, verdict
             else:
-                refused.append((position, found))
+                refused.append((position, verdict))
         return CombinedPolicy(sound if isinstance(sound, Policy) else self.defaults, tuple(refused))
 
     def _policy(self, value: Mapping[str, object]) -> Policy | str:
@@ -245,9 +245,9 @@ class Policies:
 
 def _still(before: Sequence[Layer], after: Sequence[Layer]) -> tuple[Layer, ...]:
     """What was stated before, and that nothing is to be done where it is stated now: that waits for no turn."""
-    observing = [Layer(one.origin, PAUSED_POLICY) for one in after if one.observes]
-    there = [one for one in before if one.observes and one.policy == PAUSED_POLICY]
-    return (*(one for one in before if one not in there), *(observing or there))
+    observing = [Layer(layer.origin, PAUSED_POLICY) for layer in after if layer.observes]
+    there = [layer for layer in before if layer.observes and layer.policy == PAUSED_POLICY]
+    return (*(layer for layer in before if layer not in there), *(observing or there))
 
 
 EVENTS_TOO_MANY = (

@@ -89,7 +89,7 @@ def _number(name: str, field: FieldInfo, decides: Decides) -> PolicyNumber:
 def bounds_of(field: FieldInfo) -> Iterator[tuple[str, Any]]:
     """Yield the bounds of a field and of the parts of its type, as in `Annotated[int, Field(ge=1)] | None`."""
     nested = [note for part in get_args(field.annotation) for note in getattr(part, "__metadata__", ())]
-    for note in (*field.metadata, *(each for one in nested for each in getattr(one, "metadata", (one,)))):
+    for note in (*field.metadata, *(each for group in nested for each in getattr(group, "metadata", (group,)))):
         for kind in ("ge", "gt", "le", "lt"):
             if (bound := getattr(note, kind, None)) is not None:
                 yield kind, bound

@@ -41,11 +41,11 @@ def own_metric(metric: str) -> OwnMetric | None:
     """
     if metric == DEMAND_METRIC or metric in COUNTS:
         return OwnMetric(metric)
-    found = _OF_KEDA.fullmatch(metric)
-    if found is None:
+    match = _OF_KEDA.fullmatch(metric)
+    if match is None:
         return None
-    count = f"forecaster_{found[1]}"
-    return OwnMetric(count) if count in COUNTS else OwnMetric(DEMAND_METRIC, found[1])
+    count = f"forecaster_{match[1]}"
+    return OwnMetric(count) if count in COUNTS else OwnMetric(DEMAND_METRIC, match[1])
 
 
 def is_unnamed_by_keda(metric: str) -> bool:

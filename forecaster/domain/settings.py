@@ -87,7 +87,7 @@ def _duration_of(text: str) -> timedelta:
 
 _LOOSE_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", re.ASCII)
 _WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hr": "h", "hour": "h", "day": "d"}
-_WORDS |= {one: one for one in _DURATION_UNITS}
+_WORDS |= {unit: unit for unit in _DURATION_UNITS}
 
 
 def right_duration(text: str) -> str:

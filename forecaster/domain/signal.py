@@ -62,11 +62,11 @@ class Signal(str):
         plateau: bool = True,
     ) -> Self:
         """A signal of this name; what is left out is right for work that pods carry and that knows no bound."""
-        one = super().__new__(cls, name)
-        one.unit, one.resource, one.metrics = unit, resource, metrics
-        one.of_container, one.of_all_pods, one.survives_zero = of_container, of_all_pods, survives_zero
-        one.warm_up, one.limited, one.plateau = warm_up, limited, plateau
-        return one
+        signal = super().__new__(cls, name)
+        signal.unit, signal.resource, signal.metrics = unit, resource, metrics
+        signal.of_container, signal.of_all_pods, signal.survives_zero = of_container, of_all_pods, survives_zero
+        signal.warm_up, signal.limited, signal.plateau = warm_up, limited, plateau
+        return signal
 
     def named_by(self, metrics: tuple[str, ...]) -> Signal:
         """Return this signal with the names that an HPA uses for it."""
@@ -103,9 +103,9 @@ class Signals:
     """Signals by the name that an HPA uses: of a resource of whole pods, or of a metric."""
 
     def __post_init__(self) -> None:
-        named = ((one, ("" if one.of_container else one.resource, *one.metrics)) for one in self.demand)
-        meanings = {name: one for one, names in named for name in names if name}
-        object.__setattr__(self, "by_name", {str(one): one for one in self.measured})
+        named = ((signal, ("" if signal.of_container else signal.resource, *signal.metrics)) for signal in self.demand)
+        meanings = {name: signal for signal, names in named for name in names if name}
+        object.__setattr__(self, "by_name", {str(signal): signal for signal in self.measured})
         object.__setattr__(self, "by_metric", meanings)
 
     @property
@@ -116,6 +116,6 @@ class Signals:
 
 DEMAND = (CPU, MEMORY, REQUESTS)
 """What is measured of every workload."""
-OF_CONTAINER: Mapping[str, Signal] = {one.resource: one for one in (CPU_CONTAINER, MEMORY_CONTAINER)}
+OF_CONTAINER: Mapping[str, Signal] = {signal.resource: signal for signal in (CPU_CONTAINER, MEMORY_CONTAINER)}
 """Signal of workloads whose HPA reads one container, by resource."""
 BUILT_IN = Signals((*DEMAND, *OF_CONTAINER.values()))

@@ -112,7 +112,7 @@ class Resources:
 
 def total(parts: Iterable[Resources]) -> Resources:
     """Sum the containers of a pod, None where at least one states none."""
-    return Resources(*map(sum_if_all, zip(*(one.amounts for one in parts), strict=True)))
+    return Resources(*map(sum_if_all, zip(*(part.amounts for part in parts), strict=True)))
 
 
 def sum_if_all(values: Iterable[float | None]) -> float | None:
@@ -183,7 +183,7 @@ class Workload:
     def measured_container(self, resource: str) -> str:
         """Return the one container that the HPA reads for this resource; empty for none or several."""
         targets = self.autoscaler.targets if self.autoscaler else ()
-        named = {one.container for one in targets if one.container and one.metric == resource}
+        named = {target.container for target in targets if target.container and target.metric == resource}
         return named.pop() if len(named) == 1 else ""
 
     def resources_of(self, signal: Signal) -> Resources:
@@ -191,7 +191,7 @@ class Workload:
         if not signal.of_container:
             return self.resources
         name = self.measured_container(signal.resource)
-        return next((one.resources for one in self.containers if one.name == name), NO_RESOURCES)
+        return next((container.resources for container in self.containers if container.name == name), NO_RESOURCES)
 
 
 class ContainerId(NamedTuple):

@@ -34,7 +34,7 @@ class PolicyBacktest(NamedTuple):
     """One series or many, by the minute, in their unit."""
 
     demand: Floats
-    seen: Floats
+    measured: Floats
     """What was measured in the minute before."""
     peaks: Floats
     """[..., minute, level] of the largest value of the coming window, as it was forecast then."""
@@ -63,15 +63,15 @@ def backtests(
     if whole < 1:
         return None
     ticks = np.arange(minutes.shape[1] - whole * MINUTES_A_DAY, minutes.shape[1])
-    seen = minutes[:, ticks - 1]
+    measured = minutes[:, ticks - 1]
     before = minutes[:, ticks[0] - MINUTES_A_DAY : ticks[-1] - MINUTES_A_DAY + reach]
     yesterday = np.lib.stride_tricks.sliding_window_view(before, reach, axis=1).max(axis=-1)
     step = timedelta(minutes=width)
     panel = Panel.cleaned(values, end - values.shape[1] * step, step, tuple(map(str, range(len(values)))))
-    return PolicyBacktest(minutes[:, ticks], seen, _peaks(panel, model, ticks, seen, reach), yesterday)
+    return PolicyBacktest(minutes[:, ticks], measured, _peaks(panel, model, ticks, measured, reach), yesterday)
 
 
-def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reach: int) -> Floats:
+def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], measured: Floats, reach: int) -> Floats:
     """Return the peaks; where the window ends within the known bin, its value is the peak."""
     width = panel.step // MINUTE
     newest, known = (ticks - 1) // width, (ticks - 1) % width + 1
@@ -80,23 +80,23 @@ def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], seen: Floats, reac
     origins, origin = np.unique(newest, return_inverse=True)
     windows = [StepWindow(1, count) for count in counts.tolist()]
     if model in BY_PRIOR:
-        found = backtested_peaks(panel, windows, LEVELS, origins, similar=BY_PRIOR[model])
+        peaks = backtested_peaks(panel, windows, LEVELS, origins, similar=BY_PRIOR[model])
     else:
-        found = _peaks_of(model, panel, windows, origins)
-    return np.where((steps > 0)[:, None], found[:, origin, which], seen[..., None])
+        peaks = _peaks_of(model, panel, windows, origins)
+    return np.where((steps > 0)[:, None], peaks[:, origin, which], measured[..., None])
 
 
 def _peaks_of(model: str, panel: Panel, windows: Sequence[StepWindow], origins: NDArray[np.intp]) -> Floats:
     """[series, origin, window, level] by a model that is fitted before the first origin and updated from there on."""
     fitted = create(model).fit(_until(panel, origins[0]))
-    found = np.full((len(panel), len(origins), len(windows), len(LEVELS)), np.nan)
+    peaks = np.full((len(panel), len(origins), len(windows), len(LEVELS)), np.nan)
     for place in range(0, len(origins), ORIGIN_INTERVAL):
         fitted = fitted.update(_until(panel, origins[place]))
         for which, window in enumerate(windows):
             peak = fitted.forecast_peak(window, LEVELS)
             rows = peak.provenance.rows(panel.keys)
-            found[rows >= 0, place : place + ORIGIN_INTERVAL, which] = peak.values[rows[rows >= 0]][:, None]
-    return found
+            peaks[rows >= 0, place : place + ORIGIN_INTERVAL, which] = peak.values[rows[rows >= 0]][:, None]
+    return peaks
 
 
 def _until(panel: Panel, origin: int) -> Panel:

@@ -67,31 +67,31 @@ class Settled(NamedTuple):
     """State by which newer columns are cleaned: traits [workload], older corrections, and where these end."""
 
     traits: Traits
-    kept: Corrections
+    corrections: Corrections
     open: int
     """The first column since the epoch that is cleaned anew."""
 
     @classmethod
     def stacked(cls, parts: Sequence[Settled]) -> Settled | None:
         """Join the settled states of all workloads; None where they end at different columns."""
-        return None if any(one.open != parts[0].open for one in parts) else cls.of(parts)
+        return None if any(part.open != parts[0].open for part in parts) else cls.of(parts)
 
     @classmethod
     def of(cls, parts: Sequence[Settled]) -> Settled:
         """Join the settled states of all workloads, which end at the same column."""
-        first = np.cumsum([0, *(len(one.traits.level) for one in parts)])
-        traits = Traits(*map(np.concatenate, zip(*(one.traits for one in parts), strict=True)))
-        row = np.concatenate([one.kept.row + begin for one, begin in zip(parts, first[:-1], strict=True)])
-        column, values = (np.concatenate([one.kept[i] for one in parts]) for i in (1, 2))
+        first = np.cumsum([0, *(len(part.traits.level) for part in parts)])
+        traits = Traits(*map(np.concatenate, zip(*(part.traits for part in parts), strict=True)))
+        row = np.concatenate([part.corrections.row + begin for part, begin in zip(parts, first[:-1], strict=True)])
+        column, values = (np.concatenate([part.corrections[i] for part in parts]) for i in (1, 2))
         return cls(traits, Corrections(row, column, values), parts[0].open)
 
     def part(self, rows: slice | Bins) -> Settled:
         """Return the settled state of some workloads."""
         place = np.full(len(self.traits.level), -1)
         place[rows] = np.arange(len(place[rows]))
-        row = place[self.kept.row]
-        kept = Corrections(row[row >= 0], self.kept.column[row >= 0], self.kept.values[row >= 0])
-        return Settled(Traits(*(trait[rows] for trait in self.traits)), kept, self.open)
+        row = place[self.corrections.row]
+        corrections = Corrections(row[row >= 0], self.corrections.column[row >= 0], self.corrections.values[row >= 0])
+        return Settled(Traits(*(trait[rows] for trait in self.traits)), corrections, self.open)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,19 +110,19 @@ class Cleaning:
 
     def part(self, rows: Bins, ids: Sequence[WorkloadId]) -> Cleaning:
         """Return the cleaning of some workloads, with their positions among all."""
-        some = frozenset(ids)
+        members = frozenset(ids)
         return replace(
             self,
             settled=self.settled.part(rows),
             starts=self.starts[rows],
-            masked={id_: shares for id_, shares in self.masked.items() if id_ in some},
-            remarks={id_: remark for id_, remark in self.remarks.items() if id_ in some},
+            masked={id_: shares for id_, shares in self.masked.items() if id_ in members},
+            remarks={id_: remark for id_, remark in self.remarks.items() if id_ in members},
         )
 
     def joined(self, other: Cleaning) -> Cleaning:
         """Join two cleanings. Older columns end where they end for both, and no start is counted twice."""
         first = min(self.settled.open, other.settled.open)
-        both = [one.settled._replace(open=first) for one in (self, other)]
+        both = [cleaning.settled._replace(open=first) for cleaning in (self, other)]
         return Cleaning(
             Settled.of(both),
             np.concatenate([self.starts, other.starts]),
@@ -149,10 +149,10 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
     whole = cleaned(_part(group, usage, 0), traits, usage)
     begin = group.end - usage.shape[1]
     first = max(begin, open_from(group.end))
-    kept = _corrections(usage[:, : first - begin], whole.values[:, : first - begin], begin)
+    corrections = _corrections(usage[:, : first - begin], whole.values[:, : first - begin], begin)
     masked = shares_of(group.ids, whole.why[:, -COLUMNS_A_WEEK:], usage[:, -COLUMNS_A_WEEK:])
     remarks = remarks_of(group.ids, masked, traits.warm_up, group.around.signal.unit)
-    return whole.values, Cleaning(Settled(traits, kept, first), starts, group.history.end, masked, remarks)
+    return whole.values, Cleaning(Settled(traits, corrections, first), starts, group.history.end, masked, remarks)
 
 
 def masks_of(group: ShardHistory) -> NDArray[np.uint8]:
@@ -169,7 +169,7 @@ def cleaned_since(group: ShardHistory, before: Settled) -> NewestDemand:
     width = min(count, max(0, group.end - before.open))
     lead = min(OPEN, count - width)
     usage = values[:, count - width - lead :].copy()
-    _lay_over(values, before.kept, group.end - count)
+    _lay_over(values, before.corrections, group.end - count)
     demand, why = cleaned(_part(group, usage, lead), before.traits, values)
     values[:, count - width :] = demand
     after = _settled(before, usage[:, lead:], demand, group.end) if width >= SETTLE else before
@@ -189,14 +189,14 @@ def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floa
     if not group.around.signal.warm_up or minutes is None or pods is None or minutes.end != pods.end:
         return remembered
     count = min(minutes.values.shape[1], pods.values.shape[1])
-    usage, ready = (values_of(one, group.ids, count) for one in (minutes, pods))
-    seen = starts_of(usage, ready)
+    usage, ready = (values_of(window, group.ids, count) for window in (minutes, pods))
+    starts = starts_of(usage, ready)
     if before:
         again = count - (minutes.end - before.looked) // minutes.step - (DURING + AFTER - 1)
-        seen = seen.take(seen.column >= again)
-    if not len(seen.row):
+        starts = starts.take(starts.column >= again)
+    if not len(starts.row):
         return remembered
-    return with_starts(remembered, unusual(seen, other_days(weeks, 0, COLUMNS_A_DAY).usual, count))
+    return with_starts(remembered, unusual(starts, other_days(weeks, 0, COLUMNS_A_DAY).usual, count))
 
 
 def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
@@ -206,8 +206,8 @@ def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
         return CleanedPart(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)
     first, hours = group.end - usage.shape[1], group.around.throttled
     for row in (row for row, id_ in enumerate(group.ids) if id_ in hours) if hours else ():
-        for one in hours[group.ids[row]]:
-            begin, end = (int(at.timestamp()) // BIN_SECONDS - first + 1 for at in (one.begin, one.end))
+        for hour in hours[group.ids[row]]:
+            begin, end = (int(at.timestamp()) // BIN_SECONDS - first + 1 for at in (hour.begin, hour.end))
             throttled[row, max(0, begin) : max(0, end)] = True
     return CleanedPart(usage, _ready(group, usage.shape[1]), throttled, lead)
 
@@ -240,9 +240,9 @@ def _corrections(usage: Floats, demand: Floats, first: int) -> Corrections:
     return Corrections(row, column + first, demand[row, column])
 
 
-def _lay_over(values: Floats, kept: Corrections, first: int) -> None:
-    there = kept.column >= first
-    values[kept.row[there], kept.column[there] - first] = kept.values[there]
+def _lay_over(values: Floats, corrections: Corrections, first: int) -> None:
+    there = corrections.column >= first
+    values[corrections.row[there], corrections.column[there] - first] = corrections.values[there]
 
 
 def _settled(before: Settled, usage: Floats, demand: Floats, end: int) -> Settled:
@@ -250,8 +250,8 @@ def _settled(before: Settled, usage: Floats, demand: Floats, end: int) -> Settle
     first = open_from(end)
     closed = usage.shape[1] - (end - first)
     more = _corrections(usage[:, :closed], demand[:, :closed], end - usage.shape[1])
-    kept = Corrections(*(np.concatenate(parts) for parts in zip(before.kept, more, strict=True)))
-    return Settled(before.traits, kept, first)
+    corrections = Corrections(*(np.concatenate(parts) for parts in zip(before.corrections, more, strict=True)))
+    return Settled(before.traits, corrections, first)
 
 
 def shares_of(
@@ -260,10 +260,10 @@ def shares_of(
     """Part of the known columns of `why` and `usage` [workload, column], by reason; only where there is some."""
     known = np.maximum(np.count_nonzero(~np.isnan(usage), axis=1), 1).tolist()
     rows = np.flatnonzero(why.any(axis=1)).tolist()
-    found = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in rows}
+    counts_by_row = {row: np.bincount(why[row], minlength=max(Masked) + 1).tolist() for row in rows}
     return {
         ids[row]: {reason: counts[reason] / known[row] for reason in Masked if counts[reason]}
-        for row, counts in found.items()
+        for row, counts in counts_by_row.items()
     }
 
 
@@ -271,7 +271,7 @@ def remarks_of(
     ids: Sequence[WorkloadId], masked: Mapping[WorkloadId, Mapping[Masked, float]], warm_up: Floats, unit: str
 ) -> dict[WorkloadId, str]:
     """A sentence on each workload with masked columns, or with pods that take `warm_up` [workload] to start."""
-    said = {
+    sentences = {
         id_: [f"{sum(parts.values()):.1%} of the last week is masked ({_listed(parts)})"]
         for id_, parts in masked.items()
     }
@@ -279,8 +279,8 @@ def remarks_of(
         left_out = (
             f"{5 * warm_up[row]:.2g} {unit.removesuffix('s')}-minutes that each new pod takes to start are left out"
         )
-        said.setdefault(ids[row], []).append(left_out)
-    return {id_: "; ".join(parts) for id_, parts in said.items()}
+        sentences.setdefault(ids[row], []).append(left_out)
+    return {id_: "; ".join(parts) for id_, parts in sentences.items()}
 
 
 def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[WorkloadId, Masked]:
@@ -291,7 +291,7 @@ def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[Worklo
 def with_now(remarks: Mapping[WorkloadId, str], now: Mapping[WorkloadId, Masked]) -> Mapping[WorkloadId, str]:
     """The sentences, begun with what is masked now."""
     begun = {id_: f"now {why.words}: what is usual stands in" for id_, why in now.items()}
-    return {**remarks, **{id_: "; ".join(filter(None, (said, remarks.get(id_)))) for id_, said in begun.items()}}
+    return {**remarks, **{id_: "; ".join(filter(None, (text, remarks.get(id_)))) for id_, text in begun.items()}}
 
 
 def _listed(parts: Mapping[Masked, float]) -> str:

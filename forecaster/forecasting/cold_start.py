@@ -58,15 +58,15 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
     families: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in grown.tolist():
         families[family(keys[row])].append(row)
-    some = [row for row in young.tolist() if family(keys[row]) in families]
-    lenders = {row for one in {family(keys[row]) for row in some} for row in families[one][:DONORS]}
-    rows = [*some, *sorted(lenders)]
+    young_rows = [row for row in young.tolist() if family(keys[row]) in families]
+    lenders = {row for family_key in {family(keys[row]) for row in young_rows} for row in families[family_key][:DONORS]}
+    rows = [*young_rows, *sorted(lenders)]
     values = history.rows(np.array(rows, np.intp))
-    found = lent(
+    loan = lent(
         panel_of(history, values, tuple(key_of(keys[row]) for row in rows)), [family(keys[row]) for row in rows]
     )
-    ids = [keys[row] for row in some if key_of(keys[row]) in found.lenders]
-    return BorrowedHistory(tuple(ids), found) if ids else None
+    ids = [keys[row] for row in young_rows if key_of(keys[row]) in loan.lenders]
+    return BorrowedHistory(tuple(ids), loan) if ids else None
 
 
 def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepWindow) -> PeakForecasts:

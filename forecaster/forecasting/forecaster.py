@@ -59,44 +59,44 @@ class Forecaster:
         spans: Iterable[PeakSpan],
         now: datetime,
         *,
-        wanted: Collection[WorkloadId] | None = None,
+        ids: Collection[WorkloadId] | None = None,
     ) -> dict[PeakSpan, PeakForecasts]:
-        """Forecasts for each span, from the newest samples: of the wanted workloads, by default of all."""
-        ids = history.weeks.keys if wanted is None else wanted
+        """Forecasts for each span, from the newest samples: of these workloads, by default of all."""
+        ids = history.weeks.keys if ids is None else ids
         return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now)
 
     def peaks_by_span(
         self,
         signal: Signal,
         history: FreshHistory,
-        wanted: Mapping[PeakSpan, Collection[WorkloadId]],
+        ids_by_span: Mapping[PeakSpan, Collection[WorkloadId]],
         now: datetime,
         *,
         learn: bool = True,
     ) -> dict[PeakSpan, PeakForecasts]:
         """Return peaks where each span is asked for by other workloads; without `learn` no model is fitted first."""
-        shards = self.follow(signal, history, wanted)
+        shards = self.follow(signal, history, ids_by_span)
         if learn:
             self.learn(signal, history, now)
-        windows = {span: steps_of(span, history, now) for span in wanted}
-        said = shards.peaks(history, windows, now)
+        windows = {span: steps_of(span, history, now) for span in ids_by_span}
+        answers = shards.peaks(history, windows, now)
         if self.paths:
             self._look_along(self.paths, signal, history, now)
         notes, own = shards.remarks(), {}
         for span, window in windows.items():
             begin = now + span.lead_time
-            own[span] = said[window].forecasts(begin, begin + span.length, shards.spans[span]).remarked(notes)
+            own[span] = answers[window].forecasts(begin, begin + span.length, shards.spans[span]).remarked(notes)
         loans = borrowed(history)
         return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
 
     def follow(
-        self, signal: Signal, history: FreshHistory, wanted: Mapping[PeakSpan, Collection[WorkloadId]]
+        self, signal: Signal, history: FreshHistory, ids_by_span: Mapping[PeakSpan, Collection[WorkloadId]]
     ) -> Shards:
         """The shards of one signal, with the workloads that are there now."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
-        shards.follow(history.weeks.keys, wanted)
+        shards.follow(history.weeks.keys, ids_by_span)
         return shards
 
     def learn(
@@ -127,8 +127,8 @@ class Forecaster:
         """What of the last week is not learned from as it was measured."""
         return [
             MaskedShare(id_, signal, why.label, share)
-            for signal, it in self.signals.items()
-            for shard in it.shards
+            for signal, shards in self.signals.items()
+            for shard in shards.shards
             if shard.cleaning
             for id_, parts in shard.cleaning.masked.items()
             for why, share in parts.items()
@@ -136,19 +136,19 @@ class Forecaster:
 
     def failures(self) -> list[str]:
         """One sentence for each signal of which some models failed."""
-        failed = {signal: [one.failure for one in it.shards if one.failure] for signal, it in self.signals.items()}
-        return [
-            f"forecast of {signal}: {reasons[0]} ({len(reasons)} of {len(self.signals[signal].shards)} parts)"
-            for signal, reasons in failed.items()
-            if reasons
-        ]
+        sentences = []
+        for signal, shards in self.signals.items():
+            failures = [shard.failure for shard in shards.shards if shard.failure]
+            if failures:
+                sentences.append(f"forecast of {signal}: {failures[0]} ({len(failures)} of {len(shards.shards)} parts)")
+        return sentences
 
     def _look_along(self, paths: Paths, signal: Signal, history: FreshHistory, now: datetime) -> None:
         """Renew the paths of the shards that are due."""
         shards = self.signals[signal]
         paths.forget(signal, shards.shards)
-        said = shards.paths(history, paths.due(signal, shards.shards), STEPS, PATH_LEVELS)
-        paths.take(signal, said, begin=history.end, now=now)
+        forecasts = shards.paths(history, paths.due(signal, shards.shards), STEPS, PATH_LEVELS)
+        paths.take(signal, forecasts, begin=history.end, now=now)
 
     def _due(self, shards: Shards, now: datetime) -> list[Shard]:
         """Shards to fit now: those without a model, or the oldest ones, as far as other signals left some to renew."""
@@ -163,7 +163,7 @@ class Forecaster:
 
     def _share(self) -> int:
         """Models to renew in one round."""
-        count = sum(len(it.shards) for it in self.signals.values())
+        count = sum(len(shards.shards) for shards in self.signals.values())
         return -(-count // max(1, self.refit_after // MINUTE))
 
 
@@ -192,5 +192,5 @@ def further_peaks(
     """
     if signal not in forecaster.signals:
         return {}
-    said, values = forecaster.signals[signal].further(history, steps_of(span, history, now), ids)
-    return dict(zip(said, values, strict=True))
+    forecast_ids, values = forecaster.signals[signal].further(history, steps_of(span, history, now), ids)
+    return dict(zip(forecast_ids, values, strict=True))

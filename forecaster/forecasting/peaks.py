@@ -83,11 +83,11 @@ class PeakForecasts:
 
     def remarked(self, remarks: Mapping[WorkloadId, str]) -> PeakForecasts:
         """Return the forecasts with a remark on some workloads after their notes."""
-        here = self.row.keys() & remarks.keys()
-        if not here:
+        remarked_ids = self.row.keys() & remarks.keys()
+        if not remarked_ids:
             return self
         note, table = self.note.copy(), TextCodes(self.notes)
-        for id_ in here:
+        for id_ in remarked_ids:
             row, remark = self.row[id_], remarks[id_]
             own = self.notes[note[row]]
             note[row] = table[f"{own}; {remark}" if own else remark]
@@ -96,11 +96,11 @@ class PeakForecasts:
 
 def at_quantile(quantiles: Floats, level: Floats) -> Floats:
     """[row] the value at each row's level: linear between the two levels around it, flat beyond the outer ones."""
-    found = np.empty(quantiles.shape[1])
-    for one in np.unique(level).tolist():
-        rows = np.flatnonzero(level == one) if len(level) and not (level == one).all() else slice(None)
-        found[rows] = _at(quantiles[:, rows], one)
-    return found
+    values = np.empty(quantiles.shape[1])
+    for quantile in np.unique(level).tolist():
+        rows = np.flatnonzero(level == quantile) if len(level) and not (level == quantile).all() else slice(None)
+        values[rows] = _at(quantiles[:, rows], quantile)
+    return values
 
 
 def _at(quantiles: Floats, level: float) -> Floats:
@@ -122,16 +122,16 @@ class SpanRows(NamedTuple):
     rows: Positions
 
     @classmethod
-    def of(cls, wanted: Collection[WorkloadId], row: Mapping[WorkloadId, int]) -> SpanRows:
+    def of(cls, ids: Collection[WorkloadId], row: Mapping[WorkloadId, int]) -> SpanRows:
         """Return the workloads that ask for the span and have a row, in the order of their rows."""
-        here = tuple(sorted(row.keys() & wanted, key=row.__getitem__))
-        return cls(here, {id_: place for place, id_ in enumerate(here)}, rows_among(here, row))
+        members = tuple(sorted(row.keys() & ids, key=row.__getitem__))
+        return cls(members, {id_: place for place, id_ in enumerate(members)}, rows_among(members, row))
 
     def within(self, rows: slice) -> Positions:
         """Which of these rows want it, counted from the first of them."""
         first, last = np.searchsorted(self.rows, (rows.start, rows.stop))
-        found: Positions = self.rows[first:last] - rows.start
-        return found
+        positions: Positions = self.rows[first:last] - rows.start
+        return positions
 
 
 class ModelAnswers:
@@ -146,22 +146,22 @@ class ModelAnswers:
 
     def take(self, rows: Positions, keys: tuple[str, ...], peak: Peak) -> None:
         """Write down what was said of the series `keys`, which are in these rows."""
-        said = peak.provenance
-        _, here, asked = np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)
-        place = asked if said.keys == keys else said.rows(keys)[asked]
+        provenance = peak.provenance
+        _, positions, order = np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)
+        place = order if provenance.keys == keys else provenance.rows(keys)[order]
         silent = place < 0
         if silent.any():
-            why = [said.unknown[keys[row]] for row in asked[silent].tolist()]
-            self.note[here[silent]] = _codes(self.notes, why)
-            here, place = here[~silent], place[~silent]
-        self.values[here] = peak.values[place]
-        models, notes = _codes(self.models, said.models), _codes(self.notes, said.reasons)
-        self.model[here] = models if isinstance(models, int) else models[place]
-        self.note[here] = notes if isinstance(notes, int) else notes[place]
+            why = [provenance.unknown[keys[row]] for row in order[silent].tolist()]
+            self.note[positions[silent]] = _codes(self.notes, why)
+            positions, place = positions[~silent], place[~silent]
+        self.values[positions] = peak.values[place]
+        models, notes = _codes(self.models, provenance.models), _codes(self.notes, provenance.reasons)
+        self.model[positions] = models if isinstance(models, int) else models[place]
+        self.note[positions] = notes if isinstance(notes, int) else notes[place]
 
-    def silent(self, here: NDArray[np.bool_], reason: str) -> None:
+    def silent(self, positions: NDArray[np.bool_], reason: str) -> None:
         """Write down why nothing was said of these positions."""
-        self.values[here], self.note[here] = np.nan, self.notes[reason]
+        self.values[positions], self.note[positions] = np.nan, self.notes[reason]
 
     def forecasts(self, begin: datetime, until: datetime, members: SpanRows) -> PeakForecasts:
         """Return the forecasts of some workloads."""
@@ -211,7 +211,7 @@ PATH_DIGITS = 4
 class Paths:
     """The newest path of every workload and signal."""
 
-    kept: dict[WorkloadId, dict[Signal, StepForecast]] = field(default_factory=dict)
+    by_workload: dict[WorkloadId, dict[Signal, StepForecast]] = field(default_factory=dict)
     """The inner ones are replaced as a whole when a path is."""
     _turns: dict[Signal, int] = field(default_factory=dict)
 
@@ -221,29 +221,31 @@ class Paths:
         rounds = max(1, min(PATH_ROUNDS, len(shards)))
         return [shard for i, shard in enumerate(shards) if (i + turn) % rounds == 0]
 
-    def take(self, signal: Signal, said: Iterable[tuple[Shard, Forecast]], *, begin: datetime, now: datetime) -> None:
+    def take(
+        self, signal: Signal, forecasts: Iterable[tuple[Shard, Forecast]], *, begin: datetime, now: datetime
+    ) -> None:
         """Keep what was said of the steps from `begin` on."""
-        for shard, forecast in said:
+        for shard, forecast in forecasts:
             for id_, path in _paths(shard, forecast, begin, now):
-                self.kept[id_] = {**self.kept.get(id_, {}), signal: path}
+                self.by_workload[id_] = {**self.by_workload.get(id_, {}), signal: path}
 
     def forget(self, signal: Signal, shards: Sequence[Shard]) -> None:
         """Drop the paths of workloads that are forecast no more."""
-        here = {id_ for shard in shards for id_ in shard.ids}
-        for id_ in [id_ for id_, paths in self.kept.items() if signal in paths and id_ not in here]:
-            rest = {other: path for other, path in self.kept.pop(id_).items() if other != signal}
+        forecast_ids = {id_ for shard in shards for id_ in shard.ids}
+        for id_ in [id_ for id_, paths in self.by_workload.items() if signal in paths and id_ not in forecast_ids]:
+            rest = {other: path for other, path in self.by_workload.pop(id_).items() if other != signal}
             if rest:
-                self.kept[id_] = rest
+                self.by_workload[id_] = rest
 
 
 def _paths(
     shard: Shard, forecast: Forecast, begin: datetime, now: datetime
 ) -> Iterator[tuple[WorkloadId, StepForecast]]:
-    said, step = forecast.provenance, forecast.step
+    models, step = forecast.provenance.models, forecast.step
     values = _rounded(forecast.values.transpose(0, 2, 1)).tolist()
-    for id_, row in zip(shard.ids, said.rows(shard.keys).tolist(), strict=True):
+    for id_, row in zip(shard.ids, forecast.provenance.rows(shard.keys).tolist(), strict=True):
         if row >= 0:
-            yield id_, StepForecast(now, begin, step, forecast.levels, tuple(map(tuple, values[row])), said.models[row])
+            yield id_, StepForecast(now, begin, step, forecast.levels, tuple(map(tuple, values[row])), models[row])
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -134,28 +134,28 @@ class Shards:
     """Workloads with a masked latest column."""
     stacks: list[Stack] = field(default_factory=list)
     _known: tuple[WorkloadId, ...] = ()
-    _wanted: Mapping[PeakSpan, tuple[WorkloadId, ...]] = field(default_factory=dict)
+    _requested: Mapping[PeakSpan, tuple[WorkloadId, ...]] = field(default_factory=dict)
 
-    def follow(self, keys: tuple[WorkloadId, ...], wanted: Mapping[PeakSpan, Collection[WorkloadId]]) -> None:
-        """Have shards of the wanted ones of these rows; those with the same workloads as before keep their models.
+    def follow(self, keys: tuple[WorkloadId, ...], ids_by_span: Mapping[PeakSpan, Collection[WorkloadId]]) -> None:
+        """Have shards of the requested rows; shards with the same workloads as before keep their models.
 
-        A workload that is not wanted for a while, because its target cannot be read, keeps its place: without it the
+        A workload that is not requested for a while, because its target cannot be read, keeps its place: without it the
         others of its shard would have no model until the next fit.
         """
-        asked = {span: tuple(ids) for span, ids in wanted.items()}
-        if keys == self._known and asked == self._wanted:
+        requested = {span: tuple(ids) for span, ids in ids_by_span.items()}
+        if keys == self._known and requested == self._requested:
             return
         row = {id_: i for i, id_ in enumerate(keys)}
-        wanted_now = dict.fromkeys(chain.from_iterable(asked.values()))
-        stay = chain.from_iterable(shard.ids for shard in self.shards if mostly(shard.ids, wanted_now))
-        here = [id_ for id_ in dict.fromkeys((*wanted_now, *stay)) if id_ in row]
-        self.shards = regrouped(self.shards, here)
+        requested_ids = dict.fromkeys(chain.from_iterable(requested.values()))
+        stay = chain.from_iterable(shard.ids for shard in self.shards if mostly(shard.ids, requested_ids))
+        members = [id_ for id_ in dict.fromkeys((*requested_ids, *stay)) if id_ in row]
+        self.shards = regrouped(self.shards, members)
         for shard in self.shards:
             shard.rows = rows_among(shard.ids, row)
         self.ids = tuple(chain.from_iterable(shard.ids for shard in self.shards))
         places = {id_: place for place, id_ in enumerate(self.ids)}
-        self.spans = {span: SpanRows.of(ids, places) for span, ids in asked.items()}
-        self._known, self._wanted = keys, asked
+        self.spans = {span: SpanRows.of(ids, places) for span, ids in requested.items()}
+        self._known, self._requested = keys, requested
 
     def learn(self, history: FreshHistory, due: Shard, now: datetime) -> None:
         """Fit a shard anew, with those after it that fit into one; nothing where it has become part of another.
@@ -193,23 +193,23 @@ class Shards:
         self.stacks = stacked(self.shards, self.stacks)
         masked: dict[WorkloadId, Masked] = {}
         for stack in self.stacks:
-            asked = self._asked(windows, stack.place)
-            if asked:
-                masked |= masked_now(stack.ids, stack.ask(history, asked, now, answers))
+            rows_by_window = self._rows_by_window(windows, stack.place)
+            if rows_by_window:
+                masked |= masked_now(stack.ids, stack.ask(history, rows_by_window, now, answers))
         self.masked = masked
         self._say_why_not(answers)
         return answers
 
-    def _asked(
+    def _rows_by_window(
         self, windows: Mapping[PeakSpan, models.StepWindow], place: slice
     ) -> dict[models.StepWindow, NDArray[np.intp]]:
         """The windows that some rows of a stack want, and these rows."""
-        found: dict[models.StepWindow, list[NDArray[np.intp]]] = {}
+        rows_by_window: dict[models.StepWindow, list[NDArray[np.intp]]] = {}
         for span, window in windows.items():
             rows = self.spans[span].within(place)
             if len(rows):
-                found.setdefault(window, []).append(rows)
-        return {window: np.concatenate(some) for window, some in found.items()}
+                rows_by_window.setdefault(window, []).append(rows)
+        return {window: np.concatenate(parts) for window, parts in rows_by_window.items()}
 
     def further(
         self, history: FreshHistory, window: models.StepWindow, ids: Collection[WorkloadId]
@@ -218,8 +218,8 @@ class Shards:
 
         Nothing is learned from it.
         """
-        wanted = frozenset(ids)
-        rows = np.array([row for row, id_ in enumerate(self.ids) if id_ in wanted], np.intp)
+        selected = frozenset(ids)
+        rows = np.array([row for row, id_ in enumerate(self.ids) if id_ in selected], np.intp)
         self.stacks = stacked(self.shards, self.stacks)
         answers = ModelAnswers(rows)
         for stack in self.stacks:
@@ -231,8 +231,9 @@ class Shards:
 
     def remarks(self) -> Mapping[WorkloadId, str]:
         """What is to be said about workloads that have a demand other than their usage."""
-        said = {id_: one for shard in self.shards if shard.cleaning for id_, one in shard.cleaning.remarks.items()}
-        return with_now(said, self.masked) if self.masked else said
+        cleanings = (shard.cleaning for shard in self.shards if shard.cleaning)
+        remarks = {id_: remark for cleaning in cleanings for id_, remark in cleaning.remarks.items()}
+        return with_now(remarks, self.masked) if self.masked else remarks
 
     def paths(
         self, history: FreshHistory, due: Iterable[Shard], steps: int, levels: Sequence[float]
@@ -257,35 +258,35 @@ class Shards:
         waiting = len(self.waiting())
         soon = f"its model is being fitted; {waiting} of {len(self.shards)} parts are waiting"
         shard_of = np.repeat(np.arange(len(self.shards)), [len(shard.ids) for shard in self.shards])
-        for one in answers.values():
-            mine = shard_of[one.rows]
+        for answer in answers.values():
+            mine = shard_of[answer.rows]
             for place in np.unique(mine).tolist():
                 if self.shards[place].fitted is None:
-                    one.silent(mine == place, self.shards[place].failure or soon)
+                    answer.silent(mine == place, self.shards[place].failure or soon)
 
 
-def mostly(ids: Sequence[WorkloadId], wanted: Collection[WorkloadId]) -> bool:
-    """Whether half of these or more are wanted: a shard that is mostly idle is not worth its time."""
-    return 2 * sum(id_ in wanted for id_ in ids) >= len(ids)
+def mostly(ids: Sequence[WorkloadId], requested: Collection[WorkloadId]) -> bool:
+    """Whether half of these or more are requested: a shard that is mostly idle is not worth its time."""
+    return 2 * sum(id_ in requested for id_ in ids) >= len(ids)
 
 
 def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]:
     """Shards of these workloads, `ROWS` at most in each; those that come join one that has no model yet."""
-    wanted = dict.fromkeys(ids)
-    stay = [[id_ for id_ in shard.ids if id_ in wanted] for shard in shards]
+    ordered = dict.fromkeys(ids)
+    stay = [[id_ for id_ in shard.ids if id_ in ordered] for shard in shards]
     placed = set(chain.from_iterable(stay))
-    coming = (id_ for id_ in wanted if id_ not in placed)
+    coming = (id_ for id_ in ordered if id_ not in placed)
     for shard, group in zip(shards, stay, strict=True):
         if shard.fitted_at is None or shard.fitted is None:
             group.extend(islice(coming, ROWS - len(group)))
-    found = [shard.with_only(tuple(group)) for shard, group in zip(shards, stay, strict=True) if group]
+    renewed = [shard.with_only(tuple(group)) for shard, group in zip(shards, stay, strict=True) if group]
     while new := tuple(islice(coming, ROWS)):
-        found.append(Shard.of(new))
-    return found
+        renewed.append(Shard.of(new))
+    return renewed
 
 
-def rows_within(ids: Sequence[WorkloadId], some: Sequence[WorkloadId]) -> Bins | None:
+def rows_within(ids: Sequence[WorkloadId], part: Sequence[WorkloadId]) -> Bins | None:
     """Return the positions of workloads among others; None if one is absent."""
     row = {id_: i for i, id_ in enumerate(ids)}
-    found = rows_among(some, row)
-    return None if (found < 0).any() else found
+    rows = rows_among(part, row)
+    return None if (rows < 0).any() else rows

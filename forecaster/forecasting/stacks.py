@@ -77,14 +77,14 @@ class Stack:
         """Whether it is still what it was made of."""
         same = len(shards) == len(self.shards) and first == self.first
         return same and all(
-            one is shard and one.fitted is part
-            for one, shard, part in zip(shards, self.shards, self.parts, strict=True)
+            present is shard and present.fitted is part
+            for present, shard, part in zip(shards, self.shards, self.parts, strict=True)
         )
 
     def ask(
         self,
         history: FreshHistory,
-        asked: Mapping[models.StepWindow, Bins],
+        rows_by_window: Mapping[models.StepWindow, Bins],
         now: datetime,
         answers: Mapping[models.StepWindow, ModelAnswers],
     ) -> NDArray[np.uint8]:
@@ -96,16 +96,16 @@ class Stack:
         """
         newest = newest_of(history, self.ids, self.keys, self._rows, self.settled)
         if len(self.shards) == 1:
-            self._ask_alone(newest.panel, tuple(asked), now, answers)
+            self._ask_alone(newest.panel, tuple(rows_by_window), now, answers)
         else:
             try:
-                few = few_want(asked, len(self.ids))
-                self._take(newest.panel, tuple(window for window in asked if window not in few), answers, few)
+                few = few_want(rows_by_window, len(self.ids))
+                self._take(newest.panel, tuple(window for window in rows_by_window if window not in few), answers, few)
             except Exception:  # noqa: BLE001  asked alone, one of the shards says which error it is
                 for shard, place in self._places():
                     alone = Stack.of((shard,), self.first + place.start)
-                    wanted = tuple(window for window, rows in asked.items() if _any_within(rows, place))
-                    alone._ask_alone(newest.panel.take(place), wanted, now, answers)  # noqa: SLF001  of its own class
+                    windows = tuple(window for window, rows in rows_by_window.items() if _any_within(rows, place))
+                    alone._ask_alone(newest.panel.take(place), windows, now, answers)  # noqa: SLF001  of its own class
         self._settle(newest.settled)
         return newest.masked
 
@@ -164,10 +164,10 @@ class Stack:
         for window, peak in all_peaks(model, windows).items() if windows else ():
             answers[window].take(self.first + np.arange(len(self.ids)), self.keys, peak)
         for begin in range(0, len(few), FEW_TOGETHER):
-            some = tuple(islice(few, begin, begin + FEW_TOGETHER))
-            rows = np.unique(np.concatenate([few[window] for window in some]))
+            group = tuple(islice(few, begin, begin + FEW_TOGETHER))
+            rows = np.unique(np.concatenate([few[window] for window in group]))
             keys = tuple(self.keys[row] for row in rows.tolist())
-            for window, peak in all_peaks(self._part(rows).update(panel.take(rows)), some).items():
+            for window, peak in all_peaks(self._part(rows).update(panel.take(rows)), group).items():
                 answers[window].take(self.first + rows, keys, peak)
         if isinstance(self.fitted, models.Forgets):
             self._learned(without_history(model))
@@ -245,16 +245,16 @@ def _runs(shards: Sequence[Shard]) -> Iterator[tuple[tuple[Shard, ...], int]]:
     """Neighbours that have a model, at most `STACKED_SHARDS`, and the row of their first workload."""
     firsts = np.cumsum([0, *(len(shard.ids) for shard in shards)]).tolist()
     for begin in range(0, len(shards), STACKED_SHARDS):
-        some = range(begin, min(begin + STACKED_SHARDS, len(shards)))
-        for fitted, places in groupby(some, lambda i: shards[i].fitted is not None):
+        part = range(begin, min(begin + STACKED_SHARDS, len(shards)))
+        for fitted, places in groupby(part, lambda i: shards[i].fitted is not None):
             if fitted:
                 run = list(places)
                 yield tuple(shards[i] for i in run), firsts[run[0]]
 
 
-def few_want(asked: Mapping[models.StepWindow, Bins], count: int) -> Mapping[models.StepWindow, Bins]:
+def few_want(rows_by_window: Mapping[models.StepWindow, Bins], count: int) -> Mapping[models.StepWindow, Bins]:
     """The windows that less than an eighth of so many rows want; none where few windows have more than a quarter."""
-    few = {window: rows for window, rows in asked.items() if 8 * len(rows) < count}
+    few = {window: rows for window, rows in rows_by_window.items() if 8 * len(rows) < count}
     together = len({row for rows in few.values() for row in rows.tolist()})
     return few if 4 * together <= count or len(few) > FEW_TOGETHER else NOTHING_ASKED
 

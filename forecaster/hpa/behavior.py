@@ -92,13 +92,13 @@ def record_scale_event(
     `change` is positive. Events strictly older than the longest policy period are flagged outdated first; a flag stays.
     """
     begin = now - max((policy.period for policy in policies), default=timedelta())
-    kept = [event._replace(outdated=True) if event.at < begin else event for event in events]
-    free = [slot for slot, event in enumerate(kept) if event.outdated]
+    recorded = [event._replace(outdated=True) if event.at < begin else event for event in events]
+    free = [slot for slot, event in enumerate(recorded) if event.outdated]
     if free:
-        kept[free[-1]] = ScaleEvent(change, now)
+        recorded[free[-1]] = ScaleEvent(change, now)
     else:
-        kept.append(ScaleEvent(change, now))
-    return tuple(kept)
+        recorded.append(ScaleEvent(change, now))
+    return tuple(recorded)
 
 
 def stabilize(

@@ -52,7 +52,7 @@ def cautions(
     requests something else changes.
     """
     tolerance = tolerance_of(spec.behavior, controller)
-    found = (
+    possible = (
         _out_of_reach(replicas, tolerance, spec),
         _never_scales_down(tolerance),
         _window_delays_rises(spec, controller),
@@ -61,7 +61,7 @@ def cautions(
         _shared_target(spec, others),
         _same_signal(spec, vertical_resources),
     )
-    return tuple(caution for caution in found if caution is not None)
+    return tuple(caution for caution in possible if caution is not None)
 
 
 def counts_out_of_reach(replicas: int, tolerance: Tolerance) -> range:

@@ -158,10 +158,10 @@ def _selected(metric: MetricSpec, item: Wire) -> bool:
     """Whether a value has the labels that the metric selects, as far as it has any of these keys."""
     labels = {key: str(value) for key, value in _mapping(item, "metricLabels").items()}
     try:
-        asked = parse_selector(metric.selector).requirements
+        requirements = parse_selector(metric.selector).requirements
     except SelectorError as error:
         raise DocumentError(f"selector of external metric {metric.name}: {error}") from None
-    return all(one.matches(labels) for one in asked if one.key in labels)
+    return all(requirement.matches(labels) for requirement in requirements if requirement.key in labels)
 
 
 def _metric_name(item: Wire) -> Any:
@@ -191,11 +191,11 @@ def _pod_values(metric: MetricSpec, items: list[Wire]) -> Answer:
 
 
 def _object_value(metric: MetricSpec, items: list[Wire]) -> Answer:
-    wanted = metric.described_object
+    subject = metric.described_object
     for item in items:
         described = _mapping(item, "describedObject")
-        if wanted and (described.get("kind"), described.get("name")) == (wanted.kind, wanted.name):
-            return ObjectMetric(_milli(item.get("value"), f"metric {metric.name} of {wanted.kind} {wanted.name}"))
+        if subject and (described.get("kind"), described.get("name")) == (subject.kind, subject.name):
+            return ObjectMetric(_milli(item.get("value"), f"metric {metric.name} of {subject.kind} {subject.name}"))
     return Unmeasured("no_samples", f"no value of metric {metric.name} for the described object")
 
 

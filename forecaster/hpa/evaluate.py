@@ -90,8 +90,8 @@ def _refused(metric: MetricSpec, answer: Answer) -> Unmeasured:
     """Say why source, target and answer do not fit together."""
     kind, targets = _SOURCES[metric.source]
     if not isinstance(answer, kind):
-        what = f"the answer for {metric.source} metric {metric.name}"
-        return Unmeasured("api_failed", f"{what} is of another kind of metric")
+        message = f"the answer for {metric.source} metric {metric.name} is of another kind of metric"
+        return Unmeasured("api_failed", message)
     return Unmeasured("invalid_target", f"invalid {metric.source} metric source: neither {targets} was set")
 
 

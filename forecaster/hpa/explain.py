@@ -140,8 +140,8 @@ def _reading(metric: MetricSpec, answer: Answer, proposal: MetricProposal | Unme
         used = f"{percent} % of requested {metric.name} in use / {aim} %" + (f" × {pods(current)}" if of_all else "")
         return f"{used} = {pods(proposal.replicas)}{_hold(proposal)}"
     goal = target.value_milli if _is_total(metric) else target.average_value_milli
-    seen = f"{amount(metric, total_of(answer) or 0)} / {target_amount(metric, goal or 0)}"
-    return f"{seen} = {pods(proposal.replicas)}{_hold(proposal)}"
+    quotient = f"{amount(metric, total_of(answer) or 0)} / {target_amount(metric, goal or 0)}"
+    return f"{quotient} = {pods(proposal.replicas)}{_hold(proposal)}"
 
 
 def _hold(proposal: MetricProposal) -> str:
@@ -185,10 +185,10 @@ def _clamp_clause(story: _Story, limited: Limited) -> str:
 
 def _metric_steps(story: _Story) -> list[str]:
     """One step per metric, in order."""
-    seen = zip(story.spec.metrics, story.observation.answers, story.outcome.desired.proposals, strict=False)
+    readings = zip(story.spec.metrics, story.observation.answers, story.outcome.desired.proposals, strict=False)
     return [
         f"{metric.source} {metric.name}: {_reading(metric, answer, proposal, story.current)}"
-        for metric, answer, proposal in seen
+        for metric, answer, proposal in readings
     ]
 
 
@@ -196,13 +196,13 @@ def _limit_steps(story: _Story, recommendation: CombinedProposal, limited: Limit
     """The steps after the recommendation, with the numbers behind them."""
     spec = story.spec
     conditions = [find_condition(story.outcome.conditions, kind) for kind in _CONDITIONS]
-    said = [f"{condition.type}={condition.status} ({condition.reason})" for condition in conditions if condition]
+    texts = [f"{condition.type}={condition.status} ({condition.reason})" for condition in conditions if condition]
     return [
         f"recommendation: the largest proposal, {pods(recommendation.replicas)}",
         f"stabilization: {_stabilization_step(story, limited)}",
         *_rate_steps(story, limited),
         f"bounds: minReplicas {spec.bounds.min_replicas}, maxReplicas {spec.max_replicas}",
-        f"conditions: {', '.join(said)}",
+        f"conditions: {', '.join(texts)}",
     ]
 
 

@@ -50,8 +50,8 @@ def reconcile(
     spec: HpaSpec, observation: Observation, state: HpaState, now: datetime, controller: Controller = SHIPPED
 ) -> Pass:
     """HPA rules §3: one pass; whatever a cluster can show, a broken metric is a condition, not an exception."""
-    found = _pass(spec, observation, state, now, controller)
-    return found._replace(desired=found.desired._replace(status_written=status_differs(state, found.state)))
+    outcome = _pass(spec, observation, state, now, controller)
+    return outcome._replace(desired=outcome.desired._replace(status_written=status_differs(state, outcome.state)))
 
 
 def _pass(spec: HpaSpec, observation: Observation, state: HpaState, now: datetime, controller: Controller) -> Pass:
@@ -261,14 +261,14 @@ class SimulatedPass(NamedTuple):
 
 
 def carry_on(
-    spec: HpaSpec, seen: Observation, start: datetime, passes: int, controller: Controller = SHIPPED
+    spec: HpaSpec, observation: Observation, start: datetime, passes: int, controller: Controller = SHIPPED
 ) -> Iterator[SimulatedPass]:
     """Passes of a new HPA one sync period apart: the first over `seen` as it is, the others over its totals."""
-    state, totals, requests = NEW_HPA, totals_of(spec, seen), requests_of(seen)
-    at, replicas = start, seen.scale.spec_replicas if isinstance(seen.scale, ScaleSubresource) else 0
+    state, totals, requests = NEW_HPA, totals_of(spec, observation), requests_of(observation)
+    at, replicas = start, observation.scale.spec_replicas if isinstance(observation.scale, ScaleSubresource) else 0
     for _ in range(passes):
-        step = SimulatedPass(at, replicas, seen, state, reconcile(spec, seen, state, at, controller))
+        step = SimulatedPass(at, replicas, observation, state, reconcile(spec, observation, state, at, controller))
         yield step
         at, state = at + controller.sync_period, step.outcome.state
         replicas = step.outcome.desired.replicas if step.outcome.desired.written else replicas
-        seen = observe_totals(spec, replicas, totals, requests, at)
+        observation = observe_totals(spec, replicas, totals, requests, at)

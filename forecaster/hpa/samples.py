@@ -113,8 +113,8 @@ def external_shared_total(values_milli: Iterable[int]) -> int:
 
 def _pod_value(item: PodMetrics, resource: str, container: str) -> int | None:
     """The sum over the containers, or over the first one of this name; None where one of them has no value."""
-    counted = item.containers if not container else [one for one in item.containers if one.name == container][:1]
-    values = [one.usage_milli.get(resource) for one in counted]
+    counted = item.containers if not container else [usage for usage in item.containers if usage.name == container][:1]
+    values = [usage.usage_milli.get(resource) for usage in counted]
     if not values or None in values:
         return None
     return wrap_int64(sum(value for value in values if value is not None))

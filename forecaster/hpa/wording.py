@@ -60,32 +60,32 @@ CLAMP: dict[Clamp, HpaCondition] = {
 
 def scale_unread(message: str) -> HpaCondition:
     """HPA rules §3, steps 1 and 2."""
-    said = f"the HPA controller was unable to get the target's current scale: {message}"
-    return HpaCondition("AbleToScale", "False", "FailedGetScale", said)
+    text = f"the HPA controller was unable to get the target's current scale: {message}"
+    return HpaCondition("AbleToScale", "False", "FailedGetScale", text)
 
 
 def write_failed(message: str) -> HpaCondition:
     """HPA rules §3, step 10."""
-    said = f"the HPA controller was unable to update the target scale: {message}"
-    return HpaCondition("AbleToScale", "False", "FailedUpdateScale", said)
+    text = f"the HPA controller was unable to update the target scale: {message}"
+    return HpaCondition("AbleToScale", "False", "FailedUpdateScale", text)
 
 
 def write_succeeded(replicas: int) -> HpaCondition:
     """HPA rules §3, step 10."""
-    said = f"the HPA controller was able to update the target scale to {replicas}"
-    return HpaCondition("AbleToScale", "True", "SucceededRescale", said)
+    text = f"the HPA controller was able to update the target scale to {replicas}"
+    return HpaCondition("AbleToScale", "True", "SucceededRescale", text)
 
 
 def metric_found(metric: MetricSpec) -> HpaCondition:
     """HPA rules §9: a recommendation exists, credited to this metric."""
-    said = f"the HPA was able to successfully calculate a replica count from {metric_name(metric)}"
-    return HpaCondition("ScalingActive", "True", "ValidMetricFound", said)
+    text = f"the HPA was able to successfully calculate a replica count from {metric_name(metric)}"
+    return HpaCondition("ScalingActive", "True", "ValidMetricFound", text)
 
 
 def metric_failed(metric: MetricSpec, why: Unmeasured) -> HpaCondition:
     """HPA rules §4, §9: the condition of the first failing metric."""
-    said = f"the HPA was unable to compute the replica count: {why.message}"
-    return HpaCondition("ScalingActive", "False", failure_reason(metric, why), said)
+    text = f"the HPA was unable to compute the replica count: {why.message}"
+    return HpaCondition("ScalingActive", "False", failure_reason(metric, why), text)
 
 
 def failure_reason(metric: MetricSpec, why: Unmeasured) -> str:

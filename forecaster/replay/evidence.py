@@ -164,11 +164,12 @@ class _PastReplay:
         # The minute comes first and the series last, without a copy where they lie in memory so.
         self._days = type(days)(*(np.ascontiguousarray(np.moveaxis(field, 0, -1)) for field in days))
         quantiles = np.array([policy.quantile for policy in policies])
-        self._stated = self._days.seen if self._sized.any() else quantile_of(levels, self._days.peaks, quantiles)
+        self._stated = self._days.measured if self._sized.any() else quantile_of(levels, self._days.peaks, quantiles)
         self._expected = np.full((len(EXPECTS), self._series), np.nan)
         pairs = zip(strategies.expects, strategies.setting, strict=True)
         self._expects = np.array([0 if setting else EXPECTS.index(name) for name, setting in pairs])
-        first = np.maximum(ceil_counts(self._tiled(self._days.seen[0]) / np.repeat(strategies.target, self._series)), 1)
+        targets = np.repeat(strategies.target, self._series)
+        first = np.maximum(ceil_counts(self._tiled(self._days.measured[0]) / targets), 1)
         self._pods = Pods(first, StartUps(np.tile(start_ups, len(strategies.target))))
         self._state = State.new(rows, (DEMAND_SIGNAL,))
         self._quantiles = np.full((len(levels), rows), np.nan)
@@ -198,7 +199,7 @@ class _PastReplay:
         return asked, missing
 
     def _inputs(self, minute: int) -> Inputs:
-        seen = self._days.seen[minute] * DEMAND_UNIT
+        seen = self._days.measured[minute] * DEMAND_UNIT
         return Inputs(
             rules=self._rules,
             policy=self._policy,

@@ -220,15 +220,15 @@ def _days(together: Sequence[Case], model: str) -> PolicyBacktest:
 
 def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
     """The days with what is known by the minute in place of the means of five."""
-    demand, seen = days.demand.copy(), days.seen.copy()
+    demand, measured = days.demand.copy(), days.measured.copy()
     for row, case in enumerate(cases):
         count = min(len(case.minutes), demand.shape[1])
         if not count:
             continue
         latest = case.minutes[-count:]
         demand[row, -count:] = np.where(np.isnan(latest), demand[row, -count:], latest)
-        seen[row, 1 - count :] = np.where(np.isnan(latest[:-1]), seen[row, 1 - count :], latest[:-1])
-    return days._replace(demand=demand, seen=seen)
+        measured[row, 1 - count :] = np.where(np.isnan(latest[:-1]), measured[row, 1 - count :], latest[:-1])
+    return days._replace(demand=demand, measured=measured)
 
 
 def judged_gates(gates: Gates, cases: Sequence[list[Case] | Unjudged], now: float, model: str) -> Gates:

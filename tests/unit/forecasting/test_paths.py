@@ -36,7 +36,7 @@ def seen(count: int, value: float = 1.23456) -> FreshHistory:
 def test_a_path_is_an_hour_by_five_minutes() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
     forecaster.peaks(CPU, seen(1), [SOON], NOON)
-    path = forecaster.paths.kept[workload_id("web-0")][CPU]
+    path = forecaster.paths.by_workload[workload_id("web-0")][CPU]
     assert (path.made_at, path.begin, path.step, path.model) == (NOON, NOON, FIVE_MINUTES, "last-value")
     assert len(path.values) == STEPS
     assert all(list(step) == sorted(step) for step in path.values)
@@ -49,17 +49,17 @@ def test_many_workloads_take_turns() -> None:
     known = []
     for cycle in range(PATH_ROUNDS + 1):
         forecaster.peaks(CPU, history, [SOON], NOON + cycle * minutes(1))
-        known.append(len(forecaster.paths.kept) // ROWS)
+        known.append(len(forecaster.paths.by_workload) // ROWS)
     assert known[0] == 2
     assert known[PATH_ROUNDS - 1] == 12
-    assert {path[CPU].made_at for path in forecaster.paths.kept.values()} >= {NOON + PATH_ROUNDS * minutes(1)}
+    assert {path[CPU].made_at for path in forecaster.paths.by_workload.values()} >= {NOON + PATH_ROUNDS * minutes(1)}
 
 
 def test_a_workload_that_is_gone_has_no_path_left() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
     forecaster.peaks(CPU, seen(2), [SOON], NOON)
     forecaster.peaks(CPU, seen(1), [SOON], NOON + minutes(1))
-    assert list(forecaster.paths.kept) == [workload_id("web-0")]
+    assert list(forecaster.paths.by_workload) == [workload_id("web-0")]
 
 
 @dataclass
@@ -87,7 +87,7 @@ def test_a_model_that_knows_no_path_keeps_its_forecasts() -> None:
     for cycle in range(2):
         peaks = forecaster.peaks(CPU, seen(1), [SOON], NOON + cycle * minutes(1))[SOON]
         assert isinstance(ahead_of(peaks, workload_id("web-0"), 0.5), PeakForecast)
-    assert forecaster.paths.kept == {}
+    assert forecaster.paths.by_workload == {}
     assert forecaster.failures() == []
 
 
