@@ -141,7 +141,7 @@ def advise(
 
 
 def _sidecars(template: Pod) -> set[str]:
-    return {one.name for one in template.init_containers if one.sidecar}
+    return {container.name for container in template.init_containers if container.sidecar}
 
 
 def _proved(
@@ -152,11 +152,11 @@ def _proved(
     memory_usage: float | None,
     terms: ApplyTerms,
 ) -> tuple[Proof | None, str]:
-    named = {one.name: one for one in decided.containers if one.name}
+    named = {size.name: size for size in decided.containers if size.name}
     context = cluster.context_of(
-        workload, replicas, memory_usage, {name: one.now for name, one in named.items()}, terms
+        workload, replicas, memory_usage, {name: size.now for name, size in named.items()}, terms
     )
-    running = {one.name for one in context.template.containers} | _sidecars(context.template)
+    running = {container.name for container in context.template.containers} | _sidecars(context.template)
     by_container = _by_container(named, running) or split(rounded(decided.resources), context.template)
     if isinstance(by_container, str):
         return None, by_container
@@ -168,7 +168,7 @@ def _by_container(named: Mapping[str, ContainerSize], running: set[str]) -> Prop
     """Sizes of the template's containers, without those that only its pods have; none where the names are others."""
     if not (named.keys() <= running or running <= named.keys()):
         return {}
-    return {name: requirements_of(rounded(one.recommended)) for name, one in named.items() if name in running}
+    return {name: requirements_of(rounded(size.recommended)) for name, size in named.items() if name in running}
 
 
 def severity_between(now: Resources, recommended: Resources) -> Severity:
@@ -230,7 +230,7 @@ def patch(advice: Advice) -> dict[str, Any]:
     lists = {"containers": names - advice.sidecars, "initContainers": names & advice.sidecars}
     whole = {"resources": _block(values[WHOLE_POD])} if WHOLE_POD in values else {}
     sized = {
-        kind: [{"name": name, "resources": _block(of)} for name, of in values.items() if name in names]
+        kind: [{"name": name, "resources": _block(sizes)} for name, sizes in values.items() if name in names]
         for kind, names in lists.items()
         if names
     }
@@ -262,5 +262,5 @@ def kustomization(advices: Iterable[Advice], base: str = BASE) -> dict[str, Any]
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": [base],
-        "patches": [{"path": file_name(one)} for one in advices],
+        "patches": [{"path": file_name(advice)} for advice in advices],
     }

@@ -68,9 +68,9 @@ def limit_ranges(pod: Pod, proposed: ProposedRequirements, context: AdmissionCon
     if context.limit_ranges is None:
         yield unknown(LIMIT_RANGE, "the namespace's LimitRanges are not known")
         return
-    yield from (refused(LIMIT_RANGE, one) for one in limit_range.contradictions(context.limit_ranges))
+    yield from (refused(LIMIT_RANGE, text) for text in limit_range.contradictions(context.limit_ranges))
     broken = limit_range.refusals(pod, context.limit_ranges, context.server)
-    yield from (refused(LIMIT_RANGE, str(one)) for one in broken)
+    yield from (refused(LIMIT_RANGE, str(violation)) for violation in broken)
     if not broken:
         yield passes(LIMIT_RANGE, "" if context.limit_ranges else "the namespace has none")
     yield from _injected(pod, proposed)
@@ -81,15 +81,15 @@ def _injected(pod: Pod, proposed: ProposedRequirements) -> Iterator[Finding]:
     for container in pod.every_container():
         stated, limits = proposed.get(container.name), compute_only(container.resources.limits)
         if stated is not None and (added := {name: limits[name] for name in limits if name not in stated.limits}):
-            said = ", ".join(f"{name} {text}" for name, text in texts(added).items())
-            yield note(LIMIT_RANGE, f"{container.name}: a LimitRange adds the limit {said}")
+            additions = ", ".join(f"{name} {text}" for name, text in texts(added).items())
+            yield note(LIMIT_RANGE, f"{container.name}: a LimitRange adds the limit {additions}")
 
 
 def validation(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
     """What the API refuses of any pod."""
-    found = faults(pod, context.server)
-    yield from (refused(VALIDATION, str(one)) for one in found)
-    if not found:
+    refusals = faults(pod, context.server)
+    yield from (refused(VALIDATION, str(refusal)) for refusal in refusals)
+    if not refusals:
         yield passes(VALIDATION)
 
 
@@ -109,9 +109,9 @@ def quotas(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding
     if context.quotas is None:
         yield unknown(QUOTA, "the namespace's ResourceQuotas are not known")
         return
-    found = [one for quota in context.quotas for one in _quota(quota, pod, before, context)]
-    yield from found
-    if not found:
+    findings = [finding for quota in context.quotas for finding in _quota(quota, pod, before, context)]
+    yield from findings
+    if not findings:
         yield passes(QUOTA, "" if context.quotas else "the namespace has none")
 
 
@@ -131,9 +131,9 @@ def _resized(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> 
     first, replicas = charge(quota, pod, before, context.server), context.rollout.replicas
     done = times_fitting(quota, first.growth, replicas) if first.admitted else 0
     if done < replicas:
-        told = f"after {done} of {replicas} pods, " if done else ""
+        progress = f"after {done} of {replicas} pods, " if done else ""
         then = charge(charged_with(quota, first.growth, done), pod, before, context.server)
-        yield from (refused(QUOTA, told + str(one)) for one in then.refusals)
+        yield from (refused(QUOTA, progress + str(refusal)) for refusal in then.refusals)
 
 
 def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
@@ -146,14 +146,14 @@ def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) 
         old = charged.get(name, 0)
         left = quota.hard[name] - max(quota.used.get(name, 0) - rollout.replicas * old, 0)
         stalls = least_needed(rollout, old, new) > left
-        said = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
+        text = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
         if stalls and new <= old:
             yield note(QUOTA, f"{quota.name}: {name} is used up: no new pod gets through, whatever it asks")
         elif stalls:
             fit = pods_until_stall(rollout, old, new, left)
-            yield refused(QUOTA, f"{said}: the rollout would stall after {fit} of {rollout.replicas} pods")
+            yield refused(QUOTA, f"{text}: the rollout would stall after {fit} of {rollout.replicas} pods")
         elif new > old and most_needed(rollout, old, new) > left:
-            yield note(QUOTA, f"{said}: the quota slows the rollout down, the surge does not fit into it")
+            yield note(QUOTA, f"{text}: the quota slows the rollout down, the surge does not fit into it")
 
 
 def static_cpu(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:

@@ -62,7 +62,8 @@ class Cluster:
     @property
     def lasting(self) -> tuple[Resident, ...]:
         """Residents without headroom pods, which every other pod preempts."""
-        return tuple(one for one in self.residents if not one.workload.rpartition("/")[2].startswith(HEADROOM))
+        named = ((resident, resident.workload.rpartition("/")[2]) for resident in self.residents)
+        return tuple(resident for resident, name in named if not name.startswith(HEADROOM))
 
     def context_of(
         self,
@@ -102,8 +103,8 @@ class Cluster:
 def requirements_of(resources: Resources) -> Requirements:
     """Cores and bytes in milli-units, rounded up to what an object can hold."""
     requests, limits = (
-        {name: milli_of(name, value) for name, value in zip(COMPUTE, of, strict=True) if value is not None}
-        for of in (resources.amounts[0::2], resources.amounts[1::2])
+        {name: milli_of(name, value) for name, value in zip(COMPUTE, amounts, strict=True) if value is not None}
+        for amounts in (resources.amounts[0::2], resources.amounts[1::2])
     )
     return Requirements(requests, limits)
 
@@ -125,24 +126,24 @@ def split(resources: Resources, template: Pod) -> ProposedRequirements | str:
         return "its template has no containers"
     if len(containers) == 1:
         return {containers[0].name: _part(containers[0].resources, whole, dict.fromkeys(COMPUTE, Fraction(1)))}
-    stated = {name: sum(one.resources.requests.get(name, 0) for one in containers) for name in COMPUTE}
+    stated = {name: sum(container.resources.requests.get(name, 0) for container in containers) for name in COMPUTE}
     if unstated := [name for name in whole.requests if not stated[name]]:
         return f"{len(containers)} containers, none of which requests {' or '.join(unstated)}: no share to split by"
     return {
-        one.name: _part(
-            one.resources,
+        container.name: _part(
+            container.resources,
             whole,
-            {name: Fraction(one.resources.requests.get(name, 0), stated[name] or 1) for name in COMPUTE},
+            {name: Fraction(container.resources.requests.get(name, 0), stated[name] or 1) for name in COMPUTE},
         )
-        for one in containers
+        for container in containers
     }
 
 
 def _part(today: Requirements, whole: Requirements, shares: Mapping[str, Fraction]) -> Requirements:
     def parts(now: Amounts, sums: Amounts) -> dict[str, int]:
         unit = {CPU_RESOURCE: 1, MEMORY_RESOURCE: MILLI}
-        kept = {name: now[name] for name in COMPUTE if name in now and (name in sums or name not in whole.requests)}
+        requests = {name: now[name] for name in COMPUTE if name in now and (name in sums or name not in whole.requests)}
         shared = {name for name in sums if shares[name] and (name in whole.requests or name not in now)}
-        return kept | {name: math.ceil(sums[name] * shares[name] / unit[name]) * unit[name] for name in shared}
+        return requests | {name: math.ceil(sums[name] * shares[name] / unit[name]) * unit[name] for name in shared}
 
     return Requirements(parts(today.requests, whole.requests), parts(today.limits, whole.limits))

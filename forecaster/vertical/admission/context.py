@@ -16,6 +16,7 @@ from forecaster.vertical.cluster_rules.validation import with_early_defaults, wi
 
 if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.node import Occupancy
+    from forecaster.vertical.cluster_rules.pod import Container
 
 ProposedRequirements: TypeAlias = Mapping[str, Requirements]
 """New requests and limits of cpu and memory by container; what it leaves out stays as it is."""
@@ -71,7 +72,7 @@ class AdmissionContext:
     def completed(self, proposed: ProposedRequirements) -> Pod:
         """The pod as the API server would store it: with the proposed values, its own defaults and LimitRanges'."""
         pod = with_values(self.template, proposed)
-        ranges = [stored(one) for one in self.limit_ranges or ()]
+        ranges = [stored(limit_range) for limit_range in self.limit_ranges or ()]
         return with_late_defaults(with_defaults(with_early_defaults(pod, self.server), ranges), self.server)
 
 
@@ -84,9 +85,12 @@ def with_values(pod: Pod, proposed: ProposedRequirements) -> Pod:
     """Return the pod with other cpu and memory where containers, or the pod as a whole, are named."""
     if WHOLE_POD in proposed:
         pod = replace(pod, pod_level=_merged(pod.pod_level or Requirements({}, {}), proposed[WHOLE_POD]))
-    return pod.with_containers(
-        lambda one: replace(one, resources=_merged(one.resources, proposed[one.name])) if one.name in proposed else one
-    )
+
+    def resized(container: Container) -> Container:
+        block = proposed.get(container.name)
+        return replace(container, resources=_merged(container.resources, block)) if block else container
+
+    return pod.with_containers(resized)
 
 
 def as_stated(pod: Pod, sizes: ProposedRequirements) -> ProposedRequirements:
@@ -97,8 +101,8 @@ def as_stated(pod: Pod, sizes: ProposedRequirements) -> ProposedRequirements:
     """
     if pod.pod_level is None or not pod.has_pod_level:
         return sizes
-    running = [*pod.containers, *(one for one in pod.init_containers if one.sidecar)]
-    known = [sizes[one.name] for one in running if one.name in sizes]
+    running = [*pod.containers, *(container for container in pod.init_containers if container.sidecar)]
+    known = [sizes[container.name] for container in running if container.name in sizes]
     block = pod.pod_level
     if len(known) < len(running):
         return {}
@@ -107,15 +111,15 @@ def as_stated(pod: Pod, sizes: ProposedRequirements) -> ProposedRequirements:
     for name in limits.keys() & requests.keys():
         in_ratio = limits[name] * requests[name] // max(block.requests[name], 1)
         limits[name] = max(_sum(name, known, of_limits=True) or in_ratio, requests[name])
-    own = {one.name: _kept_to(one.resources, sizes[one.name]) for one in running}
-    stated = {name: one for name, one in own.items() if one.requests or one.limits}
+    own = {container.name: _kept_to(container.resources, sizes[container.name]) for container in running}
+    stated = {name: block for name, block in own.items() if block.requests or block.limits}
     return {WHOLE_POD: Requirements(compute_only(block.requests) | requests, limits), **stated}
 
 
 def _sum(name: str, blocks: Sequence[Requirements], *, of_limits: bool = False) -> int:
     """The sum of a resource, 0 where one of these states none of it."""
-    amounts = [one.limits if of_limits else one.requests for one in blocks]
-    return sum(one[name] for one in amounts) if all(name in one for one in amounts) else 0
+    amounts = [block.limits if of_limits else block.requests for block in blocks]
+    return sum(amount[name] for amount in amounts) if all(name in amount for amount in amounts) else 0
 
 
 def _kept_to(now: Requirements, size: Requirements) -> Requirements:

@@ -61,20 +61,20 @@ def free_capacity(pod: Pod, context: AdmissionContext) -> FreeCapacity | None:
     occupancy, replicas = context.occupancy, context.rollout.replicas
     if occupancy is None:
         return None
-    found = fit(pod, replicas, occupancy, context.server, without=context.workload)
+    placed = fit(pod, replicas, occupancy, context.server, without=context.workload)
     request = scheduled(pod_requests(pod, context.server))
     empty = ((node.scheduler_allocatable, occupancy.daemons(node.name)) for node in kinds_for(pod, occupancy))
     return FreeCapacity(
         desired=replicas,
-        now=found.count,
-        per_new_node=max((places_left(of, _requests(on), len(on), request) for of, on in empty), default=0),
-        refused=tuple(f"{why} ({count})" for why, count in sorted(found.refused.items()) if why),
-        preempted=_preempted(pod, found, occupancy, context) if found.count < replicas and pod.preempts else (),
+        now=placed.count,
+        per_new_node=max((places_left(amounts, _requests(on), len(on), request) for amounts, on in empty), default=0),
+        refused=tuple(f"{why} ({count})" for why, count in sorted(placed.refused.items()) if why),
+        preempted=_preempted(pod, placed, occupancy, context) if placed.count < replicas and pod.preempts else (),
     )
 
 
 def _requests(residents: Sequence[Resident]) -> Amounts:
-    return added(*(one.requests for one in residents))
+    return added(*(resident.requests for resident in residents))
 
 
 def kinds_for(pod: Pod, occupancy: Occupancy) -> list[Node]:
@@ -87,19 +87,19 @@ def _names_hosts(pod: Pod) -> bool:
     """Whether it is bound to nodes by name, so that two of a kind are not alike to it."""
     terms = pod.placement.node_terms or ()
     return HOSTNAME in pod.placement.node_selector or any(
-        term.fields or any(one.key == HOSTNAME for one in term.labels) for term in terms
+        term.fields or any(condition.key == HOSTNAME for condition in term.labels) for term in terms
     )
 
 
-def _preempted(pod: Pod, found: Fit, occupancy: Occupancy, context: AdmissionContext) -> tuple[Preemption, ...]:
+def _preempted(pod: Pod, placed: Fit, occupancy: Occupancy, context: AdmissionContext) -> tuple[Preemption, ...]:
     """One preemption after the other on nodes with pods of lower priority; those that found a node already on it."""
-    one = Resident.of(pod, "", context.server)
+    resident = Resident.of(pod, "", context.server)
     there = (
-        (node, [*occupancy.on(node.name, context.workload), *[one] * found.placed.get(node.name, 0)])
+        (node, [*occupancy.on(node.name, context.workload), *[resident] * placed.placed.get(node.name, 0)])
         for node in occupancy.nodes
     )
-    waiting = context.rollout.replicas - found.count
-    return tuple(preemptions(pod, one.requests, there, min(waiting, MOST_PREEMPTIONS)))
+    waiting = context.rollout.replicas - placed.count
+    return tuple(preemptions(pod, resident.requests, there, min(waiting, MOST_PREEMPTIONS)))
 
 
 def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> Iterator[Finding]:
@@ -122,8 +122,8 @@ def priority(pod: Pod, free: FreeCapacity | None) -> Iterator[Finding]:
     """Which pods would be preempted for the replicas that do not fit."""
     if free is None or not free.preempted:
         return
-    victims = [victim for one in free.preempted for victim in one.victims]
-    names = ", ".join(sorted({one.workload or one.name for one in victims})[:_SHOWN])
+    victims = [victim for preemption in free.preempted for victim in preemption.victims]
+    names = ", ".join(sorted({victim.workload or victim.name for victim in victims})[:_SHOWN])
     yield note(PRIORITY, f"at priority {pod.priority} it would preempt {counted(len(victims), 'pod')}: {names}")
 
 
@@ -141,7 +141,7 @@ def empty_capacities(pod: Pod, occupancy: Occupancy) -> list[dict[str, int]]:
     empty = (
         (node.scheduler_allocatable, _requests(occupancy.daemons(node.name))) for node in kinds_for(pod, occupancy)
     )
-    return [{name: amount - taken.get(name, 0) for name, amount in of.items()} for of, taken in empty]
+    return [{name: amount - taken.get(name, 0) for name, amount in allocatable.items()} for allocatable, taken in empty]
 
 
 OOM, EVICTION = "oom_score_adj", "eviction order"
@@ -169,8 +169,8 @@ def eviction_risk(pod: Pod, before: Pod, context: AdmissionContext) -> EvictionR
     if occupancy is None or node is None or not memory:
         return None
     users = [
-        MemoryUser(one.name, one.memory_bytes, one.requests.get(MEMORY_RESOURCE, 0), one.priority)
-        for one in occupancy.on(node.name, context.workload)
+        MemoryUser(resident.name, resident.memory_bytes, resident.requests.get(MEMORY_RESOURCE, 0), resident.priority)
+        for resident in occupancy.on(node.name, context.workload)
     ]
     return EvictionRisk(
         node=node.name,
@@ -216,7 +216,7 @@ def eviction_findings(killed: EvictionRisk | None) -> Iterator[Finding]:
     if killed.rank_before is None or killed.rank_after is None:
         yield unknown(EVICTION, "the pod's memory usage is not known")
     elif killed.rank_before != killed.rank_after:
-        said = f"{killed.rank_before} → {killed.rank_after} of {killed.pods} pods on {killed.node}"
-        yield note(EVICTION, f"evicted as number {said} under memory pressure")
+        rank = f"{killed.rank_before} → {killed.rank_after} of {killed.pods} pods on {killed.node}"
+        yield note(EVICTION, f"evicted as number {rank} under memory pressure")
     else:
         yield passes(EVICTION, f"stays number {killed.rank_after} of {killed.pods} on {killed.node}")

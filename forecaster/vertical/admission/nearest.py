@@ -95,7 +95,8 @@ class Refused:
 
     def items(self, kind: str) -> list[LimitRangeItem]:
         """Items of the namespace's LimitRanges."""
-        return [item for one in self.context.limit_ranges or () for item in one.items if item.type == kind]
+        ranges = self.context.limit_ranges or ()
+        return [item for limit_range in ranges for item in limit_range.items if item.type == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,11 @@ def nearest(case: Refused) -> dict[str, Requirements]:
 
     The result is a proposal: whether it passes is for the proof to say.
     """
-    found = {one: Requirements({}, {}) for one in case.proposed}
+    filled_in = {name: Requirements({}, {}) for name in case.proposed}
     for name in COMPUTE:
         for cell in _fitted(case, name):
-            found[cell.container] = _with_cell(found[cell.container], name, cell)
-    return _keeping_burstable(case, found)
+            filled_in[cell.container] = _with_cell(filled_in[cell.container], name, cell)
+    return _keeping_burstable(case, filled_in)
 
 
 def _fitted(case: Refused, name: str) -> list[Cell]:
@@ -165,18 +166,18 @@ def _must_be_limited(case: Refused, name: str) -> bool:
     if any(name in item.max or name in item.ratio for item in case.items(POD)):
         return True
     quotas = case.context.quotas or ()
-    return any(f"limits.{name}" in one.tracked and matches(one, case.pod, case.context.server) for one in quotas)
+    return any(f"limits.{name}" in quota.tracked and matches(quota, case.pod, case.context.server) for quota in quotas)
 
 
 def _bounds(case: Refused, name: str) -> list[Bound]:
-    found = []
+    bounds = []
     for item in case.items(POD):
         if name in item.max:
-            found += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
+            bounds += [Bound(of_limits=True, most=item.max[name]), Bound(of_limits=False, most=item.max[name])]
     if case.context.occupancy is not None and (capacities := empty_capacities(case.pod, case.context.occupancy)):
         unit = 1 if name == CPU_RESOURCE else MILLI
-        found.append(Bound(of_limits=False, most=unit * max(one.get(name, 0) for one in capacities)))
-    return [*found, *_quota_bounds(case, name)]
+        bounds.append(Bound(of_limits=False, most=unit * max(capacity.get(name, 0) for capacity in capacities)))
+    return [*bounds, *_quota_bounds(case, name)]
 
 
 def _quota_bounds(case: Refused, name: str) -> list[Bound]:
@@ -197,9 +198,9 @@ def _shrunk(case: Refused, name: str, cells: list[Cell], bound: Bound) -> list[C
     spare = [max(value - cell.floor, 0) for value, cell in zip(values, cells, strict=True)]
     if excess <= 0 or not sum(spare):
         return cells
-    kept = [max(value - -(-part * excess // sum(spare)), 0) for value, part in zip(values, spare, strict=True)]
+    shrunk = [max(value - -(-part * excess // sum(spare)), 0) for value, part in zip(values, spare, strict=True)]
     side = "limit" if bound.of_limits else "request"
-    return [cell.lowered(**{side: most}) for cell, most in zip(cells, kept, strict=True)]
+    return [cell.lowered(**{side: most}) for cell, most in zip(cells, shrunk, strict=True)]
 
 
 def _grown(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
@@ -220,12 +221,13 @@ def _together(case: Refused, name: str, cells: Sequence[Cell], *, of_limits: boo
         return own[name]
     changed = {cell.container: cell for cell in cells}
 
-    def filled(one: Container) -> Container:
-        cell = changed.get(one.name)
-        return one if cell is None else replace(one, resources=_with_cell(one.resources, name, cell))
+    def filled(container: Container) -> Container:
+        cell = changed.get(container.name)
+        return container if cell is None else replace(container, resources=_with_cell(container.resources, name, cell))
 
     sums = total(
-        case.pod.with_containers(filled), lambda one: one.resources.limits if of_limits else one.resources.requests
+        case.pod.with_containers(filled),
+        lambda container: container.resources.limits if of_limits else container.resources.requests,
     )
     return sums.get(name, 0)
 
@@ -241,7 +243,8 @@ def _kept_from_shrinking(case: Refused, name: str, cells: list[Cell]) -> list[Ce
     """Servers that cannot lower a memory limit in place keep today's."""
     if name != MEMORY_RESOURCE or not case.context.in_place or case.context.server.shrinks_memory_limits:
         return cells
-    stay = {one.name: one for one in case.before.every_container() if not one.restarts_on(MEMORY_RESOURCE)}
+    containers = case.before.every_container()
+    stay = {container.name: container for container in containers if not container.restarts_on(MEMORY_RESOURCE)}
     return [_kept_up(cell, stay[cell.container]) if cell.container in stay else cell for cell in cells]
 
 
@@ -253,14 +256,14 @@ def _kept_up(cell: Cell, today: Container) -> Cell:
     return replace(cell, limit=least, request=least if cell.tied else cell.request)
 
 
-def _keeping_burstable(case: Refused, found: dict[str, Requirements]) -> dict[str, Requirements]:
+def _keeping_burstable(case: Refused, blocks: dict[str, Requirements]) -> dict[str, Requirements]:
     """A Burstable pod that would come out Guaranteed asks for one thousandth of a core less than its limit."""
     if case.stays is not QosClass.BURSTABLE:
-        return found
-    if computed_qos(with_values(case.pod, found), case.context.server) is not QosClass.GUARANTEED:
-        return found
-    name, block = max(found.items(), key=lambda one: one[1].requests.get(CPU_RESOURCE, 0))
+        return blocks
+    if computed_qos(with_values(case.pod, blocks), case.context.server) is not QosClass.GUARANTEED:
+        return blocks
+    name, block = max(blocks.items(), key=lambda named: named[1].requests.get(CPU_RESOURCE, 0))
     lower = Requirements(
         {**block.requests, CPU_RESOURCE: max(block.requests.get(CPU_RESOURCE, 1) - 1, 0)}, block.limits
     )
-    return {**found, name: lower}
+    return {**blocks, name: lower}

@@ -52,7 +52,7 @@ def in_place(proposed: ProposedRequirements, context: AdmissionContext) -> Itera
     resized = with_values(first, proposed)
     answer = resize(first, resized, context.server)
     if not answer.allowed:
-        yield from (refused(RESIZE, str(one)) for one in answer.refusals)
+        yield from (refused(RESIZE, str(refusal)) for refusal in answer.refusals)
         return
     resized = defaulted(resized, context.server)
     yield from _on_nodes(resized, first, context)
@@ -73,13 +73,13 @@ def _on_nodes(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Find
             *([scheduled(pod_requests(before, context.server))] * (pods - 1)),
         )
         outcomes[_outcome(pod, nodes[name].scheduler_allocatable, others, context)] += pods
-    said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
     if outcomes[INFEASIBLE]:
-        yield refused(RESIZE, f"{said}: a node can never grant it")
+        yield refused(RESIZE, f"{counts}: a node can never grant it")
     elif outcomes[DEFERRED]:
-        yield note(RESIZE, f"{said} until there is free capacity on the node")
+        yield note(RESIZE, f"{counts} until there is free capacity on the node")
     else:
-        yield passes(RESIZE, said)
+        yield passes(RESIZE, counts)
 
 
 def _outcome(pod: Pod, allocatable: Amounts, others: Amounts, context: AdmissionContext) -> str:
@@ -99,14 +99,15 @@ def _memory_shrink(before: Pod, after: Pod, context: AdmissionContext) -> Iterat
         limit = new.resources.limits.get(MEMORY_RESOURCE)
         if limit is None or limit >= old.resources.limits.get(MEMORY_RESOURCE, 0) or new.restarts_on(MEMORY_RESOURCE):
             continue
-        said = f"{new.name}: the memory limit shrinks to {text_of(limit, MEMORY_RESOURCE)} without a restart"
+        warning = f"{new.name}: the memory limit shrinks to {text_of(limit, MEMORY_RESOURCE)} without a restart"
         used = context.memory_usage
         if used is not None and used > whole(limit):
             yield note(
-                RESIZE, f"{said}, below the {text_of(used * 1000, MEMORY_RESOURCE)} in use: the node will not apply it"
+                RESIZE,
+                f"{warning}, below the {text_of(used * 1000, MEMORY_RESOURCE)} in use: the node will not apply it",
             )
         else:
-            yield note(RESIZE, f"{said}; if usage grows meanwhile, the kernel may kill it")
+            yield note(RESIZE, f"{warning}; if usage grows meanwhile, the kernel may kill it")
 
 
 MOST_ROUNDS = 8
@@ -131,7 +132,7 @@ class Proof:
     @property
     def refusals(self) -> tuple[Finding, ...]:
         """Findings of every rule that refuses, in the order of the rules."""
-        return tuple(one for one in self.findings if one.verdict is Verdict.REFUSED)
+        return tuple(finding for finding in self.findings if finding.verdict is Verdict.REFUSED)
 
     @property
     def accepted(self) -> bool:
@@ -159,10 +160,11 @@ def _judged(proposed: ProposedRequirements, context: AdmissionContext) -> Proof:
         *free_capacity.priority(pod, free),
         *free_capacity.eviction_findings(risk),
     )
+    blocks = {container.name: container.resources for container in pod.every_container()}
     return Proof(
         values={
-            one.name: Requirements(compute_only(one.resources.requests), compute_only(one.resources.limits))
-            for one in pod.every_container()
+            name: Requirements(compute_only(block.requests), compute_only(block.limits))
+            for name, block in blocks.items()
         },
         findings=findings,
         qos_before=computed_qos(before, context.server),
@@ -187,13 +189,15 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
         if moved == proposed:
             break
         proposed = moved
-    kept = (_keeping(names, proposed, before) for names in ((MEMORY_RESOURCE,), (CPU_RESOURCE,), COMPUTE))
-    return next((one for one in kept if _judged(one, context).accepted), None)
+    alternatives = (_keeping(names, proposed, before) for names in ((MEMORY_RESOURCE,), (CPU_RESOURCE,), COMPUTE))
+    return next((sizes for sizes in alternatives if _judged(sizes, context).accepted), None)
 
 
 def _keeping(names: Sequence[str], proposed: ProposedRequirements, before: Pod) -> dict[str, Requirements]:
     """The proposed values, today's of these resources."""
-    stated = {one.name: one.resources for one in before.every_container()} | {WHOLE_POD: before.pod_level}
+    stated = {container.name: container.resources for container in before.every_container()} | {
+        WHOLE_POD: before.pod_level
+    }
     today = {name: block for name, block in stated.items() if block is not None and name in proposed}
     return {
         container: Requirements(
@@ -205,4 +209,4 @@ def _keeping(names: Sequence[str], proposed: ProposedRequirements, before: Pod) 
 
 
 def _mixed(names: Sequence[str], proposed: Amounts, today: Amounts) -> dict[str, int]:
-    return {name: of[name] for name in COMPUTE for of in [today if name in names else proposed] if name in of}
+    return {name: side[name] for name in COMPUTE for side in [today if name in names else proposed] if name in side}

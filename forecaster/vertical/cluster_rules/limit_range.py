@@ -124,12 +124,12 @@ def _beyond_bound(kind: str, name: str, enforced: int, block: Requirements, *, i
     sides = [("request", request, requested < bound), ("limit", limit, limited < bound)]
     if not is_minimum:
         sides = [("limit", limit, limited > bound), ("request", request, requested > bound)]
-    said = f"{'minimum' if is_minimum else 'maximum'} {name} per {kind} is {text_of(enforced, name)}"
+    violation = f"{'minimum' if is_minimum else 'maximum'} {name} per {kind} is {text_of(enforced, name)}"
     if sides[0][1] is None:
-        yield f"{said}, and no {sides[0][0]} is set"
+        yield f"{violation}, and no {sides[0][0]} is set"
         return
     broken = [(word, amount) for word, amount, beyond in sides if amount is not None and beyond]
-    yield from (f"{said}, but the {word} is {text_of(amount, name)}" for word, amount in broken[:1])
+    yield from (f"{violation}, but the {word} is {text_of(amount, name)}" for word, amount in broken[:1])
 
 
 def _beyond_ratio(kind: str, name: str, enforced: int, block: Requirements) -> Iterator[str]:

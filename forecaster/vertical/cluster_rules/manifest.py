@@ -37,14 +37,15 @@ def placement_of(spec: Wire, metadata: Wire) -> Placement:
     affinity = spec.get("affinity") or {}
     labels = metadata.get("labels") or {}
     node_affinity = (affinity.get("nodeAffinity") or {}).get(_REQUIRED)
-    spread = [one for one in spec.get("topologySpreadConstraints") or () if one["whenUnsatisfiable"] == "DoNotSchedule"]
+    constraints = spec.get("topologySpreadConstraints") or ()
+    spread = [constraint for constraint in constraints if constraint["whenUnsatisfiable"] == "DoNotSchedule"]
     return Placement(
         labels=labels,
         namespace=metadata.get("namespace") or "",
         node_selector=spec.get("nodeSelector") or {},
         node_terms=None if node_affinity is None else _node_terms(node_affinity.get("nodeSelectorTerms")),
-        tolerations=tuple(_toleration(one) for one in spec.get("tolerations") or ()),
-        spread=tuple(_spread(one, labels) for one in spread),
+        tolerations=tuple(_toleration(toleration) for toleration in spec.get("tolerations") or ()),
+        spread=tuple(_spread(constraint, labels) for constraint in spread),
         pod_affinity=_neighbourhoods(affinity.get("podAffinity"), labels),
         pod_anti_affinity=_neighbourhoods(affinity.get("podAntiAffinity"), labels),
     )
@@ -76,7 +77,7 @@ def _spread(wire: Wire, labels: Mapping[str, str]) -> TopologySpread:
 
 
 def _neighbourhoods(wire: Wire | None, labels: Mapping[str, str]) -> tuple[PodAffinityTerm, ...]:
-    return tuple(_neighbourhood(one, labels) for one in (wire or {}).get(_REQUIRED) or ())
+    return tuple(_neighbourhood(term, labels) for term in (wire or {}).get(_REQUIRED) or ())
 
 
 def _neighbourhood(wire: Wire, labels: Mapping[str, str]) -> PodAffinityTerm:
@@ -108,8 +109,8 @@ def pod_of(wire: Wire) -> Pod:
 def read_spec(spec: Wire, metadata: Wire, status: Wire) -> Pod:
     """A pod from its three parts; raises QuantityError and KeyError."""
     return Pod(
-        containers=tuple(container_of(one) for one in spec.get("containers") or ()),
-        init_containers=tuple(container_of(one) for one in spec.get("initContainers") or ()),
+        containers=tuple(container_of(container) for container in spec.get("containers") or ()),
+        init_containers=tuple(container_of(container) for container in spec.get("initContainers") or ()),
         pod_level=None if spec.get("resources") is None else requirements_of(spec["resources"]),
         overhead=parsed(spec.get("overhead")),
         restart_policy=spec.get("restartPolicy") or _ALWAYS,
@@ -130,7 +131,7 @@ def container_of(wire: Wire) -> Container:
         name=wire.get("name") or "",
         resources=requirements_of(wire.get("resources")),
         sidecar=wire.get("restartPolicy") == _ALWAYS,
-        resize_policy={one["resourceName"]: one["restartPolicy"] for one in wire.get("resizePolicy") or ()},
+        resize_policy={rule["resourceName"]: rule["restartPolicy"] for rule in wire.get("resizePolicy") or ()},
     )
 
 
@@ -143,9 +144,9 @@ def requirements_of(wire: Wire | None) -> Requirements:
 def status_of(wire: Wire) -> PodStatus:
     """A pod's status; a container that is in both lists counts as an init container."""
     statuses = [*(wire.get("containerStatuses") or ()), *(wire.get("initContainerStatuses") or ())]
-    pending = [one for one in wire.get("conditions") or () if one.get("type") == "PodResizePending"]
+    pending = [condition for condition in wire.get("conditions") or () if condition.get("type") == "PodResizePending"]
     return PodStatus(
-        containers={one["name"]: _container_status(one) for one in statuses},
+        containers={status["name"]: _container_status(status) for status in statuses},
         qos=wire.get("qosClass") or "",
         resize_pending=(pending[0].get("reason") or "") if pending else "",
     )
@@ -173,7 +174,7 @@ def node_of(wire: Wire) -> Node:
             name=metadata["name"],
             allocatable=parsed(status.get("allocatable")),
             labels=metadata.get("labels") or {},
-            taints=tuple(taint_of(one) for one in spec.get("taints") or ()),
+            taints=tuple(taint_of(taint) for taint in spec.get("taints") or ()),
             unschedulable=bool(spec.get("unschedulable")),
             memory_capacity=whole(parsed(status.get("capacity")).get(MEMORY_RESOURCE, 0)) or None,
         )
@@ -190,7 +191,7 @@ def limit_range_of(wire: Wire) -> LimitRange:
     """A LimitRange object as the API server stores it."""
     name = (wire.get("metadata") or {}).get("name") or ""
     try:
-        items = tuple(limit_range_item_of(one) for one in (wire.get("spec") or {}).get("limits") or ())
+        items = tuple(limit_range_item_of(limit) for limit in (wire.get("spec") or {}).get("limits") or ())
     except NOT_UNDERSTOOD as error:
         raise ManifestError(f"LimitRange {name}: {error}") from error
     return LimitRange(items, name)
@@ -223,5 +224,5 @@ def _scopes(spec: Wire) -> tuple[Scope, ...]:
     expressions = (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
     return (
         *(Scope(name) for name in spec.get("scopes") or ()),
-        *(Scope(one["scopeName"], one["operator"], frozenset(one.get("values") or ())) for one in expressions),
+        *(Scope(scope["scopeName"], scope["operator"], frozenset(scope.get("values") or ())) for scope in expressions),
     )

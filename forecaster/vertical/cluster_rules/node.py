@@ -111,7 +111,7 @@ class Occupancy:
             self._in[resident.placement.namespace].remove(resident)
             self._of[resident.workload].pop(node.name, None)
         for index in (self.repelling, self.reaching):
-            index[:] = [one for one in index if one.node != node.name]
+            index[:] = [resident for resident in index if resident.node != node.name]
         self._taken.pop(node.name, None)
         self.nodes.remove(node)
         del self.by_name[node.name]
@@ -136,8 +136,8 @@ class Occupancy:
 
     def on(self, node: str, without: str = "") -> Sequence[Resident]:
         """Pods on a node."""
-        found = self._on.get(node, [])
-        return [one for one in found if one.workload != without] if without else found
+        residents = self._on.get(node, [])
+        return [resident for resident in residents if resident.workload != without] if without else residents
 
     def of(self, workload: str) -> Mapping[str, Sequence[Resident]]:
         """Pods of a workload by node."""
@@ -145,12 +145,12 @@ class Occupancy:
 
     def in_namespace(self, namespace: str, without: str = "") -> Sequence[Resident]:
         """Pods of a namespace."""
-        return [one for one in self._in.get(namespace, []) if not without or one.workload != without]
+        return [resident for resident in self._in.get(namespace, []) if not without or resident.workload != without]
 
     def taken(self, node: str, without: str = "") -> Amounts:
         """What the pods on a node request."""
         taken = self._taken.get(node, NO_AMOUNTS)
-        own = added(*(one.requests for one in self.of(without).get(node, ())))
+        own = added(*(resident.requests for resident in self.of(without).get(node, ())))
         return {name: amount - own.get(name, 0) for name, amount in taken.items()} if own else taken
 
     def pods(self, node: str, without: str = "") -> int:
@@ -159,19 +159,19 @@ class Occupancy:
 
     def daemons(self, node: str) -> list[Resident]:
         """Pods that every node of a kind carries."""
-        return [one for one in self._on.get(node, ()) if one.daemon]
+        return [resident for resident in self._on.get(node, ()) if resident.daemon]
 
     @property
     def kinds(self) -> list[Node]:
         """One node of each kind: equal allocatable, taints, labels but the host's name, and daemons."""
         if self._kinds is None:
-            found: dict[object, Node] = {}
+            nodes_by_kind: dict[object, Node] = {}
             for node in self.nodes:
-                found.setdefault(self._kind(node), node)
-            self._kinds = list(found.values())
+                nodes_by_kind.setdefault(self._kind(node), node)
+            self._kinds = list(nodes_by_kind.values())
         return self._kinds
 
     def _kind(self, node: Node) -> object:
         labels = frozenset((key, value) for key, value in node.labels.items() if key != HOSTNAME)
-        daemons = added(*(one.requests for one in self.daemons(node.name)))
+        daemons = added(*(resident.requests for resident in self.daemons(node.name)))
         return (frozenset(node.allocatable.items()), node.taints, labels, frozenset(daemons.items()))

@@ -27,7 +27,7 @@ _Domain = tuple[str, str]
 def untolerated(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
     """Rules §6.13: the first taint that keeps a pod away; PreferNoSchedule never does."""
     for taint in taints:
-        if taint.effect in REPELLING and not any(tolerates(one, taint) for one in tolerations):
+        if taint.effect in REPELLING and not any(tolerates(toleration, taint) for toleration in tolerations):
             return taint
     return None
 
@@ -51,7 +51,8 @@ def admits(placement: Placement, labels: Mapping[str, str], name: str) -> bool:
 def _holds(term: NodeTerm, labels: Mapping[str, str], name: str) -> bool:
     if not term.labels and not term.fields:
         return False
-    return all(one.holds(labels) for one in term.labels) and all(one.holds({_NAME: name}) for one in term.fields)
+    labels_hold = all(condition.holds(labels) for condition in term.labels)
+    return labels_hold and all(condition.holds({_NAME: name}) for condition in term.fields)
 
 
 @dataclass(slots=True)
@@ -92,7 +93,7 @@ def spread_counts(placement: Placement, occupancy: Occupancy, without: str = "")
     """Rules §6.13: every constraint of the pod with what it counts now."""
     if not placement.spread:
         return []
-    keys = {one.topology_key for one in placement.spread}
+    keys = {constraint.topology_key for constraint in placement.spread}
     eligible = [node for node in occupancy.nodes if keys <= node.labels.keys()]
     others = occupancy.in_namespace(placement.namespace, without)
     return [_spreading(rule, placement, eligible, others) for rule in placement.spread]
@@ -103,9 +104,9 @@ def _spreading(
 ) -> SpreadCount:
     counted = {node.name: node for node in nodes if _counts(rule, placement, node)}
     domains = Counter({node.labels[rule.topology_key]: 0 for node in counted.values()})
-    for one in others:
-        if one.node in counted and _is_selected(rule, one):
-            domains[counted[one.node].labels[rule.topology_key]] += 1
+    for resident in others:
+        if resident.node in counted and _is_selected(rule, resident):
+            domains[counted[resident.node].labels[rule.topology_key]] += 1
     return SpreadCount(rule, frozenset(counted), domains, rule.selector.matches(placement.labels))
 
 
@@ -136,20 +137,20 @@ class PodAffinity:
     @classmethod
     def of(cls, placement: Placement, occupancy: Occupancy, without: str = "") -> PodAffinity:
         """Domains of a pod with this placement; terms that name no namespaces mean those of the pod's own."""
-        found = cls(placement, joined={i: set() for i in range(len(placement.pod_affinity))})
+        affinity = cls(placement, joined={i: set() for i in range(len(placement.pod_affinity))})
         far = any(term.namespaces is not None for term in (*placement.pod_affinity, *placement.pod_anti_affinity))
-        others = [one for one in occupancy.reaching if one.placement.namespace != placement.namespace]
+        others = [resident for resident in occupancy.reaching if resident.placement.namespace != placement.namespace]
         for resident in occupancy.residents() if far else (*occupancy.in_namespace(placement.namespace), *others):
             if resident.node in occupancy.by_name and (not without or resident.workload != without):
-                found.add(resident.placement, occupancy.by_name[resident.node])
-        return found
+                affinity.add(resident.placement, occupancy.by_name[resident.node])
+        return affinity
 
     def add(self, other: Placement, node: Node) -> None:
         """Count another pod, which runs on this node."""
-        ours = [term for term in self.placement.pod_anti_affinity if _names(term, self.placement, other)]
-        theirs = [term for term in other.pod_anti_affinity if _names(term, other, self.placement)]
-        self.forbidden |= {domain for term in (*ours, *theirs) if (domain := _domain(term, node))}
-        self.keys |= {term.topology_key for term in (*ours, *theirs)}
+        own_terms = [term for term in self.placement.pod_anti_affinity if _names(term, self.placement, other)]
+        other_terms = [term for term in other.pod_anti_affinity if _names(term, other, self.placement)]
+        self.forbidden |= {domain for term in (*own_terms, *other_terms) if (domain := _domain(term, node))}
+        self.keys |= {term.topology_key for term in (*own_terms, *other_terms)}
         if self.placement.pod_affinity and all(
             _names(term, self.placement, other) for term in self.placement.pod_affinity
         ):
@@ -170,10 +171,10 @@ class PodAffinity:
         return domain in self.joined[i] or (not self.any_match and _names(term, self.placement, self.placement))
 
 
-def _names(term: PodAffinityTerm, of: Placement, other: Placement) -> bool:
+def _names(term: PodAffinityTerm, owner: Placement, other: Placement) -> bool:
     """Whether an affinity term of one pod selects another pod."""
     in_reach = (
-        other.namespace == of.namespace
+        other.namespace == owner.namespace
         if term.namespaces is None
         else not term.namespaces or (other.namespace in term.namespaces)
     )

@@ -45,7 +45,7 @@ def fit(pod: Pod, count: int, occupancy: Occupancy, server: Server = LATEST_SERV
 
 def node_refuses(node: Node, placement: Placement) -> str:
     """Which filter of those that do not depend on other pods turns a node down; empty if none does."""
-    if node.unschedulable and not any(tolerates(one, CORDONED) for one in placement.tolerations):
+    if node.unschedulable and not any(tolerates(toleration, CORDONED) for toleration in placement.tolerations):
         return "unschedulable"
     if taint := untolerated(node.taints, placement.tolerations):
         return f"taint {taint.key}"
@@ -104,8 +104,8 @@ class Placing:
 
     def add_node(self, node: Node) -> None:
         """Look at a node, too, that was added to the occupancy."""
-        for one in self._occupancy.on(node.name):
-            self._affinity.add(one.placement, node)
+        for resident in self._occupancy.on(node.name):
+            self._affinity.add(resident.placement, node)
         if self._spread:
             self._spread = spread_counts(self._placement, self._occupancy, self._without)
             self._passed = 0
@@ -121,7 +121,7 @@ class Placing:
     def _place(self, node: Node, pods: int) -> None:
         self._left[node.name] -= pods
         self._turned_down["full"] += not self._left[node.name]
-        admits_more = [one.count(node) for one in self._spread]
+        admits_more = [spread.count(node) for spread in self._spread]
         if any(admits_more):
             self._passed = 0
         self._affinity.add(self._placement, node)
@@ -145,7 +145,7 @@ class Placing:
         return scarcest(*state), places_left(*state)
 
     def _refused_by_pods(self, node: Node) -> str:
-        if not all(one.admits(node) for one in self._spread):
+        if not all(spread.admits(node) for spread in self._spread):
             return SPREAD
         return "" if self._affinity.admits(node) else NEIGHBOURS
 
@@ -169,29 +169,29 @@ def preemptions(
     """
     new = Resident("", request, pod.placement, pod.priority)
     looked = (_on(node, pod, request, residents) for node, residents in nodes if pod.preempts)
-    possible = {one.node.name: one for one in looked if one}
-    found: list[Preemption] = []
-    while possible and len(found) < count:
+    possible = {preemption.node.name: preemption for preemption in looked if preemption}
+    preemptions: list[Preemption] = []
+    while possible and len(preemptions) < count:
         cheapest = min(possible.values(), key=_cost)
-        found.append(cheapest)
+        preemptions.append(cheapest)
         if again := _on(cheapest.node, pod, request, (*cheapest.staying, new)):
             possible[cheapest.node.name] = again
         else:
             del possible[cheapest.node.name]
-    return found
+    return preemptions
 
 
 def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -> Preemption | None:
     """Take all pods of lower priority off, then put back those that still fit, the highest priority first."""
-    lower = [one for one in residents if one.priority < pod.priority]
+    lower = [resident for resident in residents if resident.priority < pod.priority]
     if not lower or node_refuses(node, pod.placement):
         return None
-    staying = [one for one in residents if one.priority >= pod.priority]
-    taken = added(*(one.requests for one in staying))
+    staying = [resident for resident in residents if resident.priority >= pod.priority]
+    taken = added(*(resident.requests for resident in staying))
     if not places_left(node.scheduler_allocatable, taken, len(staying), request):
         return None
     victims = []
-    for resident in sorted(lower, key=lambda one: -one.priority):
+    for resident in sorted(lower, key=lambda resident: -resident.priority):
         beside = added(taken, resident.requests)
         if places_left(node.scheduler_allocatable, beside, len(staying) + 1, request):
             staying.append(resident)
@@ -201,6 +201,6 @@ def _on(node: Node, pod: Pod, request: Amounts, residents: Sequence[Resident]) -
     return Preemption(node, tuple(victims), tuple(staying)) if victims else None
 
 
-def _cost(one: Preemption) -> tuple[int, int, int]:
-    priorities = [victim.priority for victim in one.victims]
+def _cost(preemption: Preemption) -> tuple[int, int, int]:
+    priorities = [victim.priority for victim in preemption.victims]
     return max(priorities), sum(priorities), len(priorities)

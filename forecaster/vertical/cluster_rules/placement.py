@@ -41,14 +41,14 @@ class LabelCondition:
         sides = [value or "", *self.values]
         if len(sides) != 2 or not all(map(_INTEGER.fullmatch, sides)):  # noqa: PLR2004  a label and its bound
             return False
-        ours, bound = map(int, sides)
-        return ours > bound if self.operator == "Gt" else ours < bound
+        number, bound = map(int, sides)
+        return number > bound if self.operator == "Gt" else number < bound
 
 
 def conditions_of(expressions: Iterable[Mapping[str, Any]] | None) -> tuple[LabelCondition, ...]:
     """Conditions of the expressions of a selector or of a node selector term, as an object has them."""
     return tuple(
-        LabelCondition(one["key"], one["operator"], tuple(one.get("values") or ())) for one in expressions or ()
+        LabelCondition(term["key"], term["operator"], tuple(term.get("values") or ())) for term in expressions or ()
     )
 
 

@@ -106,8 +106,8 @@ class Pod:
         """Return the pod with each container changed."""
         return replace(
             self,
-            containers=tuple(change(one) for one in self.containers),
-            init_containers=tuple(change(one) for one in self.init_containers),
+            containers=tuple(change(container) for container in self.containers),
+            init_containers=tuple(change(container) for container in self.init_containers),
         )
 
     @property
@@ -159,13 +159,14 @@ def pod_limits(
     return added(limits, on_top) if overhead else limits
 
 
-def total(pod: Pod, of: OfContainer) -> dict[str, int]:
+def total(pod: Pod, amounts_of: OfContainer) -> dict[str, int]:
     """What the containers need together: while they run, or while an init container does beside earlier sidecars."""
-    running = added(*(of(one) for one in pod.containers), *(of(one) for one in pod.init_containers if one.sidecar))
+    sidecar_containers = [container for container in pod.init_containers if container.sidecar]
+    running = added(*map(amounts_of, [*pod.containers, *sidecar_containers]))
     sidecars: Amounts = NO_AMOUNTS
     starting = []
     for container in pod.init_containers:
-        need = added(of(container), sidecars)
+        need = added(amounts_of(container), sidecars)
         starting.append(need)
         if container.sidecar:
             sidecars = need
@@ -206,7 +207,7 @@ def _as_reported(
     pod: Pod, stated: OfContainer, stage: Callable[[ContainerStatus], _Reported], container: Container
 ) -> Amounts:
     status = pod.status.containers.get(container.name, _UNREPORTED)
-    return next((one for one in stage(status) if one is not None), _if_feasible(pod, stated(container)))
+    return next((amounts for amounts in stage(status) if amounts is not None), _if_feasible(pod, stated(container)))
 
 
 def _largest_before_1_37(
@@ -214,10 +215,10 @@ def _largest_before_1_37(
 ) -> Amounts:
     """Until 1.36: container by container, where the status has resources, and not for ordinary init containers."""
     status = pod.status.containers.get(container.name, _UNREPORTED)
-    ordinary = any(one.name == container.name and not one.sidecar for one in pod.init_containers)
+    ordinary = any(init.name == container.name and not init.sidecar for init in pod.init_containers)
     if ordinary or not status.has_resources:
         return stated(container)
-    return largest([_if_feasible(pod, stated(container)), *(one or NO_AMOUNTS for one in stage(status))])
+    return largest([_if_feasible(pod, stated(container)), *(amounts or NO_AMOUNTS for amounts in stage(status))])
 
 
 def _if_feasible(pod: Pod, spec: Amounts) -> Amounts:

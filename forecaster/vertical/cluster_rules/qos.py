@@ -98,7 +98,10 @@ def _burstable(pod: Pod, node_memory_bytes: int, server: Server) -> dict[str, in
     """Of a sidecar no higher than that of the smallest request beside it; between Guaranteed and BestEffort."""
     share = share_of_pod_level(pod, server)
     smallest = min(map(_memory_request, pod.containers), default=0)
-    requests = {one.name: max(_memory_request(one), smallest if one.sidecar else 0) for one in pod.every_container()}
+    requests = {
+        container.name: max(_memory_request(container), smallest if container.sidecar else 0)
+        for container in pod.every_container()
+    }
     scores = {name: EXPOSED - EXPOSED * (request + share) // node_memory_bytes for name, request in requests.items()}
     return {name: max(_LEAST, _MOST if score == EXPOSED else score) for name, score in scores.items()}
 

@@ -103,10 +103,10 @@ def _exceeded(quota: Quota, growth: Amounts) -> Iterator[Refusal]:
     for name, milli in growth.items():
         used, hard = quota.used.get(name, 0), quota.hard[name]
         if used + milli > hard:
-            said = ", ".join(
-                f"{word} {text_of(of, name)}" for word, of in (("more", milli), ("used", used), ("hard", hard))
+            amounts = ", ".join(
+                f"{word} {text_of(amount, name)}" for word, amount in (("more", milli), ("used", used), ("hard", hard))
             )
-            yield Refusal(_RULE, quota.name, f"{name} would exceed the quota: {said}")
+            yield Refusal(_RULE, quota.name, f"{name} would exceed the quota: {amounts}")
 
 
 def usage(pod: Pod, server: Server = LATEST_SERVER) -> dict[str, int]:
@@ -132,15 +132,15 @@ def unstated(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> dict[str
         return {}
     missing: dict[str, list[str]] = {}
     for name in sorted(quota.tracked & MUST_STATE):
-        stated = ((one.name, _named(one.resources.requests, one.resources.limits)) for one in pod.every_container())
-        if without := [container for container, amounts in stated if name not in amounts]:
+        blocks = ((container.name, container.resources) for container in pod.every_container())
+        if without := [other for other, block in blocks if name not in _named(block.requests, block.limits)]:
             missing[name] = without
     return missing
 
 
 def matches(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> bool:
     """Whether this quota is about this pod at all."""
-    return bool(quota.tracked) and all(_in_scope(one, pod, server) for one in quota.scopes)
+    return bool(quota.tracked) and all(_in_scope(scope, pod, server) for scope in quota.scopes)
 
 
 def _in_scope(scope: Scope, pod: Pod, server: Server) -> bool:

@@ -128,7 +128,8 @@ def _removals(where: str, before: Requirements, after: Requirements) -> Iterator
 
 def _immutable(block: Requirements) -> list[dict[str, int]]:
     """All but cpu and memory."""
-    return [{name: of[name] for name in of if name not in COMPUTE} for of in (block.requests, block.limits)]
+    sides = block.requests, block.limits
+    return [{name: side[name] for name in side if name not in COMPUTE} for side in sides]
 
 
 def _has_block(pod: Pod) -> bool:
@@ -136,7 +137,7 @@ def _has_block(pod: Pod) -> bool:
 
 
 def _names(pod: Pod) -> list[list[str]]:
-    return [[one.name for one in pod.containers], [one.name for one in pod.init_containers]]
+    return [[container.name for container in pod.containers], [container.name for container in pod.init_containers]]
 
 
 def _restarted(old: Pod, new: Pod) -> tuple[str, ...]:

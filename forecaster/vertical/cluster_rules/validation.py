@@ -100,21 +100,21 @@ def faults(pod: Pod, server: Server = LATEST_SERVER) -> tuple[Refusal, ...]:
 def resource_faults(pod: Pod, server: Server = LATEST_SERVER) -> tuple[Refusal, ...]:
     """Requests above limits, and containers that do not fit into their pod's own block."""
     blocks = [(container.name, container.resources) for container in pod.every_container()]
-    found = [fault for name, block in blocks for fault in _block_faults(name, block)]
+    refusals = [fault for name, block in blocks for fault in _block_faults(name, block)]
     if pod.pod_level is not None and server.has_pod_level_resources:
-        found += [*_block_faults("pod", pod.pod_level), *_containers_beyond_pod(pod, pod.pod_level)]
-    return tuple(found)
+        refusals += [*_block_faults("pod", pod.pod_level), *_containers_beyond_pod(pod, pod.pod_level)]
+    return tuple(refusals)
 
 
 def _block_faults(where: str, block: Requirements) -> Iterator[Refusal]:
     for name, request in block.requests.items():
         limit = block.limits.get(name)
-        said = f"{name} request {text_of(request, name)}"
+        text = f"{name} request {text_of(request, name)}"
         if limit is None:
             if not is_overcommittable(name):
-                yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{said} needs a limit that equals it")
+                yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{text} needs a limit that equals it")
         elif request > limit or (request != limit and not is_overcommittable(name)):
-            yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{said} does not go with the limit {text_of(limit, name)}")
+            yield Refusal(REQUEST_ABOVE_LIMIT, where, f"{text} does not go with the limit {text_of(limit, name)}")
 
 
 def _containers_beyond_pod(pod: Pod, block: Requirements) -> Iterator[Refusal]:
@@ -132,8 +132,8 @@ def _containers_beyond_pod(pod: Pod, block: Requirements) -> Iterator[Refusal]:
                 yield _beyond(f"limit of {container.name}", name, milli, block.limits[name])
 
 
-def _beyond(what: str, name: str, milli: int, bound: int) -> Refusal:
-    message = f"{name} {what}, {text_of(milli, name)}, exceed the pod's own {text_of(bound, name)}"
+def _beyond(kind: str, name: str, milli: int, bound: int) -> Refusal:
+    message = f"{name} {kind}, {text_of(milli, name)}, exceed the pod's own {text_of(bound, name)}"
     return Refusal(REQUEST_ABOVE_LIMIT, "pod", message)
 
 

@@ -55,7 +55,9 @@ class PoolForecast:
     @property
     def peak(self) -> PoolWindow | None:
         """The window that needs most nodes; the first of those that need the same, by what is requested."""
-        return max(self.windows, key=lambda one: (one.packing.new_nodes, one.requested_cpu.value), default=None)
+        return max(
+            self.windows, key=lambda window: (window.packing.new_nodes, window.requested_cpu.value), default=None
+        )
 
     @property
     def nodes_needed(self) -> int:
@@ -83,12 +85,13 @@ class _Present:
     @property
     def fixed(self) -> tuple[float, float]:
         """Cores and bytes requested by pods without a forecast: daemons, jobs, static pods."""
-        ours = {one.workload for one in self.members}
-        return _requested(one for one in self.residents if one.workload not in ours)
+        workloads = {member.workload for member in self.members}
+        return _requested(resident for resident in self.residents if resident.workload not in workloads)
 
     def requested(self, replicas: Floats) -> tuple[Floats, Floats]:
         """Return cores and bytes [member + 1, sample] of so many replicas; the last row is pods without a forecast."""
-        cpu, memory = _column([one.cpu for one in self.members]), _column([one.memory for one in self.members])
+        cpu = _column([member.cpu for member in self.members])
+        memory = _column([member.memory for member in self.members])
         fixed_cpu, fixed_memory = (np.full((1, replicas.shape[1]), value) for value in self.fixed)
         return np.vstack([replicas * cpu, fixed_cpu]), np.vstack([replicas * memory, fixed_memory])
 
@@ -97,9 +100,9 @@ class _Present:
 
         These ask for nodes themselves, unless a quota keeps them out.
         """
-        counted = Counter(one.workload for one in self.residents)
-        there = _column([counted[one.workload] for one in self.members])
-        waiting = np.maximum(_column([one.replicas for one in self.members]) - there, 0)
+        counted = Counter(resident.workload for resident in self.residents)
+        there = _column([counted[member.workload] for member in self.members])
+        waiting = np.maximum(_column([member.replicas for member in self.members]) - there, 0)
         return np.where(replicas > there, np.maximum(replicas - waiting, there), replicas)
 
 
@@ -107,8 +110,8 @@ def pool_forecast(
     pool: Pool, members: Sequence[Member], residents: Iterable[Resident], windows: Sequence[DemandWindow], aim: Aim
 ) -> PoolForecast:
     """Requested and used at this quantile of the joint forecast, and the nodes for it."""
-    ours = {node.name for node in pool.nodes}
-    present = _Present(pool, tuple(members), tuple(one for one in residents if one.node in ours))
+    nodes = {node.name for node in pool.nodes}
+    present = _Present(pool, tuple(members), tuple(resident for resident in residents if resident.node in nodes))
     known = windows[0].rows if windows else {}
     requested_cpu, requested_memory = _requested(present.residents)
     return PoolForecast(
@@ -118,16 +121,16 @@ def pool_forecast(
         requested_memory=requested_memory,
         allocatable_cpu=sum(node.scheduler_allocatable.get(CPU_RESOURCE, 0) for node in pool.nodes) / MILLI,
         allocatable_memory=float(sum(node.scheduler_allocatable.get(MEMORY_RESOURCE, 0) for node in pool.nodes)),
-        windows=tuple(_window(present, one, aim) for one in windows),
-        unforecast=tuple(one.workload for one in members if one.workload not in known),
+        windows=tuple(_window(present, window, aim) for window in windows),
+        unforecast=tuple(member.workload for member in members if member.workload not in known),
     )
 
 
 def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
     """Cores and bytes."""
-    requests = [one.requests for one in residents]
-    return sum(one.get(CPU_RESOURCE, 0) for one in requests) / MILLI, float(
-        sum(one.get(MEMORY_RESOURCE, 0) for one in requests)
+    requests = [resident.requests for resident in residents]
+    return sum(amounts.get(CPU_RESOURCE, 0) for amounts in requests) / MILLI, float(
+        sum(amounts.get(MEMORY_RESOURCE, 0) for amounts in requests)
     )
 
 
@@ -138,7 +141,8 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
     unasked = present.requested(present.unasked(replicas))
     sums = cpu.sum(axis=0), memory.sum(axis=0)
     counts = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
-    growth = [(one, counts[one.workload] - one.replicas) for one in members]
+    growth = [(member, counts[member.workload] - member.replicas) for member in members]
+    growing = [(member, more) for member, more in growth if more > 0]
 
     def total(amounts: Floats) -> JointSum:
         return sum_of(amounts, aim.quantile, aim.generator, known=ahead.dependence_known)
@@ -151,7 +155,7 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
         used_cpu=total(_of(members, ahead, ahead.cpu)),
         used_memory=total(_of(members, ahead, ahead.memory)),
         replicas=counts,
-        packing=pack(present.pool, [(one, more) for one, more in growth if more > 0], present.residents, aim.server),
+        packing=pack(present.pool, growing, present.residents, aim.server),
         unasked_cpu=total(unasked[0]).value,
         unasked_memory=total(unasked[1]).value,
     )
@@ -159,18 +163,18 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
 
 def _replicas(members: Sequence[Member], ahead: DemandWindow) -> Floats:
     """[member, sample]; as many as now where nothing is forecast."""
-    rows = [ahead.rows.get(one.workload) for one in members]
+    rows = [ahead.rows.get(member.workload) for member in members]
     size = ahead.cpu.shape[1]
     return np.array(
         [
-            np.full(size, float(one.replicas)) if row is None else one.replicas_for(ahead.cpu[row])
-            for one, row in zip(members, rows, strict=True)
+            np.full(size, float(member.replicas)) if row is None else member.replicas_for(ahead.cpu[row])
+            for member, row in zip(members, rows, strict=True)
         ]
     ).reshape(len(members), size)
 
 
 def _of(members: Sequence[Member], ahead: DemandWindow, amounts: Floats) -> Floats:
-    rows = [row for one in members if (row := ahead.rows.get(one.workload)) is not None]
+    rows = [row for member in members if (row := ahead.rows.get(member.workload)) is not None]
     return amounts[rows]
 
 
@@ -184,12 +188,12 @@ def _scenario(
     """
     if known and sums[0].size:
         nodes = [node.scheduler_allocatable for node in present.pool.nodes]
-        cpu, memory = (max(sum(of.get(name, 0) for of in nodes), 1) for name in (CPU_RESOURCE, MEMORY_RESOURCE))
+        cpu, memory = (max(sum(node.get(name, 0) for node in nodes), 1) for name in (CPU_RESOURCE, MEMORY_RESOURCE))
         order = np.argsort(np.maximum(sums[0] * MILLI / cpu, sums[1] / memory), kind="stable")
         pods = replicas[:, order[min(int(np.ceil(quantile * len(order))), len(order)) - 1]]
     else:
         pods = np.quantile(replicas, quantile, axis=1, method="higher")
-    return {one.workload: int(count) for one, count in zip(present.members, pods, strict=True)}
+    return {member.workload: int(count) for member, count in zip(present.members, pods, strict=True)}
 
 
 def _column(values: Sequence[float]) -> Floats:

@@ -58,18 +58,18 @@ def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
 
     One of them is as large as the largest pod that may come, so that any of them fits where it stood.
     """
-    near = [one for one in ahead.windows if one.begin <= before]
-    cpu = max((one.unasked_cpu - ahead.requested_cpu for one in near), default=0.0)
-    memory = max((one.unasked_memory - ahead.requested_memory for one in near), default=0.0)
-    growing = [one for one in ahead.members if any(w.replicas[one.workload] > one.replicas for w in near)]
+    near = [window for window in ahead.windows if window.begin <= before]
+    cpu = max((window.unasked_cpu - ahead.requested_cpu for window in near), default=0.0)
+    memory = max((window.unasked_memory - ahead.requested_memory for window in near), default=0.0)
+    growing = [member for member in ahead.members if any(w.replicas[member.workload] > member.replicas for w in near)]
     if not growing or max(cpu, memory) <= 0:
         return Headroom(ahead.pool.name, 0, 0.0, 0.0, None, "no window ahead requests more than is requested now")
-    size_cpu = _rounded(max(one.cpu for one in growing), _UNIT_CPU)
-    size_memory = _rounded(max(one.memory for one in growing), _UNIT_MEMORY)
+    size_cpu = _rounded(max(member.cpu for member in growing), _UNIT_CPU)
+    size_memory = _rounded(max(member.memory for member in growing), _UNIT_MEMORY)
     count = max(_count(cpu, size_cpu), _count(memory, size_memory))
     grown = f"{max(cpu, 0):.1f} cores and {max(memory, 0) / GIB:.1f} GiB of requests"
-    said = f"{counted(len(growing), 'workload')} {'grows' if len(growing) == 1 else 'grow'} by {grown}"
-    return Headroom(ahead.pool.name, count, size_cpu, size_memory, max(one.until for one in near), said)
+    reason = f"{counted(len(growing), 'workload')} {'grows' if len(growing) == 1 else 'grow'} by {grown}"
+    return Headroom(ahead.pool.name, count, size_cpu, size_memory, max(window.until for window in near), reason)
 
 
 def _count(total: float, size: float) -> int:
@@ -151,18 +151,18 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
         shape["nodeSelector"] = {pool.label: pool.template.labels[pool.label]}
     if taints := [taint for taint in pool.template.taints if taint.effect != "PreferNoSchedule"]:
         shape["tolerations"] = [
-            {"key": one.key, "operator": "Equal", "value": one.value, "effect": one.effect} for one in taints
+            {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect} for taint in taints
         ]
     return shape
 
 
 def _label(name: str) -> str:
     """A pool's name as part of an object's name and as a label; what is too long ends in a digest of the name."""
-    kept = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name.lower()).strip("-")
-    if len(kept) > LABEL_MAX:
+    label = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name.lower()).strip("-")
+    if len(label) > LABEL_MAX:
         digest = sha256(name.encode()).hexdigest()[:8]
-        kept = f"{kept[: LABEL_MAX - 9].strip('-')}-{digest}"
-    return kept or "pool"
+        label = f"{label[: LABEL_MAX - 9].strip('-')}-{digest}"
+    return label or "pool"
 
 
 THRESHOLD = 100 * 2**20
@@ -198,12 +198,13 @@ def pressures(
     is. Nodes without a measured pod are left out.
     """
     growth = _growth(now, ahead)
-    here: dict[str, list[Resident]] = {}
-    for one in residents:
-        here.setdefault(one.node, []).append(one)
-    found = [_pressure(node, here.get(node.name, []), growth, ahead) for node in nodes]
+    by_node: dict[str, list[Resident]] = {}
+    for resident in residents:
+        by_node.setdefault(resident.node, []).append(resident)
+    known_pressures = [_pressure(node, by_node.get(node.name, []), growth, ahead) for node in nodes]
     return sorted(
-        (one for one in found if one), key=lambda one: (-one.risk, -one.used_high / max(one.free, 1), one.node)
+        (pressure for pressure in known_pressures if pressure),
+        key=lambda pressure: (-pressure.risk, -pressure.used_high / max(pressure.free, 1), pressure.node),
     )
 
 
@@ -219,22 +220,22 @@ def _growth(now: Mapping[str, float], ahead: DemandWindow) -> dict[str, Floats]:
 def _pressure(
     node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: DemandWindow
 ) -> Pressure | None:
-    measured = [one for one in residents if one.memory_bytes is not None]
+    measured = [resident for resident in residents if resident.memory_bytes is not None]
     free = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)) - THRESHOLD
     if not measured or free <= 0:
         return None
     steady = np.ones(ahead.memory.shape[1])
-    used = np.array([(one.memory_bytes or 0) * growth.get(one.workload, steady) for one in measured])
+    used = np.array([(resident.memory_bytes or 0) * growth.get(resident.workload, steady) for resident in measured])
     total = used.sum(axis=0)
     high = np.quantile(used, 0.95, axis=1)
     users = [
-        MemoryUser(one.name, int(usage), one.requests.get(MEMORY_RESOURCE, 0), one.priority)
-        for one, usage in zip(measured, high, strict=True)
+        MemoryUser(resident.name, int(usage), resident.requests.get(MEMORY_RESOURCE, 0), resident.priority)
+        for resident, usage in zip(measured, high, strict=True)
     ]
     return Pressure(
         node=node.name,
         free=free,
-        used_now=float(sum(one.memory_bytes or 0 for one in measured)),
+        used_now=float(sum(resident.memory_bytes or 0 for resident in measured)),
         used_median=float(np.quantile(total, 0.5)),
         used_high=float(np.quantile(total, 0.95)),
         risk=float(np.mean(total > free)),

@@ -81,14 +81,14 @@ def pools_of(nodes: Iterable[Node]) -> list[Pool]:
 
     Where pools of two labels have the same value, their names say the label, too: by their names they are told apart.
     """
-    found: dict[tuple[str, str], list[Node]] = {}
+    nodes_by_label: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
-        label = next((one for one in POOL_LABELS if one in node.labels), "")
-        found.setdefault((node.labels.get(label, UNNAMED), label), []).append(node)
-    alike = Counter(value for value, _ in found)
+        label = next((candidate for candidate in POOL_LABELS if candidate in node.labels), "")
+        nodes_by_label.setdefault((node.labels.get(label, UNNAMED), label), []).append(node)
+    alike = Counter(value for value, _ in nodes_by_label)
     return [
         Pool(f"{label}={value}" if label and alike[value] > 1 else value, label, tuple(members))
-        for (value, label), members in sorted(found.items())
+        for (value, label), members in sorted(nodes_by_label.items())
     ]
 
 
@@ -96,9 +96,9 @@ def homes_of(residents: Iterable[Resident], pools: Iterable[Pool]) -> dict[str, 
     """Return the pool of most pods by workload; absent where none of them is on a known node."""
     pool_of = {node.name: pool.name for pool in pools for node in pool.nodes}
     counted: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in residents:
-        if one.node in pool_of:
-            counted[one.workload][pool_of[one.node]] += 1
+    for resident in residents:
+        if resident.node in pool_of:
+            counted[resident.workload][pool_of[resident.node]] += 1
     return {workload: max(sorted(pods), key=pods.__getitem__) for workload, pods in counted.items()}
 
 
@@ -118,7 +118,7 @@ def pack(pool: Pool, growth: Iterable[tuple[Member, int]], residents: Sequence[R
     """
     growing = _GrowingPool(pool, residents, server)
     unplaced = 0
-    for member, more in sorted(growth, key=lambda one: (-one[0].cpu, -one[0].memory, one[0].workload)):
+    for member, more in sorted(growth, key=lambda growing: (-growing[0].cpu, -growing[0].memory, growing[0].workload)):
         unplaced += growing.place(member, more)
     return Packing(growing.added, unplaced)
 
@@ -160,9 +160,9 @@ class _GrowingPool:
         return node
 
     def _fitted(self, placing: Placing, member: Member, count: int) -> int:
-        found = placing.fit(count)
-        one = replace(Resident.of(member.pod, "", self.server), workload=member.workload)
-        for name, pods in found.placed.items():
+        fit = placing.fit(count)
+        resident = replace(Resident.of(member.pod, "", self.server), workload=member.workload)
+        for name, pods in fit.placed.items():
             for _ in range(pods):
-                self.occupancy.add(replace(one, node=name))
-        return found.count
+                self.occupancy.add(replace(resident, node=name))
+        return fit.count

@@ -31,7 +31,7 @@ LEAST_POINTS = 100
 
 
 def vpa(cpu: Floats, memory: Floats, instants: Ints) -> list[Resources | None]:
-    """VPA's target per pod of each row; None where nothing was ever seen.
+    """VPA's target per pod of each row; None where nothing was ever measured.
 
     `cpu` (cores) and `memory` (bytes) are [workload, time], NaN where unknown; `instants` are seconds since 1970.
     """
@@ -41,9 +41,9 @@ def vpa(cpu: Floats, memory: Floats, instants: Ints) -> list[Resources | None]:
     panel.add_cpu(cpu, instants)
     for column, at in enumerate(instants.tolist()):
         panel.add_memory(memory[:, column], at)
-    found = panel.recommend()
-    seen = np.asarray(~(np.isnan(cpu).all(axis=1) | np.isnan(memory).all(axis=1)))
-    pairs = zip(found["cpu"].target.tolist(), found["memory"].target.tolist(), seen, strict=True)
+    bounds = panel.recommend()
+    measured = np.asarray(~(np.isnan(cpu).all(axis=1) | np.isnan(memory).all(axis=1)))
+    pairs = zip(bounds["cpu"].target.tolist(), bounds["memory"].target.tolist(), measured, strict=True)
     return [Resources(milli / 1000, None, float(size), None) if known else None for milli, size, known in pairs]
 
 

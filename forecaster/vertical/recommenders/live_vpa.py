@@ -28,7 +28,7 @@ class VpaTarget(NamedTuple):
         return f"{self.container} {', '.join(self._of(name) for name in VPA_RESOURCES)}"
 
     def _of(self, name: str) -> str:
-        target, lower, upper = (resource_amount(one.request(name), name) for one in self[1:])
+        target, lower, upper = (resource_amount(bound.request(name), name) for bound in self[1:])
         return f"{name} {target} ({lower} to {upper})"
 
 
@@ -46,25 +46,27 @@ class VpaSizes(NamedTuple):
 
         A VPA goes on recommending for containers that are gone from the template; these are not counted.
         """
-        found = {one.container: one.target for one in self.containers}
-        known = found and found.keys() >= set(containers)
-        return total(found[name] for name in containers) if known else None
+        targets = {container.container: container.target for container in self.containers}
+        known = targets and targets.keys() >= set(containers)
+        return total(targets[name] for name in containers) if known else None
 
     def __str__(self) -> str:
-        said = "; ".join(map(str, self.containers)) or ": ".join(filter(None, ("nothing yet", self.why)))
-        return f"VPA {self.name} (updateMode {self.mode}) recommends {said}"
+        text = "; ".join(map(str, self.containers)) or ": ".join(filter(None, ("nothing yet", self.why)))
+        return f"VPA {self.name} (updateMode {self.mode}) recommends {text}"
 
 
 def vpa_sizes(name: str, mode: str, status: Any) -> VpaSizes:
     """What the status of a VPA tells, as JSON has it; what has another form is not known, and fails nothing."""
-    told = _mapping(_mapping(status).get("recommendation")).get("containerRecommendations")
-    found = tuple(_target(one) for one in map(_mapping, _list(told)) if one.get("containerName"))
-    return VpaSizes(name, mode, found, "" if found else _why_none(_mapping(status)))
+    reported = _mapping(_mapping(status).get("recommendation")).get("containerRecommendations")
+    containers = map(_mapping, _list(reported))
+    targets = tuple(_target(container) for container in containers if container.get("containerName"))
+    return VpaSizes(name, mode, targets, "" if targets else _why_none(_mapping(status)))
 
 
-def _target(one: Mapping[str, Any]) -> VpaTarget:
+def _target(reported: Mapping[str, Any]) -> VpaTarget:
     return VpaTarget(
-        str(one["containerName"]), *(_requests(one.get(field)) for field in ("target", "lowerBound", "upperBound"))
+        str(reported["containerName"]),
+        *(_requests(reported.get(field)) for field in ("target", "lowerBound", "upperBound")),
     )
 
 
@@ -83,8 +85,9 @@ def _amount(text: Any) -> float | None:
 
 def _why_none(status: Mapping[str, Any]) -> str:
     """Return the reason from its condition `RecommendationProvided`."""
-    of = (one for one in map(_mapping, _list(status.get("conditions"))) if one.get("type") == "RecommendationProvided")
-    return next((str(one.get("message") or one.get("reason") or "") for one in of), "")
+    conditions = map(_mapping, _list(status.get("conditions")))
+    provided = (condition for condition in conditions if condition.get("type") == "RecommendationProvided")
+    return next((str(condition.get("message") or condition.get("reason") or "") for condition in provided), "")
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -38,8 +38,8 @@ def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) ->
     """Request and target change together only where the size of every container that requests something is known."""
     targets = utilization_targets(workload)
     stay = frozenset(targets) if policy.beside_hpa == "keep" else of_containers(workload)
-    found = {of: _changed_together(sizing, of, target) for of, target in targets.items() if of not in stay}
-    changed = {metric: one for metric, one in found.items() if one is not None}
+    results = {name: _changed_together(sizing, name, target) for name, target in targets.items() if name not in stay}
+    changed = {metric: change for metric, change in results.items() if change is not None}
     return BesideHpa(
         frozenset(targets.keys() - changed.keys()),
         {metric: factor for metric, (factor, _) in changed.items()},
@@ -49,9 +49,9 @@ def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) ->
 
 def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:
     """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
-    stated = [one for one in sizing if one.now.request(metric)]
-    now = sum_if_all(one.now.request(metric) for one in stated)
-    chosen = sum_if_all(_chosen_request(one, metric) for one in stated)
+    stated = [container for container in sizing if container.now.request(metric)]
+    now = sum_if_all(container.now.request(metric) for container in stated)
+    chosen = sum_if_all(_chosen_request(container, metric) for container in stated)
     if not now or not chosen:
         return None
     request, new_target = request_beside_hpa(now, target, chosen)
@@ -61,13 +61,13 @@ def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[fl
 def utilization_targets(workload: Workload) -> dict[str, float]:
     """Targets by resource of an HPA on shares of a request: a new request would move the point at which it acts."""
     targets = workload.autoscaler.targets if workload.autoscaler else ()
-    return {one.metric: one.value for one in targets if one.type is TargetType.UTILIZATION}
+    return {target.metric: target.value for target in targets if target.type is TargetType.UTILIZATION}
 
 
 def of_containers(workload: Workload) -> frozenset[str]:
     """Resources of which an HPA looks at one container: what that one requests is no share of the sum."""
     targets = workload.autoscaler.targets if workload.autoscaler else ()
-    return frozenset(one.metric for one in targets if one.container)
+    return frozenset(target.metric for target in targets if target.container)
 
 
 def request_beside_hpa(request: float, target: float, desired: float) -> tuple[float, float]:
@@ -81,6 +81,6 @@ def request_beside_hpa(request: float, target: float, desired: float) -> tuple[f
     return new_request, point / new_request
 
 
-def _chosen_request(one: ContainerSizing, metric: str) -> float | None:
-    sized = one.of(metric)
-    return None if sized is None or not one.knows(metric) else sized.request
+def _chosen_request(container: ContainerSizing, metric: str) -> float | None:
+    sized = container.of(metric)
+    return None if sized is None or not container.knows(metric) else sized.request

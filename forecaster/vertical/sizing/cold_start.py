@@ -79,15 +79,15 @@ class Donors:
         known = list(members)
         return cls({by: _grouped(known, key) for by, key in _DEGREES})
 
-    def sizes(self, one: Donor) -> dict[str, DonorSize]:
+    def sizes(self, newcomer: Donor) -> dict[str, DonorSize]:
         """Sizes by resource from the donors that have most in common with a container; empty if there are none."""
-        return next(filter(None, (self._of_group(by, key(one)) for by, key in _DEGREES)), {})
+        return next(filter(None, (self._of_group(by, key(newcomer)) for by, key in _DEGREES)), {})
 
     def _of_group(self, by: str, key: Hashable) -> dict[str, DonorSize]:
         if (by, key) not in self._sizes:
             donors = self.by_degree[by].get(key, ())
-            found = {metric: donor_size(_amounts(donors, metric, by), by, _QUANTILES[metric]) for metric in _QUANTILES}
-            self._sizes[by, key] = {metric: size for metric, size in found.items() if size is not None}
+            sizes = {metric: donor_size(_amounts(donors, metric, by), by, _QUANTILES[metric]) for metric in _QUANTILES}
+            self._sizes[by, key] = {metric: size for metric, size in sizes.items() if size is not None}
         return self._sizes[by, key]
 
 
@@ -100,18 +100,18 @@ class ColdStart:
     killed_at: float | None
     policy: VerticalPolicy
 
-    def cpu(self, found: DonorSize) -> ChosenSize:
+    def cpu(self, donated: DonorSize) -> ChosenSize:
         """Return at least what its own hours need, and what it has: donors raise and fill in, and lower nothing."""
         now, own = self.sizing.now, self.sizing.cpu
-        least = max(found.size, own.request if own else 0.0, self.policy.min_cpu)
+        least = max(donated.size, own.request if own else 0.0, self.policy.min_cpu)
         request = max(least, now.cpu_request or 0.0)
         limit = None if self.policy.cpu_limit == "none" else _in_ratio(request, now.cpu_request, now.cpu_limit)
         return ChosenSize(request, limit, *UNKNOWN_RISK, kept=request == now.cpu_request)
 
-    def memory(self, found: DonorSize) -> ChosenSize:
+    def memory(self, donated: DonorSize) -> ChosenSize:
         """Return the size like that of CPU, and above the limit of a kill."""
         now, own = self.sizing.now, self.sizing.memory
-        least = max(found.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
+        least = max(donated.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
         request = max(least, now.memory_request or 0.0)
         limit = self._memory_limit(request, now)
         return ChosenSize(request, limit, *UNKNOWN_RISK, kept=request == now.memory_request)
@@ -138,31 +138,32 @@ def with_donors(
     `alike` is what the names of workloads that are called alike have in common.
     """
 
-    def donor(id_: WorkloadId, one: ContainerSizing) -> Donor:
-        cpu, memory = (sized.request if sized else None for sized in (one.cpu, one.memory))
-        image = facts.images.get(ContainerId(id_, one.name), "")
-        return Donor(id_.namespace, image, alike(id_), one.name, cpu, memory)
+    def donor(id_: WorkloadId, container: ContainerSizing) -> Donor:
+        cpu, memory = (sized.request if sized else None for sized in (container.cpu, container.memory))
+        image = facts.images.get(ContainerId(id_, container.name), "")
+        return Donor(id_.namespace, image, alike(id_), container.name, cpu, memory)
 
-    cold = {(id_, one.name): donor(id_, one) for id_, sizing in fresh.items() for one in sizing if _is_cold(one)}
+    new = ((id_, container) for id_, sizing in fresh.items() for container in sizing if _is_cold(container))
+    cold = {(id_, container.name): donor(id_, container) for id_, container in new}
     if not cold:
         return dict(fresh)
     images, places = {own.image for own in cold.values()}, {(own.namespace, own.container) for own in cold.values()}
     donors = Donors.of(
-        donor(id_, one)
+        donor(id_, container)
         for id_, sizing in {**known, **fresh}.items()
-        for one in sizing
-        if one.days >= OWN_DAYS
-        and ((id_.namespace, one.name) in places or facts.images.get(ContainerId(id_, one.name)) in images)
+        for container in sizing
+        if container.days >= OWN_DAYS
+        and ((id_.namespace, container.name) in places or facts.images.get(ContainerId(id_, container.name)) in images)
     )
 
-    def sized(id_: WorkloadId, one: ContainerSizing) -> ContainerSizing:
-        own = cold.get((id_, one.name))
+    def sized(id_: WorkloadId, container: ContainerSizing) -> ContainerSizing:
+        own = cold.get((id_, container.name))
         if own is None:
-            return one
-        killed_at = facts.oom_limits.get(ContainerId(id_, one.name))
-        return _sized(ColdStart(one, own, killed_at, policies.of(id_).vertical), donors)
+            return container
+        killed_at = facts.oom_limits.get(ContainerId(id_, container.name))
+        return _sized(ColdStart(container, own, killed_at, policies.of(id_).vertical), donors)
 
-    return {id_: tuple(sized(id_, one) for one in sizing) for id_, sizing in fresh.items()}
+    return {id_: tuple(sized(id_, container) for container in sizing) for id_, sizing in fresh.items()}
 
 
 def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) -> DonorSize | None:
@@ -183,34 +184,34 @@ def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) 
 
 def _amounts(donors: Sequence[Donor], metric: str, by: str) -> list[float]:
     """What the donors have of a resource; of other namespaces the median of each but the smallest and the largest."""
-    found = [(one.namespace, amount) for one in donors if (amount := getattr(one, metric))]
+    amounts = [(donor.namespace, amount) for donor in donors if (amount := getattr(donor, metric))]
     if by != _OTHERS:
-        return [amount for _, amount in found]
+        return [amount for _, amount in amounts]
     of_namespace: dict[str, list[float]] = defaultdict(list)
-    for namespace, amount in found:
+    for namespace, amount in amounts:
         of_namespace[namespace].append(amount)
     return sorted(map(median, of_namespace.values()))[1:-1]
 
 
-def _is_cold(one: ContainerSizing) -> bool:
-    return bool(one.name) and not one.note and one.days < OWN_DAYS
+def _is_cold(container: ContainerSizing) -> bool:
+    return bool(container.name) and not container.note and container.days < OWN_DAYS
 
 
 def _sized(cold: ColdStart, donors: Donors) -> ContainerSizing:
-    found = donors.sizes(cold.own)
-    if not found:
+    sizes = donors.sizes(cold.own)
+    if not sizes:
         return cold.sizing
     return replace(
         cold.sizing,
-        cpu=cold.cpu(found["cpu"]) if "cpu" in found else None,
-        memory=cold.memory(found["memory"]) if "memory" in found else None,
-        explained={metric: _sentence(metric, size, cold.sizing.days) for metric, size in found.items()},
+        cpu=cold.cpu(sizes["cpu"]) if "cpu" in sizes else None,
+        memory=cold.memory(sizes["memory"]) if "memory" in sizes else None,
+        explained={metric: _sentence(metric, size, cold.sizing.days) for metric, size in sizes.items()},
     )
 
 
-def _sentence(metric: str, found: DonorSize, days: float) -> str:
-    low, high = (resource_amount(value, metric) for value in (found.low, found.high))
-    donors = f"{counted(found.donors, 'donor')} {_BY[found.by]}"
+def _sentence(metric: str, size: DonorSize, days: float) -> str:
+    low, high = (resource_amount(value, metric) for value in (size.low, size.high))
+    donors = f"{counted(size.donors, 'donor')} {_BY[size.by]}"
     return f"a cold start with {days * 24:.1f} h of usage; by {donors}, nine of ten take {low} to {high}"
 
 
@@ -220,15 +221,15 @@ def _in_ratio(request: float, before: float | None, limit: float | None) -> floa
 
 def _grouped(members: Iterable[Donor], key: Callable[[Donor], Hashable]) -> dict[Hashable, list[Donor]]:
     groups: dict[Hashable, list[Donor]] = defaultdict(list)
-    for one in members:
-        if (shared := key(one)) is not None:
-            groups[shared].append(one)
+    for donor in members:
+        if (shared := key(donor)) is not None:
+            groups[shared].append(donor)
     return groups
 
 
 _DEGREES: tuple[tuple[str, Callable[[Donor], Hashable]], ...] = (
-    ("image", lambda one: (one.namespace, one.image) if one.image else None),
-    ("workload", lambda one: (one.namespace, one.workload, one.container)),
-    (_OTHERS, lambda one: one.image or None),
+    ("image", lambda donor: (donor.namespace, donor.image) if donor.image else None),
+    ("workload", lambda donor: (donor.namespace, donor.workload, donor.container)),
+    (_OTHERS, lambda donor: donor.image or None),
 )
 """Degrees of similarity, the closest first."""

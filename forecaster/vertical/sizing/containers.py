@@ -94,14 +94,14 @@ def choose(
     sizes = cpu_sizes(panel, policy), memory_sizes(panel, policy)
     days = np.maximum(_days(cpu, DAY // step), _days(memory, DAY // step)).tolist()
     return tuple(
-        ContainerSizing(one.name, one.resources, of_cpu, of_memory, known, load_ratio=one.load.ratio)
-        for one, of_cpu, of_memory, known in zip(specs, *map(chosen_rows, sizes), days, strict=True)
+        ContainerSizing(spec.name, spec.resources, of_cpu, of_memory, known, load_ratio=spec.load.ratio)
+        for spec, of_cpu, of_memory, known in zip(specs, *map(chosen_rows, sizes), days, strict=True)
     )
 
 
 def panel_of(cpu: Floats, memory: Floats, points: int, specs: Sequence[ContainerSpec]) -> ContainerPanel:
     """Usage [row, time], `points` to a day, beside what each container has."""
-    now = np.array([one.resources.amounts for one in specs], np.float64).reshape(-1, 4)
+    now = np.array([spec.resources.amounts for spec in specs], np.float64).reshape(-1, 4)
     return ContainerPanel(
         cpu=_at_least_a_day(cpu, points),
         memory=_at_least_a_day(memory, points),
@@ -110,19 +110,19 @@ def panel_of(cpu: Floats, memory: Floats, points: int, specs: Sequence[Container
         cpu_limit=now[:, 1],
         memory_request=now[:, 2],
         memory_limit=now[:, 3],
-        oom_floor=np.array([one.oom_floor for one in specs], np.float64),
-        growth=np.array([one.load.growth for one in specs], np.float64),
-        throttled=np.array([one.throttled for one in specs], np.float64),
-        likeness=_likeness([one.load for one in specs]),
+        oom_floor=np.array([spec.oom_floor for spec in specs], np.float64),
+        growth=np.array([spec.load.growth for spec in specs], np.float64),
+        throttled=np.array([spec.throttled for spec in specs], np.float64),
+        likeness=_likeness([spec.load for spec in specs]),
     )
 
 
 def _likeness(loads: Sequence[PodLoad]) -> NDArray[np.float64] | None:
     """[row, day], 1 where nothing is known; None where nothing is known of any row."""
-    days = max((len(one.likeness) for one in loads), default=0)
+    days = max((len(load.likeness) for load in loads), default=0)
     if not days:
         return None
-    return np.array([(*one.likeness, *(1.0,) * (days - len(one.likeness))) for one in loads])
+    return np.array([(*load.likeness, *(1.0,) * (days - len(load.likeness))) for load in loads])
 
 
 def _at_least_a_day(usage: Floats, points: int) -> Floats:

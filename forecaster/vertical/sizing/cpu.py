@@ -36,18 +36,18 @@ def cpu_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
 
 def cpu_sizes_of(panel: ContainerPanel, days: PastDays, shares: Shares, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks where the coming time is like these days."""
-    request, kept = _request(panel, shares, policy)
+    request, unchanged = _request(panel, shares, policy)
     limit = cpu_limit(panel, shares, request, policy)
     if policy.static_cpus:
         request = limit = np.maximum(np.ceil(np.round(request, _EXACT)), 1.0)
-        kept = request == panel.cpu_request
+        unchanged = request == panel.cpu_request
     return evaluated(
         request,
         limit,
         shares.share_above,
         shares,
         days=days.known,
-        kept=kept & _limit_stays(panel, limit, policy),
+        kept=unchanged & _limit_stays(panel, limit, policy),
         mechanism=np.zeros(len(request), np.intp),
     )
 

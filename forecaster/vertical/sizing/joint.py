@@ -105,7 +105,7 @@ def joint_choice(
     says why a plan within the bounds is not possible after all; empty if it is. It is not asked of plans that are alike
     to one that it has refused.
     """
-    peak = max(one.load for one in ahead)
+    peak = max(stretch.load for stretch in ahead)
     plans = []
     for count in bounds.counts(peak):
         share = peak / count
@@ -114,7 +114,7 @@ def joint_choice(
             plan = size_plan(ahead, cpu, memory, model, bounds, costs, replicas_now)
             plans.append(plan._replace(replicas=count))
     refused: dict[int, str] = {}
-    for plan in sorted(plans, key=lambda one: (one.cost, one.replicas)):
+    for plan in sorted(plans, key=lambda plan: (plan.cost, plan.replicas)):
         if not any(abs(plan.replicas - count) < NEAR_REFUSED * count for count in refused):
             why = refusal(plan)
             if not why:
@@ -139,11 +139,12 @@ def size_plan(
     now: int,
 ) -> SizePlan:
     """So many pods in each stretch as the HPA then has, and what they and their starts cost."""
-    counts = [least_replicas(one.load, model, cpu, costs.utilization) for one in ahead]
+    counts = [least_replicas(stretch.load, model, cpu, costs.utilization) for stretch in ahead]
     pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in counts]
     hourly = cpu * costs.core_hour + memory / GIB * costs.gib_hour
     moves = sum(abs(after - before) for before, after in pairwise([now, *pods]))
-    cost = hourly * sum(count * one.hours for count, one in zip(pods, ahead, strict=True)) + moves * costs.pod_start
+    pod_hours = sum(count * stretch.hours for count, stretch in zip(pods, ahead, strict=True))
+    cost = hourly * pod_hours + moves * costs.pod_start
     return SizePlan(max(pods), cpu, memory, cost, min(pods))
 
 

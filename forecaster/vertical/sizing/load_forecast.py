@@ -53,7 +53,7 @@ class PodCounts:
 
     def followed(self, total: Doubles) -> Doubles:
         """Pods for totals [row, ...], not rounded: an autoscaler within its bounds keeps the load per pod constant."""
-        per_pod, least, most = (_beside(one, total) for one in (self.per_pod, self.least, self.most))
+        per_pod, least, most = (_beside(column, total) for column in (self.per_pod, self.least, self.most))
         return np.asarray(np.clip(total / per_pod, least, most))
 
     def coming(self, total: Doubles) -> Doubles:
@@ -105,7 +105,7 @@ def load_forecast(
     """Compare the forecast with past totals and ready pods [row, time], latest last, `points` to a day."""
     days = days_of(total, points, ahead)
     past = np.log(np.maximum(_load_per_pod(days, days_of(pods, points, ahead), counts), _LEAST_LOAD))
-    low, median, high = (np.log(np.maximum(counts.coming(one), _LEAST_LOAD)) for one in forecast)
+    low, median, high = (np.log(np.maximum(counts.coming(quantile), _LEAST_LOAD)) for quantile in forecast)
     mean = np.nansum(days.weights * past, axis=1) / np.maximum((days.weights * ~np.isnan(past)).sum(axis=1), 1e-12)
     known = np.isfinite(median) & ~np.isnan(past).all(axis=1)
     return LoadForecast(

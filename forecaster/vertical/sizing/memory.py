@@ -58,17 +58,17 @@ def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     ahead, mechanism = coming_peaks(panel, days, policy.horizon)
     count = max(policy.horizon / DAY, 1.0)
     shares = shares_of(days)
-    peak, kept = _peak_to_cover(panel, ahead, count, policy)
+    peak, unchanged = _peak_to_cover(panel, ahead, count, policy)
     request, limit = request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
     cache, goes = mechanism == Mechanism.CACHE, limit_goes(panel, policy)
-    stays = cache | (kept & ~goes & ~np.isnan(panel.memory_request))
+    stays = cache | (unchanged & ~goes & ~np.isnan(panel.memory_request))
     return evaluated(
         np.where(stays, panel.memory_request, request),
         np.where(stays, panel.memory_limit, limit),
         lambda level: chance_above(ahead, level, count),
         shares,
         days=days.known,
-        kept=(kept | cache) & ~goes,
+        kept=(unchanged | cache) & ~goes,
         mechanism=mechanism,
     )
 
@@ -251,6 +251,6 @@ def load_share(memory: Doubles, cpu: Doubles, weights: Doubles) -> LoadShare:
 
 
 def _centred(values: Doubles, known: Flags, count: NDArray[np.intp]) -> Doubles:
-    kept = np.where(known, values, 0.0)
-    mean = kept.sum(axis=1) / np.maximum(count, 1)
-    return np.where(known, kept - mean[:, None], 0.0)
+    zeroed = np.where(known, values, 0.0)
+    mean = zeroed.sum(axis=1) / np.maximum(count, 1)
+    return np.where(known, zeroed - mean[:, None], 0.0)

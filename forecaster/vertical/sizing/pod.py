@@ -37,17 +37,18 @@ _BECAUSE = {
 
 def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
     """Requests and limits per pod until the next change, or why they stay."""
-    known = [one for one in sizing if (one.cpu and one.knows("cpu")) or (one.memory and one.knows("memory"))]
+    resources = ("cpu", "memory")
+    known = [container for container in sizing if any(container.of(r) and container.knows(r) for r in resources)]
     if not known:
         return _not_known(sizing)
-    beside = beside_hpa(workload, tuple(one for one in sizing if one.runs), policy)
-    sized = [_sized(one, beside, policy.horizon) for one in sizing]
-    message = "; ".join(one.message if len(sized) == 1 else f"{one.name}: {one.message}" for one in sized)
-    containers = tuple(each for one, each in zip(sizing, sized, strict=True) if one.runs)
-    if all(one.recommended == one.now for one in containers):
+    beside = beside_hpa(workload, tuple(container for container in sizing if container.runs), policy)
+    sized = [_sized(container, beside, policy.horizon) for container in sizing]
+    message = "; ".join(size.message if len(sized) == 1 else f"{size.name}: {size.message}" for size in sized)
+    containers = tuple(each for container, each in zip(sizing, sized, strict=True) if container.runs)
+    if all(size.recommended == size.now for size in containers):
         acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
-    return Resize(total(one.recommended for one in containers), Reason.SIZED, message, containers, beside.targets)
+    return Resize(total(size.recommended for size in containers), Reason.SIZED, message, containers, beside.targets)
 
 
 class _Entry(NamedTuple):
@@ -79,63 +80,63 @@ class SizeCache:
         self.entries[workload.id] = _Entry(workload.autoscaler, sizing, policy, answer)
         return answer
 
-    def forget_others(self, here: Container[WorkloadId]) -> None:
+    def forget_others(self, ids: Container[WorkloadId]) -> None:
         """Keep only the decisions of these workloads."""
-        self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in here}
+        self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in ids}
 
 
-def _sized(one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:
-    cpu, cpu_said = _resource("cpu", one, beside, horizon)
-    memory, memory_said = _resource("memory", one, beside, horizon)
-    now = one.now.amounts
+def _sized(container: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:
+    cpu, cpu_said = _resource("cpu", container, beside, horizon)
+    memory, memory_said = _resource("memory", container, beside, horizon)
+    now = container.now.amounts
     chosen = Resources(*(cpu or now[:2]), *(memory or now[2:]))
     return ContainerSize(
-        one.name,
-        one.now,
+        container.name,
+        container.now,
         chosen,
-        _risk("cpu", one, beside, horizon),
-        _risk("memory", one, beside, horizon),
-        one.note or f"cpu: {cpu_said}; memory: {memory_said}",
+        _risk("cpu", container, beside, horizon),
+        _risk("memory", container, beside, horizon),
+        container.note or f"cpu: {cpu_said}; memory: {memory_said}",
     )
 
 
 def _resource(
-    metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedelta
+    metric: str, container: ContainerSizing, beside: BesideHpa, horizon: timedelta
 ) -> tuple[tuple[float, float | None] | None, str]:
     """Request and limit, None for today's, and how they came about."""
-    sized = one.of(metric)
+    sized = container.of(metric)
     if sized is None:
         return None, "no usage known, kept"
     if metric in beside.stay:
         return None, "kept, the HPA acts on its utilization"
-    if not one.knows(metric):
-        return None, f"{one.days * 24:.1f} h of usage, kept; a day is the least"
+    if not container.knows(metric):
+        return None, f"{container.days * 24:.1f} h of usage, kept; a day is the least"
     factor = beside.factors.get(metric, 1.0)
     if factor != 1:
         limit = None if sized.limit is None else sized.limit * factor
         chosen, nearest = resource_amount(sized.request, metric), resource_amount(sized.request * factor, metric)
         return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
-    if metric in one.explained:
-        said = f"{resource_amount(sized.request, metric)}, {one.explained[metric]}"
-        return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
-    said = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
+    if metric in container.explained:
+        text = f"{resource_amount(sized.request, metric)}, {container.explained[metric]}"
+        return (None, f"{text}; kept") if sized.kept else ((sized.request, sized.limit), text)
+    text = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
     if metric == "cpu" or sized.mechanism is Mechanism.LOAD:
-        said += load_clause(one.load_ratio)
-    return (None, f"{said}; kept") if sized.kept else ((sized.request, sized.limit), said)
+        text += load_clause(container.load_ratio)
+    return (None, f"{text}; kept") if sized.kept else ((sized.request, sized.limit), text)
 
 
 def _not_known(sizing: PodSizing) -> Hold:
-    longest = max((one.days for one in sizing), default=0.0)
-    notes = [one.note for one in sizing if one.note]
+    longest = max((container.days for container in sizing), default=0.0)
+    notes = [container.note for container in sizing if container.note]
     if longest:
         return Hold(Reason.SHORT_HISTORY, "; ".join([f"{longest * 24:.1f} h of usage; a day is the least", *notes]))
     return Hold(Reason.NO_DATA, "; ".join(dict.fromkeys(notes)) or "no usage per pod is known yet")
 
 
-def _risk(metric: str, one: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> Risk | None:
+def _risk(metric: str, container: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> Risk | None:
     """None also where the size is another than that of which the risk is known."""
-    sized = one.of(metric)
-    if sized is None or beside.factors.get(metric, 1.0) != 1 or one.days < OWN_DAYS:
+    sized = container.of(metric)
+    if sized is None or beside.factors.get(metric, 1.0) != 1 or container.days < OWN_DAYS:
         return None
     slack_hours = sized.slack * horizon.total_seconds() / 3600
     bound = sized.over_request if sized.over_limit is None else sized.over_limit
@@ -156,8 +157,8 @@ def clause(
     if metric == "cpu":
         return f"{resource_amount(request, metric)}, {share_text(over_request)} of the coming {ahead} above it"
     bound = over_request if over_limit is None else over_limit
-    what = "it" if over_limit is None or over_limit == over_request else "its limit"
-    risk = f"a {share_text(bound)} chance that a peak of the coming {ahead} passes {what}"
+    subject = "it" if over_limit is None or over_limit == over_request else "its limit"
+    risk = f"a {share_text(bound)} chance that a peak of the coming {ahead} passes {subject}"
     if mechanism is not Mechanism.CACHE and bound is not None:
         a_year = _kills(bound, horizon)
         few = a_year <= 1 + _ROUNDED

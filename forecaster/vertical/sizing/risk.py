@@ -40,8 +40,8 @@ class Shares:
     def share_above(self, level: Doubles) -> Doubles:
         """[row] the share of time above a level; NaN without one."""
         below = (self.values <= level[:, None]).sum(axis=1) - 1
-        found = np.take_along_axis(self.above, np.maximum(below, 0)[:, None], axis=1)[:, 0]
-        return np.where(np.isnan(level), np.nan, np.where(below >= 0, found, 1.0))
+        share = np.take_along_axis(self.above, np.maximum(below, 0)[:, None], axis=1)[:, 0]
+        return np.where(np.isnan(level), np.nan, np.where(below >= 0, share, 1.0))
 
     def quantile(self, share: float) -> Doubles:
         """[row] the lowest value that no more than `1 - share` of the time is above; NaN where nothing is known."""
@@ -139,8 +139,8 @@ def cheapest(
     best = np.argmin(np.where(np.isnan(cost), np.inf, cost), axis=1)
     rows = np.arange(len(levels))
     staying = today[:, 0] * hours + prices.mishap * scale * today[:, 1]
-    kept = staying <= cost[rows, best] + prices.change * scale
-    return CheapestLevel(np.where(kept, today[:, 0], levels[rows, best]), kept)
+    unchanged = staying <= cost[rows, best] + prices.change * scale
+    return CheapestLevel(np.where(unchanged, today[:, 0], levels[rows, best]), unchanged)
 
 
 def chance_above(peaks: Peaks, level: Doubles, days: float) -> Doubles:

@@ -53,21 +53,22 @@ NO_RUNS = Runs({}, {})
 
 def run_sizes(runs: Sequence[Runs], specs: Sequence[ContainerSpec], policy: VerticalPolicy) -> PodSizing:
     """Sizes of each container from its runs."""
-    enough = [one if len(one.memory) >= MIN_RUNS else NO_RUNS for one in runs]
-    panel = panel_of(_by_run([one.cpu for one in enough]), _by_run([one.memory for one in enough]), 1, specs)
+    enough = [container if len(container.memory) >= MIN_RUNS else NO_RUNS for container in runs]
+    cpu_by_run, memory_by_run = [container.cpu for container in enough], [container.memory for container in enough]
+    panel = panel_of(_by_run(cpu_by_run), _by_run(memory_by_run), 1, specs)
     cpu, memory = _as_one_day(panel.cpu), _as_one_day(panel.memory)
     of_cpu = chosen_rows(cpu_sizes_of(panel, cpu, shares_of(cpu), policy))
-    chance = np.array([one.chance_above for one in enough])
+    chance = np.array([container.chance_above for container in enough])
     of_memory = chosen_rows(_memory(panel, shares_of(memory), chance, policy))
     return tuple(_sizing(*row) for row in zip(specs, runs, of_cpu, of_memory, strict=True))
 
 
 def _by_run(amounts: Sequence[Mapping[str, float]]) -> Floats:
-    """Return them as [row, run], NaN beyond the last run of a row."""
-    found = np.full((len(amounts), max((len(of) for of in amounts), default=0)), np.nan)
-    for row, of in enumerate(amounts):
-        found[row, : len(of)] = list(of.values())
-    return found
+    """Return the amounts by run as [row, run], NaN beyond the last run of a row."""
+    padded = np.full((len(amounts), max((len(by_run) for by_run in amounts), default=0)), np.nan)
+    for row, by_run in enumerate(amounts):
+        padded[row, : len(by_run)] = list(by_run.values())
+    return padded
 
 
 def _as_one_day(amounts: Floats) -> PastDays:
