@@ -1,7 +1,7 @@
-"""What the table carries beside decisions: what they were worth, and what VPAs of the cluster recommend. No numpy.
+"""Texts of the table beside decisions: their benefit, and the recommendations of VPAs in the cluster. No numpy.
 
-The four numbers stand beside those of the HPA alone, over the last day and week. Ratios 0-1, hours, minutes, and money
-in the currency of the prices. What is not known is null, with the reason in `unknown`.
+The four numbers are compared with those of the HPA alone, over the last day and week. Ratios 0-1, hours, minutes, and
+money in the currency of the prices. A value that is not known is null, with the reason in `unknown`.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ decode_benefit = msgspec.json.Decoder(BenefitView).decode
 
 
 def benefit_of_fleet(table: PublishedTable) -> BenefitView:
-    """What the table tells of all workloads together."""
+    """Return the benefit of all workloads together from the table."""
     return decode_benefit(table.whole(BENEFIT_KEY) or b"{}")
 
 
 def benefit_of_workload(table: PublishedTable, entry: TableEntry) -> BenefitView:
-    """What the table tells of one workload, with the reason of the fleet where it says nothing of its own."""
+    """Return the benefit of one workload from the table, or the fleet's reason where the workload has none."""
     whole = table.whole(BENEFIT_KEY)
     text = table.text(BENEFIT_KEY, entry.row) if whole else b""
     return decode_benefit(text) if text else BenefitView(unknown=benefit_of_fleet(table).unknown)
@@ -84,7 +84,7 @@ class VpaRequests(msgspec.Struct, frozen=True, gc=False):
 
 
 class VpaContainer(msgspec.Struct, frozen=True):
-    """What a VPA recommends for one container."""
+    """A VPA's recommendation for one container."""
 
     container: str
     target: VpaRequests
@@ -127,7 +127,7 @@ def listed_vpas_beside(
 
 
 def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload:
-    """What the table tells of the VPAs of a workload."""
+    """Return the VPAs of a workload from the table."""
     listing = table.whole(VPAS_KEY)
     if not listing:
         return VpasOfWorkload()

@@ -1,4 +1,4 @@
-"""What a cycle decided: numbers as columns, and records that are made of them when asked for."""
+"""The decisions of a cycle: numbers as columns, and records that are made of them on request."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ REASONS_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
 
 
 class DecidedRows(Sequence["Recommendation"]):
-    """What was decided about every workload of a cycle, in the order of the inventory.
+    """Decisions about every workload of a cycle, in the order of the inventory.
 
-    Numbers are columns; the record of a workload is made of them and of its texts when it is asked for, within the
-    cycle. `sizes` are what was decided about the resources of each workload.
+    Numbers are columns; the record of a workload is made of them and of its texts on request, within the cycle. `sizes`
+    are the decisions about the resources of each workload.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ def _states(numbers: DecidedColumns) -> NDArray[np.int8]:
 
 
 def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
-    """What the policies of the rows say."""
+    """Return the columns that the policies of the rows state."""
     rows = len(policies)
     different = {id(policy): policy for policy in policies}
     place = {key: number for number, key in enumerate(different)}

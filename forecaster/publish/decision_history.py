@@ -1,4 +1,4 @@
-"""What became of each workload lately: its last changes of mind, and how its forecasts turned out."""
+"""The recent past of each workload: its last changed decisions, and the outcome of its forecasts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HALF_LIFE = timedelta(days=1)
 FORGOTTEN_AFTER = timedelta(days=1)
 """A workload that failed or could not be seen for some cycles is no new one when it is back."""
 MIN_SCORED = 5.0
-"""Forecasts that have to have matured before they are said to be worse than others."""
+"""Smallest number of matured forecasts for a comparison with others."""
 
 
 class DecisionChange(msgspec.Struct, frozen=True, gc=False):
@@ -38,13 +38,13 @@ class DecisionChange(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, at: datetime, decided: Scale | Hold) -> DecisionChange:
-        """What was decided at an instant."""
+        """Return the decision of an instant as a change."""
         replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
         return cls(at, replicas, verdict, decided.reason.value, decided.message)
 
 
 class AccuracyView(msgspec.Struct, frozen=True, gc=False):
-    """How forecasts of one signal turned out, newer ones counting more. Ratios; null where nothing was measured."""
+    """Outcome of the forecasts of one signal, newer ones weighing more. Ratios; null where nothing was measured."""
 
     signal: str
     forecasts: float
@@ -52,7 +52,7 @@ class AccuracyView(msgspec.Struct, frozen=True, gc=False):
     coverage: float
     """Share of peaks at or below the forecast quantile."""
     quantile: float
-    """What the coverage should be."""
+    """Nominal coverage."""
     error_ratio: float | None
     """Sum of absolute errors of the median by sum of peaks."""
 
@@ -146,7 +146,7 @@ class DecisionHistory:
         return [*self._encoded.values()]
 
     def worst(self, count: int) -> list[tuple[WorkloadId, AccuracyView]]:
-        """Return the signals with the largest forecast errors, relative to their peaks, without those of few scores."""
+        """Return the signals with the largest relative forecast errors, without those with few scores."""
         known = ((id_, signal, sums) for id_, by_signal in self._sums.items() for signal, sums in by_signal.items())
         erred = nlargest(count, (row for row in known if row[2].error_ratio >= 0.0), key=lambda row: row[2].error_ratio)
         return [(id_, sums.view(signal)) for id_, signal, sums in erred]
@@ -189,12 +189,12 @@ class FadingSums:
 
     @property
     def forecasts(self) -> float:
-        """How many count, as far as they have not faded."""
+        """Number of scored forecasts, faded ones counting less."""
         return self._sums.forecasts
 
     @property
     def error_ratio(self) -> float:
-        """Sum of absolute errors by sum of peaks; negative where too little is known to speak of it."""
+        """Sum of absolute errors divided by the sum of peaks; negative where too few are known."""
         sums = self._sums
         return sums.absolute_error / sums.actual if sums.actual > 0 and sums.forecasts >= MIN_SCORED else -1.0
 

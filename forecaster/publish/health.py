@@ -26,7 +26,8 @@ MAX_FAILURES = 5
 """Failures kept of each cycle, as many as its log has; a metric counts all."""
 MAX_WORST = 20
 MAX_GROUPS = 200
-"""Signals, models and leads that are told apart. Owners choose leads: of more, those with fewest forecasts go."""
+"""Largest number of groups of signal, model and lead. Owners choose leads: beyond this, groups with the fewest
+forecasts are dropped."""
 
 
 class CycleView(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class CycleView(msgspec.Struct, frozen=True):
 
 
 class SourceView(msgspec.Struct, frozen=True, gc=False):
-    """What is known of one signal: workloads with history, seconds since the newest sample, workloads in part by cause.
+    """One signal: workloads with history, seconds since the latest sample, incomplete workloads by cause.
 
     The age is null where there is no sample at all.
     """
@@ -82,7 +83,7 @@ class MoveView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ActuatorView(msgspec.Struct, frozen=True, gc=False):
-    """What one actuator did in the last cycle: its writes, and objects by what became of them."""
+    """Effect of one actuator in the last cycle: its writes, and objects by result."""
 
     name: str
     leading: bool
@@ -103,7 +104,7 @@ DEFAULT_ORIGIN = "default"
 
 
 class HealthView(msgspec.Struct, frozen=True):
-    """All of it. `verdicts` counts workloads by verdict and reason, `states` by state and forecaster."""
+    """Health of the service. `verdicts` counts workloads by verdict and reason, `states` by state and forecaster."""
 
     since: datetime | None
     cycles: tuple[CycleView, ...] = ()

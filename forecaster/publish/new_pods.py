@@ -29,11 +29,11 @@ class LearnedBoost(msgspec.Struct, frozen=True):
     """When the factor came into force; None for the 1 of the beginning."""
     starts: int = 0
     throttled: int = 0
-    """How many of these starts the CPU limit held back."""
+    """Number of these starts that the CPU limit slowed down."""
 
 
 class NewPodSize(msgspec.Struct, frozen=True):
-    """What the pods of a workload are given when they are made."""
+    """Size that new pods of a workload get."""
 
     containers: dict[str, Document]
     """`resources` by container."""
@@ -41,17 +41,17 @@ class NewPodSize(msgspec.Struct, frozen=True):
     """All of which are to fit into the quotas: what is known of these is as old as the cycle."""
     why: str
     boost: float = 1.0
-    """What CPU limits are multiplied by until the pod has started."""
+    """Factor on CPU limits until the pod has started."""
     boost_seconds: float = 0.0
-    """How long at least."""
+    """Shortest time of the boost."""
     boosts: dict[str, LearnedBoost] = {}
-    """What was learned by container, in place of `boost`; the next process goes on from it."""
+    """Learned boosts by container, instead of `boost`; the next process continues from them."""
     boost_why: str = ""
-    """What was learned, in words."""
+    """Description of the learned boost."""
 
 
 class NewPods(msgspec.Struct, frozen=True):
-    """What one cycle says of pods that are made from now on."""
+    """Sizes for pods created from now on, by one cycle."""
 
     at: datetime
     interval_seconds: float

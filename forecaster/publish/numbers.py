@@ -79,7 +79,7 @@ def _put_group(numbers: DecidedColumns, positions: NDArray[np.intp], group: Deci
 def _put_target(numbers: DecidedColumns, positions: NDArray[np.intp], group: Decisions, target: int) -> None:
     """Put one target of a group into its own columns, and into those of its signal.
 
-    Of two targets on one signal the larger counts: more demand, or a pod that carries more.
+    Of two targets on one signal the larger counts: more demand, or a larger pod capacity.
     """
     inputs, kind = group.inputs, group.inputs.rules.kinds[target]
     signal = numbers.signals.index(str(kind.signal))

@@ -40,17 +40,17 @@ NO_COUNT = -1
 NOTHING, MEASURED, FORECAST = range(3)
 """Codes of `Numbers.source`: positions in `record.SOURCE_CODES`."""
 DECIDED, BLOCKED, FROZEN, HELD = range(4)
-"""How a count stands: decided; held for want of a signal; held by a maintenance window; held for another reason."""
+"""Kinds of a count: decided; held for want of a signal; held by a maintenance window; held for another reason."""
 _HELD_AS = {Reason.NO_DATA: BLOCKED, Reason.STALE: BLOCKED, Reason.FROZEN: FROZEN}
 _STATUS = np.array([DECIDED if reason in SCALED else _HELD_AS.get(reason, HELD) for reason in REASONS], np.int8)
 
 
 @dataclass(frozen=True, eq=False)
 class DecidedColumns(Table):
-    """What was decided about every row of a fleet: offers, the published table and records are made of it.
+    """Decisions about every row of a fleet: offers, the published table and records are made of them.
 
-    A cycle fills it from its groups; what is left empty was not decided. Amounts are totals over all pods in the unit
-    of the signal, NaN where unknown.
+    A cycle fills them from its groups; an empty value was not decided. Amounts are totals over all pods in the unit of
+    the signal, NaN where unknown.
     """
 
     reason: Codes = column("b", REASONS.index(Reason.FAILED), published=True)
@@ -106,7 +106,7 @@ class DecidedColumns(Table):
     mode: Codes = column("b", 0, published=True)
     """Mode of the policy, a position in `record.MODE_CODES`."""
     abstain: Codes = column("b", 0, published=True)
-    """What the policy says of not knowing, a position in `record.ABSTAIN`."""
+    """Policy for unknown values, a position in `record.ABSTAIN`."""
     lowers: Flags = column("?", empty=False)
     """Whether the policy lets a forecast lower the count."""
     maximum: Counts = column("q", MAX_INT32)
@@ -116,17 +116,17 @@ class DecidedColumns(Table):
     nothing_decided: Codes = column("b", -1, published=True)
     """A position in `horizontal.codes.REASONS` for which the row is held whatever its numbers are; -1 for none."""
     stated: Positions = column("i", 0, of_name=True, published=True)
-    """What policy and HPA state of the row, encoded."""
+    """Encoded values of the policy and HPA of the row."""
     shut: Positions = column("i", 0, of_name=True, published=True)
-    """Why the gate keeps the forecast from having its say."""
+    """Reason why the gate does not let the forecast act."""
     hold: Positions = column("i", 0, of_name=True, published=True)
-    """Why the row is held, where no code says it."""
+    """Reason for holding the row, where no code says it."""
     event: Positions = column("i", 0, of_name=True, published=True)
-    """Which event raises the count, and until when."""
+    """Event that raises the count, and its end."""
     event_most: Positions = column("i", 0, of_name=True, published=True)
-    """Which event allows how many replicas, and until when."""
+    """Event that limits the replicas, the limit, and its end."""
     outage: Positions = column("i", 0, of_name=True, published=True)
-    """What was missing in the outage whose floor holds."""
+    """Signals missing in the outage whose floor holds."""
     lead_time: Positions = column("i", 0, of_name=True, published=True)
     """Lead time in force: encoded seconds and origin."""
     unmeasured: Positions = column("i", 0, TARGET, of_name=True, published=True)
@@ -200,7 +200,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Offers(Table):
-    """What is offered, and what the next cycle goes on from: `Numbers` of demand, replicas and floor, and more."""
+    """Offers, and the state for the next cycle: `Numbers` of demand, replicas and floor, and more."""
 
     held: Counts = column("q", NO_COUNT, published=True)
     """Count to keep while nothing is known."""
@@ -231,7 +231,7 @@ class Offers(Table):
 
 
 def offered(decided: DecidedColumns, before: Offers | None = None) -> Offers:
-    """What is offered of each row. `before` has the same rows: where knowledge ends, its numbers stay, marked."""
+    """Return the offer of each row. `before` has the same rows: where knowledge ends, its numbers stay, marked."""
     known = decided.status == DECIDED
     sampled = _sampled(decided)
     demand, quantile = _demand(decided)
@@ -341,7 +341,7 @@ def _following(fresh: Offers, before: Offers, decided: DecidedColumns) -> Offers
 
 
 def _repeated(fresh: Numbers, before: Numbers, least: Floats) -> Numbers:
-    """The fresh numbers where they are known, else those before; not those of an instant before `least`."""
+    """Return the fresh numbers where they are known, else the earlier ones; not those of an instant before `least`."""
     usable = ~fresh.known & ~np.isnan(before.value) & (before.at >= least)
     return Numbers(
         np.where(usable, before.value, fresh.value),

@@ -60,7 +60,7 @@ def overlay_path(table: Path) -> Path:
 class OverlayWriter:
     """Writes the overlay. `changed` may be called by any thread; `run` belongs to one.
 
-    `present` tells a workload as it is now, `confirmed` the instant in seconds since 1970 up to which that is known.
+    `present` returns the present workload, `confirmed` the instant in seconds since 1970 up to which that is known.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class OverlayWriter:
         self._since = self._before = 0.0
         self._number = time.time_ns()
         self.fault = ""
-        """Why it cannot be written; empty while it can."""
+        """Reason why it cannot be written; empty while it can."""
 
     def changed(self, id_: WorkloadId) -> None:
         """Write the present state of a workload that changed."""
@@ -99,7 +99,7 @@ class OverlayWriter:
         self._news.set()
 
     def run(self, stop: threading.Event, beat: Callable[[], None] = lambda: None) -> None:
-        """Write what changed, and confirm the rest, until told to stop; `beat` is called each time."""
+        """Write changes, and confirm the rest, until stopped; `beat` is called each time."""
         while not stop.is_set():
             if self._news.wait(BEAT_SECONDS):
                 stop.wait(GATHER_SECONDS)
@@ -136,7 +136,7 @@ class OverlayWriter:
 
 
 class OverlayState(NamedTuple):
-    """An overlay as it was read, and the instant up to which it is confirmed."""
+    """An overlay, and the instant up to which it is confirmed."""
 
     confirmed: datetime
     since: datetime
@@ -158,10 +158,10 @@ class OverlayReader:
     def over(
         self, offer: WorkloadOffer, row: TableEntry, kinds: Collection[str], published_at: datetime
     ) -> WorkloadOffer:
-        """An offer of a table, with the count and the readers that the workload has now.
+        """Return an offer of a table with the present count and readers of the workload.
 
-        `kinds` are those of which the table has what the API server said. Of these, a count that is not confirmed is
-        not current; of others it is as the table says.
+        `kinds` are those whose counts in the table come from the API server. For these, an unconfirmed count is not
+        current; for other kinds the table's count is used.
         """
         state = self._current()
         present = None if state is None else state.rows.get(row.identity)
@@ -176,7 +176,7 @@ class OverlayReader:
         )
 
     def _current(self) -> OverlayState | None:
-        """What is confirmed; None where nothing is."""
+        """Return the confirmed overlay; None where there is none."""
         now = time.monotonic()
         if now - self._checked_at >= OVERLAY_CHECK_SECONDS:
             self._checked_at = now

@@ -53,7 +53,7 @@ DECIDED_LINES = ("recommended", "reactive", "peak")
 class PictureFile:
     """`OfferReceiver` into the file of pictures, at the first cycle of every five minutes.
 
-    `window` is asked for the histories of all `signals` but those of single containers, `paths` for the coming hour.
+    `window` returns the histories of all `signals` but those of single containers, `paths` those of the coming hour.
     """
 
     path: Path
@@ -111,7 +111,7 @@ class PictureFile:
 
 
 class ShownSignals(NamedTuple):
-    """Which signal is drawn first of each row [row]: a position in the signals of demand."""
+    """Signal that is drawn first [row]: a position in the signals of demand."""
 
     signal: NDArray[np.int8]
     pod: NDArray[np.float64]

@@ -81,7 +81,7 @@ class OfferPublisher:
 
 
 class LastOffers(NamedTuple):
-    """What was offered last, and the workload of each row."""
+    """The last offers, and the workload of each row."""
 
     ids: tuple[WorkloadId, ...]
     offers: Offers
@@ -126,7 +126,7 @@ class OfferedCycle:
         return self.decided.planes(published=True) | self.offers.planes(published=True)
 
     def offer(self, row: int, readers: bytes = b"") -> WorkloadOffer | None:
-        """What is offered of one workload; None where its policy only observes."""
+        """Return the offer of one workload; None where its policy only observes."""
         columns: Mapping[str, Any] = self.columns
         return workload_offer(columns, self.decided.signals, row, readers)
 

@@ -133,14 +133,14 @@ class PublishedTable:
         return self.text("namespace", row).decode(), self.text("name", row).decode()
 
     def published(self, entry: TableEntry) -> WorkloadOffer | None:
-        """What autoscalers read of a workload, with its present count; None where its policy publishes nothing."""
+        """Return the offer for autoscalers, with the present count; None where the policy publishes nothing."""
         offer = workload_offer(self.columns, self.signals, entry.row, self.text("consumers", entry.row))
         if offer is None or self._overlay is None:
             return offer
         return self._overlay.over(offer, entry, self.meta.live, self.meta.published_at)
 
     def recommendation(self, entry: TableEntry) -> Recommendation:
-        """What was decided about a workload, made of its numbers and words; all but the targets of its HPA."""
+        """Return the decision about a workload from its numbers and texts; without the targets of its HPA."""
         row = decided_row(self, entry.row, self.meta.published_at)
         sizes = _sizes.decode(self.text("sizes", entry.row))
         return recommendation(WorkloadId(*entry.identity), row, sizes.now, sizes.decided)
@@ -161,7 +161,7 @@ class PublishedTable:
         return [whole[at : at + size].decode() for at, size in spans]
 
     def past(self, entry: TableEntry) -> WorkloadHistory:
-        """What became of a workload lately."""
+        """Return the recent past of a workload."""
         return _history.decode(self.text("history", entry.row))
 
     def paths(self, entry: TableEntry) -> dict[str, StepForecast]:
@@ -196,7 +196,7 @@ class TableReader:
         self.fault = f"no table has been published at {path} yet"
         """Why the latest file is not served; empty when it is."""
         self.failures = 0
-        """How many files could not be read, in total."""
+        """Total number of files that could not be read."""
         self._clock = clock
         self._overlay = OverlayReader(overlay_path(path), clock)
         self._stamp: tuple[int, int, int] | None = None
@@ -241,7 +241,7 @@ def last_table(path: Path) -> PublishedTable | None:
 
 
 TABLE_POLL_SECONDS = 0.25
-"""How often the file is looked at: one stat. A new table is served within this time."""
+"""Interval at which the file is checked: one stat. A new table is served within this time."""
 
 
 @asynccontextmanager

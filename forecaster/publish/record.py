@@ -1,7 +1,7 @@
-"""Rows of the published table as values: the offer and the record of one workload, made when asked for. No numpy.
+"""Rows of the published table as values: the offer and the record of one workload, made on request. No numpy.
 
-What changes with every cycle is a number in a column; small texts are written anew only when they have changed. The
-sentences of a row are made of both by `horizontal.sentences`, as in the computing process.
+Numbers, which change with every cycle, are columns; texts are written again only when they have changed. The sentences
+of a row are made of both by `horizontal.sentences`, as in the computing process.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SOURCE_CODES = ("", "measured", "forecast")
-"""What a code of the source of a number means."""
+"""Sources of a number, by code."""
 ABSTAIN = ("auto", "neutral", "hold", "last", "fail")
-"""What a code of abstaining means."""
+"""Policies for unknown values, by code."""
 MODE_CODES = ("observe", "publish", "floor", "scale")
-"""What a code of the mode of a policy means."""
+"""Modes of a policy, by code."""
 OBSERVE = MODE_CODES.index("observe")
 """Mode of a policy that offers nothing."""
 
@@ -138,7 +138,7 @@ def _peak_forecast(table: RowColumns, signal: int, row: int, outlook: Outlook, a
 
 
 def verdict_of(current: int, recommended: int | None) -> str:
-    """What a recommended count is beside the present one, in a word."""
+    """Compare a recommended count with the present one, in a word."""
     if recommended is None:
         return "hold"
     return "keep" if recommended == current else "up" if recommended > current else "down"
@@ -153,7 +153,7 @@ class StoredSizes(msgspec.Struct, frozen=True):
 
     @property
     def decided(self) -> Resize | Hold:
-        """What was decided."""
+        """Return the decision about the size."""
         return cast("Resize | Hold", self.resize or self.hold)
 
 
@@ -166,7 +166,7 @@ def encoded_sizes(now: Resources, decided: Resize | Hold) -> bytes:
 def workload_offer(
     columns: Mapping[str, Sequence[Sequence[Any]]], signals: tuple[str, ...], row: int, readers: bytes
 ) -> WorkloadOffer | None:
-    """What is offered of one row; None where its policy only observes. `readers` are its encoded metric targets."""
+    """Return the offer of one row; None where its policy only observes. `readers` are its encoded metric targets."""
     if columns["mode"][0][row] == OBSERVE:
         return None
     known = bool(columns["replicas_known"][0][row])

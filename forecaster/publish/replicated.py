@@ -1,7 +1,7 @@
-"""What other replicas copy of the one that computes: files of the state directory, each under a tag. No numpy.
+"""Files of the leader that other replicas copy from its state directory, each under a tag. No numpy.
 
-A file is replaced as a whole, so a tag stands for one content. It is read in pieces, each of which names the tag: what
-was replaced meanwhile is begun anew.
+A file is replaced as a whole, so a tag means one content. It is read in pieces, each of which names the tag: a file
+replaced meanwhile is read again from its beginning.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ TABLE = "table"
 
 
 def replicated_files(table: Path) -> dict[str, Path]:
-    """Return the files by name, in the order of copying: what a table was decided by comes before the table.
+    """Return the files by name, in the order of copying: the state behind a table comes before the table.
 
-    The history comes last. It is large and seldom written, and what it lacks is asked of the source.
+    The history comes last. It is large and seldom written, and missing parts are read from the source.
     """
     beside = table.parent
     return {
@@ -41,7 +41,7 @@ def replicated_files(table: Path) -> dict[str, Path]:
 
 
 class ReplicatedFiles(msgspec.Struct, frozen=True):
-    """What there is to be copied."""
+    """List of the files to copy."""
 
     now: float
     """Clock of the answering replica, in seconds since 1970."""

@@ -1,4 +1,4 @@
-"""Where forecasts are written, and which; what pods cost; how other replicas come by what one has published."""
+"""Settings of published forecasts: where they are written, prices of pods, and copies by other replicas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from forecaster.domain.workload import Prices
 
 
 class PriceSettings(Section):
-    """What requests cost, so that the dashboard and reports speak of money; without prices of pod-hours only."""
+    """Prices of requests, in which the dashboard and reports state money; without prices they state pod-hours only."""
 
     core_hour: float | None = Field(None, ge=0, description="Price of a requested core for an hour.")
     gib_hour: float | None = Field(None, ge=0, description="Price of a requested GiB of memory for an hour.")
@@ -75,7 +75,7 @@ class RemoteWriteSettings(Section):
 
 
 class ReplicaSettings(Section):
-    """Two or more replicas: the one that holds the Lease computes, the others serve its table and keep its state."""
+    """Two or more replicas: the holder of the Lease computes, the others serve its table and store its state."""
 
     enabled: bool = Field(
         default=False,

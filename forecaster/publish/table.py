@@ -1,10 +1,10 @@
 """The published table as a file: a checked header, then columns of fixed width and texts. No numpy.
 
-    magic, 8 bytes | checksum of the header, 4 | size of the header, 4 | size of the file, 8 | header | columns
+magic, 8 bytes / checksum of the header, 4 / size of the header, 4 / size of the file, 8 / header / columns
 
-A column has one value a row, or one a signal and row. A text column is three: the place and the size of the text of
-each row, and the texts. Rows are ordered by namespace, name and kind. The reader casts a column and leaves the texts in
-the file: nothing is parsed when a table is replaced, and memory does not grow with what is said.
+A column has one value per row, or one per signal and row. A text column is three: position and size of the text of each
+row, and the texts. Rows are ordered by namespace, name and kind. The reader casts a column and leaves the texts in the
+file: nothing is parsed when a table is replaced, and memory does not grow with the texts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES = "names"
 
 
 class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true for the whole table."""
+    """Facts about the whole table."""
 
     published_at: datetime
     """The evaluation time of the decisions in it."""
@@ -47,17 +47,17 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     metrics: str = ""
     """Metrics of the computing process, in the text format of Prometheus."""
     gauges: str = "none"
-    """Which gauges of the workloads /metrics has: none, counts or all."""
+    """Gauges of workloads in /metrics: none, counts or all."""
     survives_zero: tuple[str, ...] = ("requests",)
     """Signals that are measured without pods: nothing else wakes a workload at zero."""
     measured: tuple[str, ...] = ()
-    """Signals that demand can be asked for; one that is not among them is misspelt. Empty: not told."""
+    """Signals with demand; any other name is misspelt. Empty: not known."""
     live: tuple[str, ...] = ()
     """Kinds whose counts and targets come from the API server: the overlay says whether they still do."""
     note: str = ""
-    """What the dashboard says on every page, e.g. that all this was recorded."""
+    """Note on every page of the dashboard, e.g. that the load is recorded."""
     prices: Prices | None = None
-    """None: nothing is said of money."""
+    """None: no money is shown."""
 
 
 class ColumnPlace(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -147,14 +147,14 @@ def _parts(
 
 
 class TableBytes:
-    """A file that is read where it is asked to be; a piece that is not there is short."""
+    """A file that is read in pieces; a piece beyond its end is short."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.size = os.fstat(descriptor).st_size
 
     def read(self, at: int, size: int) -> bytes:
-        """So many bytes from a place on."""
+        """Read so many bytes from a position on."""
         return os.pread(self._descriptor, size, at)
 
 

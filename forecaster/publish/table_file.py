@@ -1,7 +1,7 @@
 """TableFile: the offers and records of a cycle as a table in the file that the serving process watches.
 
-Numbers are columns and written as they are. What is said in words is a name: a column has its position among the names
-of the cycle. The sentences of a record are made of both when it is read.
+Numbers are columns and written unchanged. A text is a name: its column has a position among the names of the cycle. The
+sentences of a record are made of both when it is read.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 Gauges = Literal["none", "counts", "all"]
 CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}
-"""How the table names the types of arrays."""
+"""Type codes of arrays in the table."""
 
 
 @dataclass(eq=False)
 class TableFile:
-    """`OfferReceiver` into one file. What can be called is asked at every publication.
+    """`OfferReceiver` into one file. Its callables are called at every publication.
 
-    A cycle has a report only when it has ended, so what a table says of cycles and scores ends with the one before.
+    A cycle has a report only when it has ended, so the table's cycles and scores end with the previous cycle.
     """
 
     path: Path
@@ -59,13 +59,13 @@ class TableFile:
     version: str
     gauges: Gauges = "none"
     history: DecisionHistory = field(default_factory=DecisionHistory)
-    """What was known before this process."""
+    """Decisions before this process."""
     paths: Callable[[], Mapping[WorkloadId, Mapping[Signal, StepForecast]]] = dict
     metrics: Callable[[], str] = str
     last_report: Callable[[], CycleReport | None] = lambda: None
     signals: Signals = BUILT_IN
     live: Callable[[datetime], Collection[str]] = lambda _at: ()
-    """Kinds of which the API server told counts and targets at that instant."""
+    """Kinds whose counts and targets came from the API server at that instant."""
     health: HealthHistory = field(default_factory=HealthHistory)
     note: str = ""
     """Shown on every page of the dashboard."""
@@ -73,7 +73,7 @@ class TableFile:
     nodes: Callable[[], bytes] = bytes
     """Node pools ahead of time as JSON; nothing where they are not known."""
     beside: dict[str, Callable[[], TextsBeside]] = field(default_factory=dict)
-    """What is told beside decisions, by the keys of `beside`."""
+    """Texts beside decisions, by the keys of `beside`."""
 
     def __post_init__(self) -> None:
         self._before: DecidedRows | None = None

@@ -29,7 +29,7 @@ KNOWN = frozenset({"forecast", "measured"})
 """Sources of a number that is known."""
 PER_REPLICA = "AverageValue"
 CLOCK_SKEW = timedelta(seconds=30)
-"""How far ahead of the reader's clock an instant may lie. Beyond that a clock was wrong, and nothing is known by it."""
+"""Largest distance of an instant ahead of the reader's clock. Beyond it a clock is wrong, and the value is not used."""
 
 LAST: Final = "last"
 """The last value that was known, while its newest sample is young enough."""
@@ -40,9 +40,9 @@ NEUTRAL: Final = "neutral"
 HOLD: Final = "hold"
 """The value that asks for the count to keep: that of the instant at which knowledge ended, or of a frozen workload."""
 ORDER: Final = {"auto": (RAISE, NEUTRAL), LAST: (LAST,), NEUTRAL: (NEUTRAL,), HOLD: (HOLD,), "fail": ()}
-"""What each policy tries in turn. What none of them can answer is an error.
+"""Values that each policy tries in turn; an error if none is known.
 
-By itself nothing that is not known lowers a count: a person may have raised it, because of a load that is not seen.
+By default an unknown value lowers no count: a person may have raised it, because of a load that is not measured.
 """
 
 
@@ -88,7 +88,7 @@ def encoded_readers(targets: Iterable[Target]) -> bytes:
 
 
 class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
-    """What is offered of one workload: its numbers, its readers, and what to do without numbers."""
+    """The offer of one workload: its numbers, its readers, and what to answer without numbers."""
 
     replicas_now: int
     replicas_held: int
@@ -103,13 +103,13 @@ class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
     why: str = ""
     """The reason of the decision to hold, a word fit for every tenant's eyes; empty when all is known."""
     signals: tuple[str, ...] = ()
-    """What the count is decided by; nothing else has a demand."""
+    """Signals that decide the count; no other has a demand."""
     replicas_most: int = 0
     """The most replicas that are not idle by the upper quantile of the forecast; never below `replicas`."""
     live: bool = False
-    """Whether count and readers are those that the API server tells: then they are current only while `confirmed`."""
+    """Whether count and readers come from the API server: then they are current only while `confirmed`."""
     confirmed: datetime | None = None
-    """Up to when the API server has told no others; None where that is not known, or too long ago."""
+    """Instant up to which the API server confirmed them; None where that is not known, or too long ago."""
 
 
 class Moment(NamedTuple):
@@ -134,7 +134,7 @@ class OfferedValue(NamedTuple):
     quantile: float | None
 
     def age(self, now: datetime) -> timedelta:
-        """How old it is; never negative, whatever the clocks say."""
+        """Return its age; never negative, whatever the clocks say."""
         return max(now - self.at, timedelta(0))
 
 
@@ -161,7 +161,7 @@ class MetricReader(NamedTuple):
 
 
 ONE_REPLICA = MetricReader(1.0)
-"""What a count is divided by where no reader is known."""
+"""Divisor of a count without a known reader."""
 
 
 def value_of(offer: WorkloadOffer, metric: str, moment: Moment, *, signal: str = "", target: float = 0.0) -> Answer:
@@ -291,7 +291,7 @@ def _why(offer: WorkloadOffer, moment: Moment) -> str:
 
 
 class AbstainInputs(NamedTuple):
-    """All that is left to answer from."""
+    """Facts from which an answer without a known number is made."""
 
     last: float
     age: timedelta

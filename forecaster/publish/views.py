@@ -50,9 +50,9 @@ class AmountsView(msgspec.Struct, frozen=True, gc=False, rename=AMOUNT_FIELDS):
 
 
 class RiskView(msgspec.Struct, frozen=True, gc=False):
-    """What a size risks and wastes until the next change.
+    """Expected loss and waste of a size until the next change.
 
-    Of CPU the shares of time above request and limit, of memory the chances that a peak passes them; core-hours or
+    Of CPU the shares of time above request and limit, of memory the chances that a peak exceeds them; core-hours or
     byte-hours that are requested and not used.
     """
 
@@ -73,9 +73,10 @@ class ContainerView(msgspec.Struct, frozen=True):
 
 
 class ResourcesView(msgspec.Struct, frozen=True):
-    """Requests and limits: what they are, what they should be, and why.
+    """Requests and limits: the present ones, the recommended ones, and the reason.
 
-    `containers` is empty while holding; it is one without a name where the source tells pods and not containers.
+    `containers` is empty while holding; it has one element without a name where the source reports pods and not
+    containers.
     """
 
     now: AmountsView
@@ -238,7 +239,7 @@ def _fields(kind: type[msgspec.Struct], domain_value: object) -> dict[str, Any]:
 
 
 def path_view(path: StepForecast, now: datetime) -> PathView:
-    """What is answered at `now`."""
+    """Return the path as it is answered at `now`."""
     steps = (_step(path, path.begin + k * path.step, values) for k, values in enumerate(path.values))
     return PathView(path.made_at, max((now - path.made_at).total_seconds(), 0.0), path.model, tuple(steps))
 
