@@ -97,7 +97,7 @@ class Steps:
         try:
             return step()
         except KeyboardInterrupt:
-            if not (self.watch and self.watch.interrupted(name)):
+            if not (self.seconds and self.watch and self.watch.interrupted(name)):  # of the first step nothing is known
                 raise
             self.failures.append(f"interrupted in {name}: only what was known by then is in it")
             self.budget = timedelta(0)

@@ -134,3 +134,15 @@ def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tm
             process.kill()
             process.wait()
     assert '"finished": false' in log.read_text()
+
+
+def test_ctrl_c_before_anything_is_known_ends_a_command_as_interrupted() -> None:
+    """Not as a command that failed, with advice about a Prometheus that had no time to answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(PATIENCE)
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "forecaster", "once", "--prometheus", address]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
+            process.send_signal(signals.SIGINT)
+            told = process.communicate(timeout=60)[1]
+    assert (process.returncode, told) == (130, "")

@@ -47,6 +47,7 @@ def ctrl_c() -> int:
 
 def test_after_ctrl_c_the_rest_is_done_with_what_is_known_and_optional_work_is_left() -> None:
     steps = Steps(lambda: 0.0, timedelta(hours=1), watch=Onlooker())
+    steps.run("targets", lambda: 1, 0)
     assert steps.run("observations", ctrl_c, 3) == 3
     assert steps.optional("fits", lambda: 1, 0) == 0
     assert steps.run("decisions", lambda: 5, 0) == 5
