@@ -1,8 +1,8 @@
-"""What one pod can carry: learned from how full pods were when service was still good and when it was not.
+"""Capacity of one pod: learned from how full pods were while service was good and while it was not.
 
-The request is where learning begins, and the HPA's target the bound below which nothing learned may fall: its owner has
-tried it. The limit bounds it from above. A version with traffic that costs another amount of CPU may carry more or
-less, so it is learned anew; others go on with what the version before them had.
+Learning begins at the request. The HPA's target is the lower bound, because its owner has tried it; the limit is the
+upper bound. A version whose traffic costs another amount of CPU may carry more or less, so it is learned anew; other
+versions continue with the capacity of the version before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEEN = 0.99
 STRAIN = 0.05
 """Rank among the loads of strained minutes: the pods were too full there, so they carry less."""
 FULLEST = 0.25
-"""Share of time: where a quarter of it was throttled, the fullest quarter is taken for the capacity."""
+"""Share of time: where a quarter of it was throttled, the fullest quarter determines the capacity."""
 MINUTES_ENOUGH = 60
 """Minutes with settled pods behind which what was seen counts half against the prior."""
 CHANGED = 0.15

@@ -26,7 +26,7 @@ AT_CAPACITY = 0.005
 """Usage this close to the capacity of the ready pods is cut off by it. Demand that merely passes by is as close in one
 minute of a hundred."""
 BEYOND = 1.25
-"""What demand is taken for while it is cut off: a quarter more, minute after minute, until it is seen again."""
+"""Growth of assumed demand per minute while it is cut off, until it can be measured again."""
 FULL_SHARE = 0.95
 PLATEAU, CEILING = 4, 2e-4
 """Columns within this share of the highest value of a series. Neither noise nor the top of a smooth day stays there."""
@@ -53,7 +53,7 @@ def at_limit(usage: Floats, pods: Floats, limit: Floats) -> Mask:
 
 
 def at_maximum(usage: Floats, pods: Floats, most: Floats, capacity: Floats) -> Mask:
-    """Replicas at `most` [workload] and pods that are full: more could not be asked for."""
+    """Whether replicas are at `most` [workload] and pods are full: no more pods could be requested."""
     with np.errstate(invalid="ignore"):
         return np.asarray((pods >= most[:, None]) & full(usage, pods, capacity))
 
@@ -115,7 +115,7 @@ def _runs(true: Mask, least: int) -> Mask:
 
 
 CENSORED_SPAN = timedelta(hours=1)
-"""What a reading tells about."""
+"""Span covered by one reading."""
 THROTTLED_FOR = timedelta(days=14)
 
 

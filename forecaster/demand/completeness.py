@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int8]
 
 COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND_USE, STARTING_PODS, LEAVING_PODS = range(7)
-"""Why a value is not all there is; `BEYOND_USE` is no measurement."""
+"""Codes of an incomplete value; `BEYOND_USE` is no measurement."""
 INCOMPLETE_CAUSES = (
     "",
     "partial-answer",
@@ -35,7 +35,7 @@ INCOMPLETE_CAUSES = (
 )
 """The codes as labels of metrics."""
 PASSING = (STARTING_PODS, LEAVING_PODS)
-"""What comes of every change of a count: over within minutes, and asking again would show no more."""
+"""Codes that follow every change of a count: they end within minutes, and a repeated query would return no more."""
 LEAST_COVERED = 0.05
 """Share of a window that may lack samples: scrapes are late or dropped now and then."""
 ROUNDING_OF_SHARE = 1e-9
@@ -43,17 +43,17 @@ HALF = 0.5
 
 
 class CompletenessVerdict(NamedTuple):
-    """How complete the values of a block are, [row, column] each."""
+    """Completeness of the values of a block, [row, column] each."""
 
     code: Codes
     actual: Floats
-    """What is there: pods with samples, the covered share of a window, or an amount that cannot be."""
+    """The observed part: pods with samples, covered share of a window, or an impossible amount."""
     expected: Floats
-    """What should be: ready pods, 1, or the most that the pods can use."""
+    """The expected whole: ready pods, 1, or the most that the pods can use."""
 
 
 class Expected(NamedTuple):
-    """What the rows of a block are held against; NaN where it is not known."""
+    """Expected values for the rows of a block; NaN where they are not known."""
 
     ready: Floats
     """[row, column] ready pods."""
@@ -131,7 +131,7 @@ def away(share: Floats, verdict: CompletenessVerdict) -> NDArray[np.bool_]:
 
 
 def sentence(code: int, actual: float, expected: float) -> str:
-    """Why a value is not all there is."""
+    """Say why a value is incomplete."""
     match code:
         case 1:
             return "the server's answer was partial"

@@ -1,4 +1,4 @@
-"""History as it is asked about: points that end at the latest minute, with what is known beside the usage."""
+"""History in the form that models read: points that end at the latest minute, with facts beside the usage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FreshHistory:
     recent: NDArray[np.float32]
     end: datetime
     minutes: Window | None = None
-    """What the latest hours were cut from; rows as in itself."""
+    """Minutes from which the latest hours were made, with the same rows."""
     around: DemandContext | None = None
     """Context that turns usage into demand; without it usage is not corrected."""
     zones: Mapping[WorkloadId, str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = No
 
 @dataclass(frozen=True, slots=True)
 class DemandContext:
-    """What usage is to be understood by. `throttled` has the hours of the workloads that had any."""
+    """Facts that turn usage into demand. `throttled` has the hours of the workloads that were throttled."""
 
     signal: Signal
     pods: FreshHistory
@@ -111,5 +111,5 @@ class DemandContext:
 
     @property
     def of_pods(self) -> bool:
-        """Whether pods hold this signal down, or use some of it to start."""
+        """Whether pods limit this signal, or use some of it to start."""
         return self.signal.limited or self.signal.warm_up

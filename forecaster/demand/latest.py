@@ -36,19 +36,19 @@ AWAY_SECONDS = 3600
 
 
 class Parts(NamedTuple):
-    """What is incomplete, and later than the latest value that is complete, [row] each."""
+    """Incomplete values later than the latest complete value, [row] each."""
 
     values: Floats
     """A lower bound; NaN where the amount cannot be."""
     silent: Columns
     """Columns since then."""
     code: NDArray[np.int8]
-    """Why (`demand.completeness`); `COMPLETE` where there is no such part."""
+    """Code of the reason (`demand.completeness`); `COMPLETE` where there is no incomplete value."""
     actual: Floats
     expected: Floats
 
     def why(self, row: int) -> str:
-        """Why a value is part of a sum only."""
+        """Say why a value is part of a sum only."""
         return sentence(int(self.code[row]), float(self.actual[row]), float(self.expected[row]))
 
 
@@ -85,7 +85,7 @@ class Latest:
         return whole
 
     def _whole(self, row: int, max_age: timedelta) -> Measured | Unknown:
-        """What is complete."""
+        """Return the latest complete value."""
         if self.silent[row] >= self.columns:
             return Unknown("no sample")
         if not self.silent[row]:
@@ -96,7 +96,7 @@ class Latest:
         return Measured(float(self.values[row]), self.end - age)
 
     def _part(self, row: int, max_age: timedelta) -> Measured | str:
-        """What is incomplete and fresh; else why it is no measurement, empty where nothing is incomplete."""
+        """Return the latest value if incomplete and fresh, else the reason; empty where nothing is incomplete."""
         parts = self.parts
         if parts is None or parts.code[row] == COMPLETE:
             return ""
@@ -106,7 +106,7 @@ class Latest:
         return Measured(float(parts.values[row]), self.end - age, parts.why(row))
 
     def age(self) -> timedelta | None:
-        """Age of the latest sample of any workload; None where there is none."""
+        """Age of the latest sample of any workload; None without samples."""
         best = int(self.silent.min(initial=self.columns))
         return best * self.step if best < self.columns else None
 
@@ -128,7 +128,7 @@ class LatestBook:
         self._written, self._in_history = RememberedRows(), RememberedRows()
 
     def write(self, block: Block, values: Floats, verdict: CompletenessVerdict) -> None:
-        """Take over the latest columns of `values` [row, column], which are those of a block, as they were judged."""
+        """Store the latest columns of `values` [row, column], the judged values of a block."""
         columns = range(max(values.shape[1] - LOOKED_AT, 0), values.shape[1])
         answered = ~np.isnan(values[:, columns.start :]) | (verdict.code[:, columns.start :] != COMPLETE)
         block_rows = np.flatnonzero(answered.any(axis=1))
@@ -154,7 +154,7 @@ class LatestBook:
         return [id_ for id_, row in self._row.items() if lately[row]]
 
     def over(self, latest: Latest) -> Latest:
-        """Latest values of history, replaced by those of the book where it has some."""
+        """Return the latest values of history, replaced by those stored here where there are any."""
         if not self._row:
             return latest
         ids = tuple(self._row)
@@ -248,7 +248,7 @@ class DayAgo:
     """Time zones of workloads whose day before is that of a clock that changes."""
 
     def peak(self, id_: WorkloadId, begin: datetime, until: datetime) -> float | None:
-        """The largest value between these instants of the day before; None where nothing is known of it."""
+        """Largest value between these instants of the day before; None where none is known."""
         before = begin - DAY if id_ not in self.zones else time_by_clock(begin, DAY, self.zones[id_])
         first = -(-(before - self.weeks.start) // self.weeks.step)
         last = -(-(before + (until - begin) - self.weeks.start) // self.weeks.step)

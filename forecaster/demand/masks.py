@@ -1,7 +1,7 @@
-"""What models learn from: demand, not usage.
+"""Training data of models: demand, not usage.
 
-What pods use to start is left out. Where demand was not free to show, the same time of other days stands in for it.
-Arrays are [workload, column] by five minutes, latest last.
+The usage of starting pods is left out. Where demand was limited, the same time of other days replaces it. Arrays are
+[workload, column] in steps of five minutes, the latest last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 KNOWN_DAYS = 3
-"""So many other days must be known at a time of the day before it has a usual value."""
+"""Number of other days that must be known at a time of day before it has a usual value."""
 JITTER_COLUMNS = 3
 """Columns by which the same thing may come earlier or later on another day."""
 
@@ -94,7 +94,7 @@ COLUMNS_A_DAY = 24 * 60 * 60 // int(FIVE_MINUTES.total_seconds())
 
 
 class Masked(IntEnum):
-    """Why a column is not learned from as it was measured; of several reasons the largest counts."""
+    """Reason for not learning from a column as it was measured; of several, the largest code counts."""
 
     CEILING = 1
     MAXIMUM = 2
@@ -123,7 +123,7 @@ _WORDS = {
 
 
 class Traits(NamedTuple):
-    """What is known of each workload, all [workload]; NaN where it is not."""
+    """Facts about each workload, all [workload]; NaN where they are not known."""
 
     most: Floats
     """Most replicas that its HPA allows."""
@@ -132,7 +132,7 @@ class Traits(NamedTuple):
     capacity: Floats
     """Usage at which a pod is full: its limit, without one its request."""
     warm_up: Floats
-    """What a pod uses to start, over five minutes; 0 where nothing is known of it."""
+    """Usage of a starting pod over five minutes; 0 where none is known."""
     ceiling: Floats
     """The highest value of its weeks, where it is not constant."""
     level: Floats
@@ -176,10 +176,10 @@ def traits_of(signal: Signal, workloads: Sequence[Workload | None], history: Flo
 
 
 def cleaned(part: CleanedPart, traits: Traits, history: Floats) -> Cleaned:
-    """The columns of `part` after its lead, as demand.
+    """Return the columns of `part` after its lead, as demand.
 
-    `history` ends with the same columns; what is older there tells what is usual. Usage that was held down becomes
-    what is usual, at least what was measured; an outage becomes what is usual, and a gap where nothing is.
+    `history` ends with the same columns; its older ones show what is usual. Censored usage is replaced by the usual
+    value, but never lowered; an outage is replaced by the usual value, or by a gap where there is none.
     """
     demand = _without_warm_up(part, traits)
     why = _held_down(part, traits)

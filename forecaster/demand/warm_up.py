@@ -39,7 +39,7 @@ class Starts(NamedTuple):
     """Minute in which pods became ready."""
     pods: Floats
     excess: Floats
-    """What they used above the level before and after, over five minutes."""
+    """Usage above the level before and after, over five minutes."""
 
     def take(self, mask: NDArray[np.bool_]) -> Starts:
         """Some of them."""
@@ -119,7 +119,7 @@ def without_warm_up(usage: Floats, pods: Floats, each: Floats) -> Floats:
 
 
 def _rises(pods: Floats) -> Floats:
-    """What the count rose by since the column before; 0 where one of them is unknown."""
+    """Rise of the count since the column before; 0 where either is unknown."""
     return np.nan_to_num(np.maximum(np.diff(pods, axis=1, prepend=pods[:, :1]), 0.0))
 
 

@@ -88,7 +88,7 @@ def memory(value: float) -> str:
 
 
 def _digits(value: float, count: int) -> str:
-    """So many significant digits, and all of those before the point."""
+    """Format with so many significant digits, and all digits before the point."""
     return f"{value:.{count}g}" if value < 10**count - 0.5 else f"{value:.0f}"
 
 

@@ -1,4 +1,4 @@
-"""What owners of namespaces may state of their workloads' policies, as the platform bounds it."""
+"""Bounds of the platform on the policies that owners of namespaces may state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OwnerCeiling(Section):
-    """How far annotations and PredictiveAutoscalers of some namespaces may go; null bounds nothing."""
+    """Bounds on the annotations and PredictiveAutoscalers of some namespaces; null means no bound."""
 
     namespace: str = Field("*", description="Pattern of the namespaces, e.g. `team-*`; of several, the first counts.")
     modes: tuple[Mode, ...] | None = Field(None, description="Modes that owners may state.")
@@ -35,9 +35,9 @@ def ceiling_of(ceilings: tuple[OwnerCeiling, ...], namespace: str) -> OwnerCeili
 
 
 def excess_of(before: Policy, after: Policy, ceiling: OwnerCeiling) -> str:
-    """What an owner's layer, which makes `before` into `after`, states beyond the ceiling; empty where nothing is.
+    """Name the values beyond the ceiling in an owner's layer, which turns `before` into `after`; else empty.
 
-    What the platform itself states may be beyond it, and may be stated once more.
+    Values that the platform itself states may exceed the ceiling, and may be repeated by an owner.
     """
     beyond = "; ".join(_beyond(before, after, ceiling))
     return f"{beyond} (resources.owners of {ceiling.namespace!r})" if beyond else ""

@@ -1,4 +1,4 @@
-"""What is decided about a workload, and the record that explains it."""
+"""The decision about a workload, and the record that explains it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class ForecastState(StrEnum):
     LEARNING = "learning"
     """History is too short, nothing was judged yet, or no forecast could be made."""
     OBSERVING = "observing"
-    """It is shown and scored: better so far, or in a mode that applies nothing."""
+    """The forecast is shown and scored: better so far, or in a mode that applies nothing."""
     ACTING = "acting"
     """The forecast has a say in the count."""
     HELD_BACK = "held back"
-    """It was judged, and is no better than measured demand alone."""
+    """The forecast was judged, and is no better than measured demand alone."""
 
 
 FORECAST_STATES = tuple(ForecastState)
@@ -45,10 +45,10 @@ def forecast_state(shut: str, *, foreseen: bool) -> tuple[ForecastState, str]:
 
 
 class Reason(StrEnum):
-    """Why a decision is what it is. Few values: they are labels of metrics."""
+    """Reason for a decision. There are few values, because they are labels of metrics."""
 
     REACTIVE = "reactive"
-    """What the HPA asks from the measured demand; the forecast asks for no more."""
+    """The count that the HPA would compute from measured demand; the forecast needs no more."""
     FORECAST = "forecast"
     """The forecast asks for more than the measured demand does."""
     GATED = "gated"
@@ -61,7 +61,7 @@ class Reason(StrEnum):
     """A maintenance window of the policy is on."""
     NO_TARGET = "no-target"
     NO_PODS = "no-pods"
-    """Pods were asked for and none is ready: there is nothing to divide the demand by."""
+    """Pods exist and none is ready, so the demand cannot be divided."""
     NO_REPLICAS = "no-replicas"
     """Scaled to zero, and no forecast that may wake it asks for pods."""
     SHORT_HISTORY = "short-history"
@@ -131,7 +131,7 @@ class SignalView:
     forecast: PeakForecast | None = None
     forecast_replicas: int | None = None
     note: str = ""
-    """Why a value above is missing; empty when nothing is."""
+    """Reason for a missing value above; empty when none is missing."""
     pod: float | None = None
     """The demand of a pod at its target."""
     unit: str = ""
@@ -162,7 +162,7 @@ class Recommendation:
     autoscaler: str = ""
     """Name of the HPA that owns the count; empty if none does."""
     targets: tuple[Target, ...] = ()
-    """What that HPA scales by, in its order."""
+    """Targets of that HPA, in its order."""
     lead_time: LeadTime | None = None
     """Time from which on the peak was looked for; None where there was no forecast."""
     watched: bool = False

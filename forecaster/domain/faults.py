@@ -1,4 +1,4 @@
-"""What is wrong with the value of a setting, in the words of settings files and of the API server's own rules."""
+"""Faults of a setting's value, in the words of settings files and of the API server's own rules."""
 
 from __future__ import annotations
 

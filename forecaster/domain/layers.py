@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NestedPolicy: TypeAlias = Mapping[str, Any]
 PAUSED_POLICY: NestedPolicy = MappingProxyType({"mode": "observe"})
-"""What a paused workload has: recommendations only, nothing that anything reads or that is written."""
+"""Policy of a paused workload: recommendations only; nothing is published for reading or written."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Layer:
 
     @property
     def events(self) -> int:
-        """How many events it states; what is no policy states none."""
+        """Number of stated events; 0 where the layer is not a policy."""
         horizontal = self.policy.get("horizontal")
         events = horizontal.get("events") if isinstance(horizontal, dict) else None
         return len(events) if isinstance(events, list) else 0
 
     def without_events(self) -> Layer:
-        """What else it states."""
+        """Return the layer without its events."""
         if not self.events:
             return self
         stated = self.policy.get("horizontal", {})  # absent of what cannot be read, which is refused as a whole
@@ -54,7 +54,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPolicies:
-    """What objects of the cluster state of policies."""
+    """Policies stated by objects of the cluster."""
 
     defaults: tuple[tuple[PolicySelector, Layer], ...] = ()
     """Layers by selector, below the overrides of the settings; the later one wins."""
@@ -63,7 +63,7 @@ class ClusterPolicies:
     labels: Mapping[WorkloadId, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     """Labels of workloads, by which selectors match; a workload that is absent matches no selector by label."""
     faults: tuple[str, ...] = ()
-    """What could not be read, a sentence each, naming the object and the value."""
+    """Objects that could not be read: a sentence each, with the object and the value."""
 
 
 NOTHING_STATED = ClusterPolicies()

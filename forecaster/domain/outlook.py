@@ -1,4 +1,4 @@
-"""What is known of one signal of one workload: measured now, forecast for the coming window, and step by step."""
+"""One signal of one workload: measured now, forecast for the coming window, and step by step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Measured:
     value: float
     at: datetime
     lower_bound: str = ""
-    """Why it is part of a sum only, which may raise a count and never lowers one; empty where it is all of it."""
+    """Reason why the value is part of a sum only, which may raise a count and never lowers one; empty where it is
+    complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class PeakForecast:
     begin: datetime
     until: datetime
     note: str = ""
-    """Why another model than the asked one spoke; empty if it did not."""
+    """Reason why another model than the requested one made the forecast; empty if it did not."""
     levels: tuple[float, ...] = ()
     """Levels of `peaks`; empty where only one quantile is known."""
     peaks: tuple[float, ...] = ()
@@ -42,7 +43,7 @@ class PeakForecast:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Why a value is missing; `stale` when there is one that is too old to act on."""
+    """Reason for a missing value; `stale` when there is one that is too old to act on."""
 
     note: str
     stale: bool = False

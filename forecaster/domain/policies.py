@@ -1,8 +1,8 @@
-"""Which policy a workload has: the defaults and every layer over them that means it, the later one winning.
+"""The policy of a workload: the defaults and every layer that selects the workload, later layers taking precedence.
 
-From below: `policy` of the settings, PredictivePolicies of the cluster by their names, `overrides` of the settings, the
-workload's PredictiveAutoscaler, annotations of its objects. What is nearer to the workload is above: its owner states
-what differs. Overrides stand above PredictivePolicies, because both select and the settings are the service's own.
+From the lowest: `policy` of the settings, PredictivePolicies of the cluster by name, `overrides` of the settings, the
+workload's PredictiveAutoscaler, annotations of its objects. Layers nearer to the workload are higher. Overrides are
+above PredictivePolicies, because both select workloads and the settings belong to the service itself.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ class CombinedPolicy(NamedTuple):
 
 
 CHANGES_AT_ONCE, CHANGES_EACH = 10, 10
-"""How often what is stated of a workload may change in a row, and cycles after which it may once more."""
+"""Number of changes in a row that one workload's stated policy may have, and cycles until one more is allowed."""
 
 
 @dataclass(slots=True)
 class ChangePace:
-    """Cycles that each workload still owes for changes of what is stated of it; few workloads have any.
+    """Cycles that each workload has to wait for its next policy change; few workloads have any.
 
-    Those that change all the time are taken over in the same cycle: each that has a change arranges the fleet anew.
+    Changes of workloads that change all the time are taken over in the same cycle, because each change regroups the
+    fleet.
     """
 
     owed: dict[WorkloadId, int] = field(default_factory=dict)
@@ -67,20 +68,20 @@ class Policies:
     defaults: Policy
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...] = ()
     signals: Signals = field(default=BUILT_IN, kw_only=True)
-    """What is measured; every policy knows it."""
+    """Measured signals, which every policy knows."""
     built: dict[tuple[str, ...], CombinedPolicy] = field(default_factory=dict)
     chosen: dict[WorkloadId, CombinedPolicy] = field(default_factory=dict)
     modes: Mapping[WorkloadId, Mode] = field(default_factory=dict, kw_only=True)
     """Modes from annotations of HPAs, read by what writes to HPAs; where these are watched, `cluster` has them."""
     cluster: ClusterPolicies = field(default=NOTHING_STATED, kw_only=True)
     ceilings: tuple[OwnerCeiling, ...] = field(default=(), kw_only=True)
-    """How far owners may go, by namespace."""
+    """Bounds on owners, by namespace."""
     changes: tuple[tuple[PolicySelector, Layer], ...] = field(default=(), kw_only=True)
-    """What is asked about on trial, above everything."""
+    """Trial changes, above all other layers."""
     _overrides: tuple[tuple[PolicySelector, Layer], ...] = field(init=False, repr=False)
     _pace: ChangePace = field(default_factory=ChangePace, init=False)
     _waiting: Mapping[WorkloadId, tuple[Layer, ...]] = field(default_factory=dict, init=False)
-    """What is stated of workloads for which that which was stated before is still in force."""
+    """Newly stated layers of workloads whose previous layers are still in force."""
     _crowded: frozenset[WorkloadId] = field(default=frozenset(), init=False)
     """Workloads without the events that their owners state, because their namespace states too many."""
 
@@ -97,12 +98,12 @@ class Policies:
         return self._chosen(id_).policy
 
     def layers(self, id_: WorkloadId) -> list[Layer]:
-        """What states something of a workload's policy above the defaults, the lowest first."""
+        """Return the layers that apply to a workload above the defaults, the lowest first."""
         below, owners, on_trial = self._parts(id_)
         return [*below, *owners, *on_trial]
 
     def _parts(self, id_: WorkloadId) -> tuple[list[Layer], list[Layer], list[Layer]]:
-        """What the platform states, what the workload's owner states above it, and what is on trial above both."""
+        """Return the layers of the platform, those of the owner above them, and the trial changes above both."""
         labels = self.cluster.labels.get(id_, NO_LABELS)
         selected = [layer for selector, layer in self.selecting() if matches(selector, id_, labels)]
         mode = self.modes.get(id_)
@@ -157,7 +158,7 @@ class Policies:
         self.modes = modes
 
     def take_over(self, cluster: ClusterPolicies) -> None:
-        """What the objects of the cluster state from now on."""
+        """Replace the layers that come from objects of the cluster."""
         self._forget_unused()
         if cluster.defaults != self.cluster.defaults:
             self.chosen.clear()
@@ -244,7 +245,7 @@ class Policies:
 
 
 def _still(before: Sequence[Layer], after: Sequence[Layer]) -> tuple[Layer, ...]:
-    """What was stated before, and that nothing is to be done where it is stated now: that waits for no turn."""
+    """Return the earlier layers, paused where the new ones pause: a pause does not wait for its turn."""
     observing = [Layer(layer.origin, PAUSED_POLICY) for layer in after if layer.observes]
     there = [layer for layer in before if layer.observes and layer.policy == PAUSED_POLICY]
     return (*(layer for layer in before if layer not in there), *(observing or there))
@@ -270,7 +271,7 @@ def matches(selector: PolicySelector, id_: WorkloadId, labels: Mapping[str, str]
 
 
 def _stated(selector: PolicySelector) -> str:
-    """What a selector asks for, without what it leaves open."""
+    """Describe the stated parts of a selector."""
     return ", ".join(f"{name} {value!r}" for name, value in selector if value not in ("*", {})) or "every workload"
 
 

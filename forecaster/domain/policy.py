@@ -1,4 +1,4 @@
-"""What the owner of a workload wants. One model for configuration files, tests and notebooks."""
+"""Policy of a workload, as its owner states it: one model for configuration files, tests and notebooks."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class PodAmount(Section):
 
 
 class HorizontalPolicy(Section):
-    """How many replicas."""
+    """Policy of the replica count."""
 
     _filled: Mapping[str, PodCapacity] = PrivateAttr(default_factory=dict)
     _signals: Signals = PrivateAttr(default_factory=lambda: BUILT_IN)
 
     @property
     def signals(self) -> Signals:
-        """What is measured, and by which metrics an HPA means it; no setting of a policy."""
+        """Measured signals, and the metric names by which an HPA refers to them; not a setting."""
         return self._signals
 
     def reading(self, signals: Signals) -> HorizontalPolicy:
@@ -61,7 +61,7 @@ class HorizontalPolicy(Section):
 
     @property
     def filled(self) -> Mapping[str, PodCapacity]:
-        """What fills one pod by signal, where it was learned; no setting."""
+        """Learned capacity of one pod by signal; not a setting."""
         return self._filled
 
     def with_observed(self, lead_time: timedelta | None, filled: Mapping[str, PodCapacity]) -> HorizontalPolicy:

@@ -1,7 +1,7 @@
 """Numbers of a horizontal policy, as their fields declare them: column, range, slider and search follow from the field.
 
-A field with `Decides` among its annotations is such a number. Its type, range, default and meaning are those of the
-field itself; `Decides` adds what reads it and what is tried of it.
+A field with `Decides` among its annotations is such a number. Its type, range, default and meaning come from the field
+itself; `Decides` adds the rule that reads it and the values that `tune` tries.
 """
 
 from __future__ import annotations

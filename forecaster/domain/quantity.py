@@ -33,7 +33,7 @@ class QuantityFormat(StrEnum):
 
 
 class QuantityError(ValueError):
-    """The text is no quantity; the message says which part of it is wrong."""
+    """The text is not a quantity; the message names the faulty part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Quantity:
         return (self.nano > 0) - (self.nano < 0)
 
     def as_float(self) -> float:
-        """The double that the API's code makes of it: the canonical decimal mantissa times its power of ten.
+        """Return the double that the API's code computes: the canonical decimal mantissa times its power of ten.
 
-        Not the nearest double: 0.57 is kept as `570m`, and 570 * 0.001 is one ulp above 0.57.
+        Not the nearest double: 0.57 is stored as `570m`, and 570 * 0.001 is one ulp above 0.57.
         """
         mantissa, exponent = _decimal_parts(self.nano)
         return mantissa * 10.0**exponent

@@ -1,4 +1,4 @@
-"""What was found: by one cycle, by forecasts that matured, by `forecaster doctor`."""
+"""Findings: of one cycle, of forecasts that matured, of `forecaster doctor`."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class MaskedShare(NamedTuple):
 
 
 class Effected(NamedTuple):
-    """What one actuator did to the cluster in one cycle."""
+    """Effect of one actuator on the cluster in one cycle."""
 
     leading: bool
-    """Whether this replica is the one that writes."""
+    """Whether this replica writes."""
     writes: Counter[tuple[str, str]]
     """Writes by (change, outcome)."""
     states: Counter[str]
-    """Objects by what became of them: those with a value of ours, and refusals by code."""
+    """Objects by result: those with a value of forecaster, and refusals by code."""
     failures: tuple[str, ...] = ()
     reasons: Counter[tuple[str, str]] = Counter()  # noqa: RUF012  never changed
     """Outcomes by (outcome, reason): changes that were written, errors of those that failed, codes of refusals."""
@@ -73,7 +73,7 @@ class Effected(NamedTuple):
     longest_wait: timedelta = timedelta()
     """Longest time for which nothing of a namespace was tried, while changes of others were."""
     tried: frozenset[tuple[str, ...]] = frozenset()
-    """Keys of the objects of which a write was tried, whatever came of it."""
+    """Keys of the objects for which a write was tried, whatever the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class CycleReport:
     gates_waiting: int = 0
     """Workloads whose gate was not looked at since the service began without it."""
     masked: tuple[MaskedShare, ...] = ()
-    """What forecasts do not learn from as it was measured; only workloads of which there is some."""
+    """Shares of columns that forecasts do not learn from as measured; only workloads that have such columns."""
     moved: tuple[str, ...] = ()
     """Workloads whose requests come from another source from this cycle on, one sentence each."""
     late_steps: tuple[str, ...] = ()

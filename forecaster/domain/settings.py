@@ -1,4 +1,4 @@
-"""What settings are made of: sections, durations (`90s`, `1h30m`), amounts (`100m`, `64Mi`) as Kubernetes has them."""
+"""Parts of settings: sections, durations (`90s`, `1h30m`), amounts (`100m`, `64Mi`) as Kubernetes writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decides:
-    """What a number of a policy decides, as an annotation of its field (domain/policy_numbers.py)."""
+    """Rule that a number of a policy belongs to, as an annotation of its field (domain/policy_numbers.py)."""
 
     clamp: str
     """Name of the clamp, or of the step before the clamps, that reads its column."""
@@ -28,7 +28,7 @@ class Decides:
     looks_back: bool = False
     """Whether its clamp looks back on recommendations for as long as the column says."""
     unit: str = ""
-    """Unit of the column; by default `s` of a duration, `replicas` of a count, `ratio` of any other number."""
+    """Unit of the column; by default `s` for a duration, `replicas` for a count, `ratio` for any other number."""
     step: float
     """Step of its what-if slider, in that unit."""
     most: float | None = None

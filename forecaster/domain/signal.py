@@ -1,4 +1,4 @@
-"""What is measured of a workload. A signal is data: CPU, memory and requests are the first three of a table."""
+"""Measured signals of a workload. A signal is data: CPU, memory and requests are the first three of a table."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Signal(str):
-    """A measured kind of demand: its name, and what the program has to know of it.
+    """A measured kind of demand: its name and properties.
 
-    A signal is equal to its name, and so to another one of that name. Values are totals over all pods of a workload, in
+    A signal equals its name, and so another signal of that name. Values are totals over all pods of a workload, in
     `unit`.
     """
 
@@ -35,13 +35,13 @@ class Signal(str):
     metrics: tuple[str, ...]
     """Names of the metrics of an HPA that mean it, beside the resource."""
     of_container: bool
-    """Whether it is that of one container of each pod, the one that the HPA names (ContainerResource)."""
+    """Whether the signal belongs to one container of each pod, named by the HPA (ContainerResource)."""
     of_all_pods: bool
     """Whether an HPA divides it by all pods (an External metric, AverageValue), not by the ready ones."""
     survives_zero: bool
     """Whether it is measured without pods, for example at an ingress or in a broker."""
     warm_up: bool
-    """Whether new pods use some of it to start, which is no demand."""
+    """Whether new pods use some of it to start, which is not demand."""
     limited: bool
     """Whether limits, throttling and the number of pods cut it off, so that more was wanted than was measured."""
     plateau: bool
@@ -110,12 +110,12 @@ class Signals:
 
     @property
     def measured(self) -> tuple[Signal, ...]:
-        """Return every signal that is asked of a source: demand, and the ready pods that it is divided by."""
+        """Return every signal that is read from a source: demand, and the ready pods that divide it."""
         return (*self.demand, PODS)
 
 
 DEMAND = (CPU, MEMORY, REQUESTS)
-"""What is measured of every workload."""
+"""Signals measured for every workload."""
 OF_CONTAINER: Mapping[str, Signal] = {signal.resource: signal for signal in (CPU_CONTAINER, MEMORY_CONTAINER)}
 """Signal of workloads whose HPA reads one container, by resource."""
 BUILT_IN = Signals((*DEMAND, *OF_CONTAINER.values()))

@@ -1,4 +1,4 @@
-"""What the owner of a workload wants of its sizes: requests and limits of each container."""
+"""Policy of a workload's sizes, as its owner states it: requests and limits of each container."""
 
 from __future__ import annotations
 

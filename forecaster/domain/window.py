@@ -94,13 +94,13 @@ class Gap:
 
     @property
     def columns(self) -> int:
-        """How many instants are missing."""
+        """Number of missing instants."""
         return (self.end - self.start) // self.step + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodSamples:
-    """What the values of a block were made of, [row, column] each; NaN where that is not known."""
+    """Pods and samples behind the values of a block, [row, column] each; NaN where they are not known."""
 
     pods: NDArray[np.float64]
     """Pods with samples that are past their start."""
@@ -161,13 +161,14 @@ class Inventory:
     whole: frozenset[str] = frozenset()
     """Kinds that are listed as a whole: a workload of them that is not in the list is gone."""
     policies: ClusterPolicies | None = None
-    """What objects of the cluster state of policies; None where that is not asked, or not known now: it stays."""
+    """Policies stated by objects of the cluster; None where they are not read, or not known now: the earlier ones stay.
+    """
     started: Mapping[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=lambda: NOTHING_STARTED)
     """Pods that have become ready since the inventory before."""
     images: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
     """Images of the app containers of a workload as one text; empty where none is known."""
     partial: str = ""
-    """What the source says is missing from the list; empty where it says nothing of that kind."""
+    """Part of the list that is missing, as the source says; empty where the list is whole."""
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:

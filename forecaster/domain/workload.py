@@ -54,7 +54,7 @@ def scaled_workload(namespace: str, kind: str, name: str) -> WorkloadId:
 
 
 class TargetType(StrEnum):
-    """How an HPA metric target is stated (autoscaling/v2)."""
+    """Kind of an HPA metric target (autoscaling/v2)."""
 
     UTILIZATION = "Utilization"
     AVERAGE_VALUE = "AverageValue"
@@ -141,7 +141,7 @@ class Prices:
         return self.core_hour * cpu + self.gib_hour * memory / GIB
 
     def a_month(self, resources: Resources, replicas: int) -> float | None:
-        """What so many pods cost in 730 hours by their requests; None where a request is not known."""
+        """Cost of these replicas in 730 hours by their requests; None where a request is not known."""
         if resources.cpu_request is None or resources.memory_request is None:
             return None
         return self.of_pod(resources) * replicas * HOURS_A_MONTH
@@ -172,7 +172,7 @@ class Workload:
 
     id: WorkloadId
     replicas: int
-    """`spec.replicas`: what was asked for."""
+    """`spec.replicas`: the requested count."""
     ready_replicas: int
     resources: Resources = field(default_factory=Resources)
     autoscaler: Autoscaler | None = None
@@ -187,7 +187,7 @@ class Workload:
         return named.pop() if len(named) == 1 else ""
 
     def resources_of(self, signal: Signal) -> Resources:
-        """Requests and limits that a signal is held against: those of a pod, or of the container that it is of."""
+        """Requests and limits that apply to a signal: those of a pod, or of the container of the signal."""
         if not signal.of_container:
             return self.resources
         name = self.measured_container(signal.resource)
@@ -219,7 +219,7 @@ class ContainerBlock:
 
 
 class ContainerLosses(NamedTuple):
-    """What limits did to the containers of a workload over a span; None is not known."""
+    """Losses of a workload's containers to their limits over a span; None where not known."""
 
     oom_kills: int | None
     throttled_hours: float | None
@@ -228,7 +228,7 @@ class ContainerLosses(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContainerFacts:
-    """Facts about containers at one time; what no series tells is absent."""
+    """Facts about containers at one time; facts without a series are absent."""
 
     images: Mapping[ContainerId, str] = field(default_factory=dict)
     """Images of all app containers and native sidecars."""
@@ -240,17 +240,17 @@ class ContainerFacts:
     held_back: Mapping[ContainerId, float] = field(default_factory=dict)
     """Share of time in which its CPU was throttled, or stalled as PSI has it; ratio."""
     carried: Mapping[tuple[WorkloadId, str], float] = field(default_factory=dict)
-    """What one pod can carry of a signal of the settings, by workload and signal, in the signal's unit."""
+    """Capacity of one pod for signals of the settings, by workload and signal, in the signal's unit."""
     unread: tuple[str, ...] = ()
-    """Why some of it is older than the rest, or missing; one sentence each."""
+    """Reasons why some facts are older than the rest, or missing; one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """What a size risks and wastes until the next change; None where there is no such bound.
+    """Expected loss and waste of a size until the next change; None where there is no such bound.
 
-    For CPU `over_request` and `over_limit` are shares of time, for memory chances that a peak passes. `slack_hours` is
-    expected core-hours or byte-hours that are requested and not used, over the policy's horizon.
+    For CPU `over_request` and `over_limit` are shares of time, for memory chances that a peak exceeds them.
+    `slack_hours` is the expected core-hours or byte-hours that are requested and not used, over the policy's horizon.
     """
 
     over_request: float | None
@@ -265,7 +265,7 @@ class ContainerSize:
     """One container: `recommended` is `now` in what stays. Risks are None where nothing is known of a resource."""
 
     name: str
-    """Empty where the source tells pods and not containers: then it is the pod as a whole."""
+    """Empty where the source reports pods and not containers: then it is the pod as a whole."""
     now: Resources
     recommended: Resources
     cpu: Risk | None

@@ -24,10 +24,10 @@ DAYS_BEFORE = 2
 SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to end somewhere."""
 BY_PRIOR = {"adaptive": False, "prior": False, "analog": True}
-"""Models whose core is a shipped prior, which answers for them, and whether it is told of similar moments. It is asked
-about all past origins at once; what the others learn of a series, they would have learned from the days judged."""
+"""Models whose core is a shipped prior, which forecasts for them, and whether it reads similar moments. The prior
+forecasts all past origins in one call; other models could have learned from the judged days."""
 ORIGIN_INTERVAL = 3
-"""Bins between two forecasts of any other model, which is asked about one origin at a time."""
+"""Bins between two forecasts of any other model, which forecasts one origin at a time."""
 
 
 class PolicyBacktest(NamedTuple):
@@ -35,9 +35,9 @@ class PolicyBacktest(NamedTuple):
 
     demand: Floats
     measured: Floats
-    """What was measured in the minute before."""
+    """Measured demand of the minute before."""
     peaks: Floats
-    """[..., minute, level] of the largest value of the coming window, as it was forecast then."""
+    """[..., minute, level] forecast of the largest value in the coming window, made at that minute."""
     yesterday: Floats
     """The largest of the same window a day before."""
 

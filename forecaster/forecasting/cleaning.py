@@ -1,7 +1,7 @@
-"""Demand in the place of usage, for the models of a shard: weeks are cleaned when it is fitted, newer columns later.
+"""Demand instead of usage, for the models of a shard: weeks are cleaned when it is fitted, newer columns later.
 
-What was corrected in older columns is kept as it is, sparse, and laid over the history; the newest hours are cleaned
-anew each time, because what comes next tells what they were.
+Corrections of older columns are stored, sparse, and laid over the history; the latest hours are cleaned anew each time,
+because later columns decide about them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 OPEN = 48
-"""Columns that are still cleaned anew: an outage is told from load that moved after three hours, and the newest three
-hours are cut every minute."""
+"""Columns that are cleaned anew: load that moves for three hours is an outage, and the latest three hours are cut every
+minute."""
 SETTLE = 2 * OPEN
 """Columns after which the older half is settled: at the same column for all workloads, so that these are cleaned in
 one piece."""
 STARTS_HELD = 12
-"""Starts of each workload that tell what its pods use to start."""
+"""Number of starts of each workload from which the usage of starting pods is learned."""
 COLUMNS_A_WEEK = 7 * COLUMNS_A_DAY
 BIN_SECONDS = int(FIVE_MINUTES.total_seconds())
 
@@ -96,7 +96,7 @@ class Settled(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cleaning:
-    """What was learned of the workloads of a shard when it was fitted last, and what was corrected since."""
+    """Learned traits of a shard's workloads at its last fit, and corrections since then."""
 
     settled: Settled
     starts: Floats
@@ -156,7 +156,7 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
 
 
 def masks_of(group: ShardHistory) -> NDArray[np.uint8]:
-    """[workload, column] the `Masked` of every column of the weeks, 0 where it is learned from as it was measured."""
+    """[workload, column] `Masked` code of every column of the weeks, 0 where it is learned from as measured."""
     usage = group.history.rows(group.rows)
     _, cleaning = cleaned_weeks(group, None)
     return np.asarray(cleaned(_part(group, usage, 0), cleaning.settled.traits, usage).why)
@@ -183,7 +183,7 @@ def open_from(end: int) -> int:
 
 
 def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floats:
-    """What pods used to start, after a look at the newest hours; no start is counted twice."""
+    """Return the usage of starting pods, updated by the latest hours; no start is counted twice."""
     remembered = before.starts if before else np.full((len(group.ids), STARTS_HELD), np.nan)
     minutes, pods = group.history.minutes, group.around.pods.minutes
     if not group.around.signal.warm_up or minutes is None or pods is None or minutes.end != pods.end:
@@ -246,7 +246,7 @@ def _lay_over(values: Floats, corrections: Corrections, first: int) -> None:
 
 
 def _settled(before: Settled, usage: Floats, demand: Floats, end: int) -> Settled:
-    """What was corrected before the newest hours stays so."""
+    """Extend the stored corrections, which do not change before the latest hours."""
     first = open_from(end)
     closed = usage.shape[1] - (end - first)
     more = _corrections(usage[:, :closed], demand[:, :closed], end - usage.shape[1])

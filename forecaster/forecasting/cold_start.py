@@ -45,7 +45,7 @@ class BorrowedHistory:
 
 @lru_cache(maxsize=2**16)
 def family(id_: WorkloadId) -> tuple[str, str]:
-    """What relatives share: kind, and name without the ending that tells versions and parts apart."""
+    """Return the part of an identity that donors share: kind, and name without a suffix for version or part."""
     return id_.kind, ENDING.sub("", id_.name)
 
 
@@ -70,7 +70,7 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
 
 
 def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepWindow) -> PeakForecasts:
-    """The forecasts with those of newcomers averaged, and a note that names the lender."""
+    """Return the forecasts, averaged with those of donors during cold start, and a note that names the donor."""
     ids = [id_ for id_ in borrowed.ids if id_ in peaks.row]
     if not ids:
         return peaks
@@ -90,7 +90,7 @@ def _note(own: str, lender: str) -> str:
 
 
 def _ages(history: FreshHistory) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows with less than two days, and rows that were there five days ago: an hour's samples tell."""
+    """Return the rows with less than two days, and rows present five days ago: samples of an hour decide."""
     day = DAY // history.weeks.step
     newest = history.weeks.values[:, -GROWN_DAYS * day :]
     if newest.shape[1] < GROWN_DAYS * day:

@@ -74,7 +74,7 @@ class Forecaster:
         *,
         learn: bool = True,
     ) -> dict[PeakSpan, PeakForecasts]:
-        """Return peaks where each span is asked for by other workloads; without `learn` no model is fitted first."""
+        """Return peaks where each span has workloads of its own; without `learn` no model is fitted first."""
         shards = self.follow(signal, history, ids_by_span)
         if learn:
             self.learn(signal, history, now)
@@ -124,7 +124,7 @@ class Forecaster:
         return left
 
     def masked(self) -> list[MaskedShare]:
-        """What of the last week is not learned from as it was measured."""
+        """Return the shares of the last week that models do not learn from as measured."""
         return [
             MaskedShare(id_, signal, why.label, share)
             for signal, shards in self.signals.items()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
-"""Levels that every model is asked for; a policy's quantile between two of them is interpolated."""
+"""Levels of every model's forecast; a policy's quantile between two of them is interpolated."""
 NEVER_SEEN = "no history yet"
 
 
@@ -59,7 +59,7 @@ class PeakForecasts:
     model: Codes
     """[row] which of `models` made it."""
     note: Codes
-    """[row] which of `notes` is to be said of it, or why there is none."""
+    """[row] position in `notes` of the remark about the forecast, or of the reason why there is none."""
     models: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -128,14 +128,14 @@ class SpanRows(NamedTuple):
         return cls(members, {id_: place for place, id_ in enumerate(members)}, rows_among(members, row))
 
     def within(self, rows: slice) -> Positions:
-        """Which of these rows want it, counted from the first of them."""
+        """Return the positions of these rows that want the window, counted from the first of them."""
         first, last = np.searchsorted(self.rows, (rows.start, rows.stop))
         positions: Positions = self.rows[first:last] - rows.start
         return positions
 
 
 class ModelAnswers:
-    """What the models of one signal said of one window, and why nothing: one row for each workload that wants it."""
+    """Forecasts of one window by the models of a signal, or reasons for none: one row for each workload."""
 
     def __init__(self, rows: Positions) -> None:
         self.rows = rows
@@ -183,11 +183,11 @@ def panel_of(
     keys: tuple[str, ...],
     made: Callable[..., Panel] = trusted,
 ) -> Panel:
-    """Some rows of a history, or what was made of them.
+    """Make a panel of some rows of a history, or of values made from them.
 
-    The window names instants at which a bin ends, the panel those where it begins. Its bins carry the names of the
-    clock's cut also when they end up to four minutes later: models tell times by their differences, and a panel that
-    changed its phase every minute would be another one to them.
+    The window names instants at which a bin ends, the panel those where it begins. Its bins are labelled by the clock's
+    cut also when they end up to four minutes later: models compute with time differences, and a panel that changed its
+    phase every minute would look like another one.
     """
     weeks = history.weeks
     return made(values, weeks.start - weeks.step, weeks.step, keys)

@@ -73,7 +73,7 @@ class Shard:
 
     @property
     def divisible(self) -> models.Stacks | None:
-        """Return its model if each workload can take its own part of it along."""
+        """Return its model if the model can be divided by workload."""
         fitted = self.fitted
         if fitted is None or not isinstance(fitted, models.Stacks):
             return None
@@ -109,7 +109,7 @@ class Shard:
             self.fitted, self.failure = None, f"the model failed with {type(error).__name__}: {error}"
 
     def _weeks(self, history: FreshHistory) -> models.Panel:
-        """What a model is to learn from: demand where it is known what is around it, else usage."""
+        """Return training data: demand where the context of the usage is known, else usage."""
         if history.around is None:
             usage = by_wall_clock(history.rows(self.rows), self.ids, history)
             return panel_of(history, usage, self.keys, models.Panel)
@@ -185,7 +185,7 @@ class Shards:
     def peaks(
         self, history: FreshHistory, windows: Mapping[PeakSpan, models.StepWindow], now: datetime
     ) -> Mapping[models.StepWindow, ModelAnswers]:
-        """What the models say of the windows of these spans: in each stack of those that some workload there wants."""
+        """Return the forecasts for these windows, in each stack for the windows that its workloads want."""
         members: dict[models.StepWindow, list[NDArray[np.intp]]] = defaultdict(list)
         for span, window in windows.items():
             members[window].append(self.spans[span].rows)
@@ -214,9 +214,9 @@ class Shards:
     def further(
         self, history: FreshHistory, window: models.StepWindow, ids: Collection[WorkloadId]
     ) -> tuple[tuple[WorkloadId, ...], NDArray[np.float64]]:
-        """Quantiles [workload, level] of one more window, of those of these workloads that have a model; asks no more.
+        """Return quantiles [workload, level] of one more window, for those workloads that have a model.
 
-        Nothing is learned from it.
+        Nothing is fitted or learned for it.
         """
         selected = frozenset(ids)
         rows = np.array([row for row, id_ in enumerate(self.ids) if id_ in selected], np.intp)
@@ -230,7 +230,7 @@ class Shards:
         return tuple(self.ids[row] for row in rows[known].tolist()), answers.values[known]
 
     def remarks(self) -> Mapping[WorkloadId, str]:
-        """What is to be said about workloads that have a demand other than their usage."""
+        """Return remarks about workloads whose demand differs from their usage."""
         cleanings = (shard.cleaning for shard in self.shards if shard.cleaning)
         remarks = {id_: remark for cleaning in cleanings for id_, remark in cleaning.remarks.items()}
         return with_now(remarks, self.masked) if self.masked else remarks
@@ -238,7 +238,7 @@ class Shards:
     def paths(
         self, history: FreshHistory, due: Iterable[Shard], steps: int, levels: Sequence[float]
     ) -> Iterator[tuple[Shard, models.Forecast]]:
-        """What these shards say step by step."""
+        """Yield the forecasts of these shards step by step."""
         for shard in due:
             forecast = shard.path(history, steps, levels)
             if forecast is not None:

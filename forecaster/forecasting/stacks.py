@@ -1,4 +1,4 @@
-"""Stacks: shards that are asked together, because a call on a large array costs less a workload."""
+"""Stacks: shards whose models are called together, because a call on a large array costs less per workload."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ NOTHING_ASKED: Mapping[models.StepWindow, Bins] = MappingProxyType({})
 STACKED_SHARDS = 16
 """Shards of a stack: two thousand workloads, of which two weeks are 32 MB."""
 FEW_TOGETHER = 16
-"""Windows of few workloads that are asked for together: of all at once, each would be computed for the workloads of all
-others, and 1,000 workloads with lead times of their own would cost as much as a million."""
+"""Number of windows of few workloads that are computed together: each is computed for the workloads of all, and 1,000
+workloads with lead times of their own would cost as much as a million."""
 
 
 class NewestPanel(NamedTuple):
-    """What a model that has learned is asked with: demand up to now, and the `Masked` of its newest column or 0."""
+    """Input of a fitted model: demand up to now, and the `Masked` code of its latest column or 0."""
 
     panel: models.Panel
     masked: NDArray[np.uint8]
@@ -88,11 +88,11 @@ class Stack:
         now: datetime,
         answers: Mapping[models.StepWindow, ModelAnswers],
     ) -> NDArray[np.uint8]:
-        """Write down what is said of these windows after the newest samples; the `Masked` of the newest column [row].
+        """Store the forecasts of these windows; return the `Masked` code of the latest column [row].
 
-        Windows come with the rows that want them; what few rows want is asked for these alone.
-        The samples are lent to the model for this question only: what is kept does not grow with the history. What it
-        learned from them stays. Where one model of several fails, each shard is asked alone.
+        Windows come with the rows that want them; windows of few rows are computed for these alone. The model gets the
+        samples for this call only: its memory does not grow with the history, but its learned state is updated. Where
+        one model of several fails, each shard is called alone.
         """
         newest = newest_of(history, self.ids, self.keys, self._rows, self.settled)
         if len(self.shards) == 1:
@@ -110,9 +110,9 @@ class Stack:
         return newest.masked
 
     def ask_some(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: ModelAnswers) -> None:
-        """Write down what is said of one window for these rows; one shard is asked as a whole.
+        """Store the forecasts of one window for these rows; one shard is computed as a whole.
 
-        Nothing is learned from it, and a model that fails says nothing.
+        Nothing is learned from it, and a model that fails has no forecast.
         """
         if len(self.shards) == 1:
             rows = np.arange(len(self.ids))
@@ -173,7 +173,7 @@ class Stack:
             self._learned(without_history(model))
 
     def _learned(self, fitted: models.Fitted) -> None:
-        """What was learned is the shards' own."""
+        """Return the learned state to the shards."""
         self.fitted = fitted
         for shard, place in self._places():
             shard.fitted = self._part(place)
@@ -264,7 +264,7 @@ def _any_within(rows: Bins, place: slice) -> bool:
 
 
 def all_peaks(model: models.Fitted, windows: Sequence[models.StepWindow]) -> Mapping[models.StepWindow, models.Peak]:
-    """What a model says of several windows: at once if it can."""
+    """Return the forecasts of several windows: in one call if the model can."""
     if isinstance(model, models.SeesAll):
         return model.forecast_peaks(windows, LEVELS)
     return {window: model.forecast_peak(window, LEVELS) for window in windows}

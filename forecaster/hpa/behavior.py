@@ -55,7 +55,7 @@ ScaleEvents = tuple["ScaleEvent", ...]
 
 
 class PastRecommendation(NamedTuple):
-    """A recommendation as it was before stabilisation, limits and bounds, and when it was made (aware UTC)."""
+    """A recommendation before stabilisation, limits and bounds, with its time (aware UTC)."""
 
     replicas: int
     at: datetime
@@ -128,7 +128,7 @@ def stabilize(
 
 
 def stabilization_reason(stabilized: int, recommendation: int, current: int) -> Stabilization:
-    """HPA rules §11.1: the reason of `AbleToScale`; staying where a rise was asked for counts as scaling up."""
+    """HPA rules §11.1: the reason of `AbleToScale`; a rise that is held back counts as scaling up."""
     if stabilized == recommendation:
         return "ReadyForNewScale"
     return "ScaleUpStabilized" if recommendation >= current else "ScaleDownStabilized"

@@ -1,4 +1,4 @@
-"""What an HPA's owner should know and the API does not say: settings that are valid and do not do what they seem to.
+"""Cautions for an HPA's owner that the API does not give: valid settings that do not do what they seem to.
 
 Each caution has a stable code and a sentence with the object's own numbers and the remedy.
 """

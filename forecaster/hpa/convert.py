@@ -53,7 +53,7 @@ def _decode(
 
 
 def cpu_metric(percent: int = DEFAULT_CPU_PERCENT) -> dict[str, Any]:
-    """A metric of CPU utilization; without a percentage the one that stands in where there is no metric at all."""
+    """Return a metric of CPU utilization; without a percentage the API's default where an HPA has no metric."""
     target = {"type": "Utilization", "averageUtilization": percent}
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 

@@ -54,7 +54,7 @@ def answers_of(spec: HpaSpec, documents: Sequence[Any]) -> list[Answer]:
 
 
 def newest_sample(documents: Iterable[Any]) -> datetime | None:
-    """The latest timestamp of any sample, None without one."""
+    """Return the latest timestamp of any sample, None without one."""
     times = [
         _time(item["timestamp"], "timestamp")
         for document in documents
@@ -65,7 +65,7 @@ def newest_sample(documents: Iterable[Any]) -> datetime | None:
 
 
 def _items(documents: Iterable[Any]) -> Iterable[Wire]:
-    """Single pods, lists of any kind opened."""
+    """Yield single pods, also those in lists of any kind."""
     for document in documents:
         if not isinstance(document, Mapping):
             raise DocumentError(f"a document is a mapping with a kind, got {_kind(document)}")
@@ -213,7 +213,7 @@ def _milli(amount: Any, where: str) -> int:
 
 
 def _time(value: Any, where: str) -> datetime:
-    """RFC 3339 text, or what a YAML reader made of it."""
+    """Read RFC 3339 text, or the value that a YAML reader made of it."""
     try:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     except ValueError:

@@ -41,13 +41,13 @@ _SOURCES: Mapping[str, tuple[type[NamedTuple], str]] = {
     "Object": (ObjectMetric, _AMOUNT),
     "External": (ExternalValues, _AMOUNT),
 }
-"""What answers each source, and the targets of which it needs one."""
+"""Type of the answer for each source, and the targets of which it needs one."""
 NO_PODS = Unmeasured("no_pods", "no pods returned by selector while calculating replica count")
 NO_SAMPLES_LEFT = Unmeasured("no_samples_left", "did not receive metrics for targeted pods (pods might be unready)")
 
 
 class MetricContext(NamedTuple):
-    """What all metrics of a pass share: sizes, matched pods, tolerance, time, and the controller's settings."""
+    """Facts shared by all metrics of a pass: sizes, matched pods, tolerance, time, and the controller's settings."""
 
     current: int
     status_replicas: int
@@ -180,7 +180,7 @@ class RequestedUsage(NamedTuple):
 
 
 def remaining_samples(samples: Mapping[str, PodSample], groups: Groups) -> Mapping[str, PodSample]:
-    """HPA rules §6: without the samples of ignored and unready pods; those of unknown pods stay."""
+    """HPA rules §6: remove the samples of ignored and unready pods; those of unknown pods stay."""
     if not groups.ignored and not groups.unready:
         return samples
     dropped = {*groups.ignored, *groups.unready}
@@ -200,7 +200,7 @@ def requested_usage(samples: Mapping[str, PodSample], requests_milli: Mapping[st
 
 
 def total_usage(samples: Mapping[str, PodSample]) -> int:
-    """HPA rules §8.2: the sum over all samples, those of unknown pods included."""
+    """HPA rules §8.2: sum all samples, those of unknown pods included."""
     return wrap_int64(sum([sample.value_milli for sample in samples.values()]))
 
 

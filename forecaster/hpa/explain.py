@@ -1,6 +1,6 @@
-"""What an HPA aims at, and what one pass of it does, in sentences.
+"""Aims of an HPA, and the steps of one pass, in sentences.
 
-Everything said here is read from the values of a pass; nothing is decided a second time.
+Every sentence is made from the values of a pass; no rule is applied a second time.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def explain(
 
 
 def aims(spec: HpaSpec) -> tuple[str, ...]:
-    """What each metric of the spec tries to hold, in order; the largest proposal of all of them wins."""
+    """Return the aim of each metric of the spec, in order; the largest of their proposals wins."""
     return tuple(_aim(metric) for metric in spec.metrics)
 
 
@@ -129,7 +129,7 @@ def _summary(story: _Story, place: int, limited: Limited) -> str:
 
 
 def _reading(metric: MetricSpec, answer: Answer, proposal: MetricProposal | Unmeasured, current: int) -> str:
-    """What one metric shows and asks for: `5.2 cores / 500m = 11 pods`, `260 % of … / 70 % × 4 pods = 15 pods`."""
+    """Return a reading and its proposal: `5.2 cores / 500m = 11 pods`, `260 % of … / 70 % × 4 pods = 15 pods`."""
     if isinstance(proposal, Unmeasured):
         return f"no answer ({proposal.message}), which blocks scaling down"
     target = metric.target
@@ -168,7 +168,7 @@ def _stabilization_clause(limited: Limited) -> str:
 
 
 def _clamp_clause(story: _Story, limited: Limited) -> str:
-    """What stands between the stabilised and the desired count."""
+    """Return the limit between the stabilised and the desired count."""
     match limited.clamp:
         case "ScaleUpLimit":
             kind = "growth limit" if story.spec.behavior is None else "scale-up policy"
@@ -218,7 +218,7 @@ def _stabilization_step(story: _Story, limited: Limited) -> str:
 
 
 def _rate_steps(story: _Story, limited: Limited) -> list[str]:
-    """What each policy of the direction taken allows; nothing where the size stays."""
+    """Return the limit of each policy in the direction taken; empty where the size stays."""
     behavior, before = story.spec.behavior, story.before
     rising = limited.stabilized > story.current
     if limited.stabilized == story.current or (behavior is None and not rising):
@@ -248,7 +248,7 @@ def _move(current: int, desired: int) -> str:
 
 
 def _said(outcome: Pass) -> str:
-    """The reason that tells most: the limit where one binds, else the ability to scale."""
+    """Return the most informative reason: the limit where one binds, else the ability to scale."""
     limited = find_condition(outcome.conditions, "ScalingLimited")
     binds = limited is not None and limited.status == "True"
     return _reason(outcome, "ScalingLimited" if binds else "AbleToScale")

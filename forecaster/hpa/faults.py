@@ -1,6 +1,7 @@
 """Faults of a manifest in the API server's words, and those of its shape (HPA rules §12).
 
-The API server decodes before it validates. What it would refuse or drop there is a fault of shape, with its path.
+The API server decodes before it validates. Values that it would refuse or drop there are faults of shape, with their
+path.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _list_faults(path: str, value: Any, schema: Schema) -> Iterator[FieldFault]:
 
 
 def _scalar_problem(value: Any, schema: str) -> str:
-    """What is wrong with a single value; empty where nothing is."""
+    """Say why a single value is wrong; empty where it is not."""
     match schema:
         case "string":
             return "" if isinstance(value, str) else f"must be a string, got {_shown_value(value)}"

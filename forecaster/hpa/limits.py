@@ -1,7 +1,7 @@
 """From a recommendation to the desired count: stabilisation, rate limits, bounds (HPA rules §10, §11).
 
-`limit` is the one entrance; it walks §11 (`behavior`) where the HPA has `spec.behavior` and §10 where it has none. The
-history goes in and comes out with the recommendation stored as it was before stabilisation.
+`limit` is the one entry point; it follows §11 (`behavior`) where the HPA has `spec.behavior`, else §10. It takes the
+history and returns it with the recommendation as it was before stabilisation.
 """
 
 from __future__ import annotations

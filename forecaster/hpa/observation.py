@@ -1,8 +1,8 @@
-"""What one pass of the controller sees of the cluster (HPA rules §3, §5): as it is, or made of totals.
+"""Observation of the cluster by one pass of the controller (HPA rules §3, §5): real, or made of totals.
 
-`observe_totals` makes one of pods that are alike, with a load spread evenly over the ready ones, for questions such as
-"what would this HPA do with 12 pods and 5.2 cores?". Requests and totals come from the caller, and a metric without a
-total has no answer.
+`observe_totals` assumes pods that are alike, with a load spread evenly over the ready ones, for questions such as "what
+would this HPA do with 12 pods and 5.2 cores?". Requests and totals come from the caller, and a metric without a total
+has no answer.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class ScaleUnread(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """One look at the cluster.
+    """One observation of the cluster.
 
     `pods` are those of the namespace; the scale's selector picks among them. `answers` belong to the metrics of the
-    spec, in order. `other_selectors` are those of the other HPAs in the namespace. The last two say how a write would
-    fare.
+    spec, in order. `other_selectors` are those of the other HPAs in the namespace. The last two fields say how a write
+    would fare.
     """
 
     scale: ScaleSubresource | ScaleUnread

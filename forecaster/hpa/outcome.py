@@ -21,7 +21,7 @@ Branch = Literal["unread", "disabled", "above_max", "below_min", "metrics"]
 
 
 class DesiredScale(NamedTuple):
-    """What the pass decided, and how.
+    """Decision of the pass, and the way to it.
 
     `replicas` is the status' desired count after the pass, `written` whether the scale was written. `branch` names the
     way taken in step 5. `proposals` belong to the metrics in order (empty where none was computed), `recommendation`
@@ -50,7 +50,7 @@ class Pass(NamedTuple):
 
 
 class PassInput(NamedTuple):
-    """What every step of one pass may look at."""
+    """Inputs of every step of one pass."""
 
     spec: HpaSpec
     observation: Observation

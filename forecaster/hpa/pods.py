@@ -33,7 +33,7 @@ class PodContainer:
 
 @dataclass(frozen=True, slots=True)
 class HpaPod:
-    """What the controller looks at in a pod.
+    """The fields of a pod that the controller reads.
 
     `pod_requests_milli` are the pod-level requests, None where the pod has none; `overhead_milli` is that of its
     runtime class.
@@ -105,7 +105,7 @@ def _warming_up(
     cpu_initialization_period: timedelta,
     initial_readiness_delay: timedelta,
 ) -> bool:
-    """HPA rules §6, test 4: whether a cpu sample of this pod would tell of its start-up instead of its load."""
+    """HPA rules §6, test 4: whether a cpu sample of this pod would show its start-up instead of its load."""
     if pod.ready is None or pod.start_time is None:
         return True
     status, last_transition = pod.ready

@@ -38,7 +38,7 @@ Cause = Literal[
 
 
 class Unmeasured(NamedTuple):
-    """Why nothing can be said about a metric: a stable cause and a sentence that names the object."""
+    """Reason why a metric has no proposal: a stable cause and a sentence that names the object."""
 
     cause: Cause
     message: str
@@ -46,7 +46,7 @@ class Unmeasured(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a ratio may stray from 1.0 in each direction, as ratios (0.1 is ten percent); both ends are inside.
+    """Largest deviation of a ratio from 1.0 in each direction, as ratios (0.1 is ten percent); both ends are inside.
 
     The edges are computed once, as the doubles `1.0 - down` and `1.0 + up`: 1.1 is inside a tolerance of 0.1 although
     `1.1 - 1.0` exceeds it.
@@ -89,7 +89,7 @@ class MetricProposal(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What a group of pods adds to the sums: their number, their requests, the usage put in for them under low load."""
+    """Part of a group of pods in the sums: their number, their requests, the usage assumed for them under low load."""
 
     pods: int = 0
     request_milli: int = 0

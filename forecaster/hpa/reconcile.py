@@ -178,7 +178,7 @@ def _raised_from_zero(given: PassInput, replicas: int) -> int:
 
 
 def _matched_pods(given: PassInput) -> Sequence[HpaPod] | HpaEvent:
-    """HPA rules §3, selector checks: the pods of the target, or why they cannot be told."""
+    """HPA rules §3, selector checks: return the pods of the target, or why they are ambiguous."""
     text = given.scale.selector
     if not text:
         return HpaEvent("SelectorRequired", "the HPA target's scale is missing a selector")
@@ -251,7 +251,7 @@ def _failure_events(spec: HpaSpec, proposals: Sequence[MetricProposal | Unmeasur
 
 
 class SimulatedPass(NamedTuple):
-    """One pass: when, from how many replicas, what was seen, and what came of it."""
+    """One pass: its time, the replicas before it, its observation, and its outcome."""
 
     at: datetime
     replicas: int

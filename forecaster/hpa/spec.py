@@ -26,7 +26,7 @@ class CrossVersionObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class HpaMetricTarget:
-    """What a metric should be: whole percent of the request, or integer milli-units.
+    """Target of a metric: whole percent of the request, or integer milli-units.
 
     `type` is Utilization, Value or AverageValue as written; it need not match the field that is set.
     """
@@ -105,7 +105,7 @@ class Controller:
     growth: Growth = DOUBLING
     gates: FeatureGates = FeatureGates()
     minor: int = 36
-    """Of the version of Kubernetes, whose words are used."""
+    """Minor version of Kubernetes whose wording is used."""
 
     @property
     def tells_zero(self) -> bool:

@@ -1,4 +1,4 @@
-"""What is kept of one HPA from pass to pass, and the vocabulary of its conditions (HPA rules §3)."""
+"""State of one HPA from pass to pass, and the vocabulary of its conditions (HPA rules §3)."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -45,7 +45,7 @@ def find_condition(conditions: Conditions, type_: ConditionType) -> HpaCondition
 
 
 class MetricStatus(NamedTuple):
-    """What the status reports of one metric; the numbers its kind of target does not have are None."""
+    """Status of one metric; numbers that its kind of target does not have are None."""
 
     source: str
     name: str

@@ -1,7 +1,7 @@
-"""What the API server refuses in an HPA (HPA rules §12).
+"""Refusals of an HPA by the API server (HPA rules §12).
 
-Works on `spec` in its wire form, defaults already filled in, of the right shape (see `shape`). Faults come in the API
-server's order, every one of them.
+Works on `spec` in its wire form, defaults already filled in, of the right shape (see `shape`). All faults are returned,
+in the API server's order.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ _COUNTED = re.compile(
     r"(requests|limits)\.(cpu|memory|ephemeral-storage)|requests\.(storage|hugepages-.*)|services(\.nodeports|\."
     r"loadbalancers)?|pods|storage|secrets|configmaps|replicationcontrollers|resourcequotas|persistentvolumeclaims"
 )
-"""What only a quota may name."""
+"""Resources that only a quota may name."""
 
 
 def metric_faults(path: str, metric: MetricWire) -> FieldFaults:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 _DIGITS = 6
-"""What doubles leave beyond these digits is not a reason for one more."""
+"""Digits compared; a rest beyond them comes from double arithmetic."""
 AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_request"), ("memory", "memory_limit"))
 
 
@@ -51,31 +51,31 @@ def whole_mebibytes(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Amounts are those of one pod, in cores and bytes."""
+    """A recommendation for one workload with its proof. Amounts are those of one pod, in cores and bytes."""
 
     id: WorkloadId
     replicas: int
     now: Resources
     recommended: Resources | None
-    """What the sizing asks for, rounded up; None while it holds."""
+    """Recommended resources, rounded up; None while the workload is held."""
     reason: str
     message: str
     severity: Severity
     sizes: tuple[ContainerSize, ...] = ()
-    """What was chosen for each container, and what it risks."""
+    """Chosen size of each container, and its risk."""
     targets: tuple[Target, ...] = ()
     """The HPA's utilization targets that go with these sizes; empty where its targets may stay."""
     proof: Proof | None = None
     """None while it holds, or where a pod's sum cannot be split over its containers."""
     unproved: str = ""
-    """Why there is no proof."""
+    """Reason why there is no proof."""
     made_by: str = ""
     """Object that the workload is made from, and whose controller would take a patch back; empty for none."""
     sidecars: frozenset[str] = frozenset()
     """Containers that are init containers of the template and run beside the others."""
     baselines: Mapping[str, Resources | None] = field(default_factory=dict)
     vpas: tuple[VpaSizes, ...] = ()
-    """What VPAs of the cluster recommend for it."""
+    """Recommendations by VPAs of the cluster for the workload."""
     previous: Resources | None = None
 
     @property
@@ -257,7 +257,7 @@ def file_name(advice: Advice) -> str:
 
 
 def kustomization(advices: Iterable[Advice], base: str = BASE) -> dict[str, Any]:
-    """The overlay: the base, and a patch for every workload of it that changes."""
+    """Return the overlay: the base, and a patch for every workload of it that changes."""
     return {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",

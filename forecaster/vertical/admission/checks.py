@@ -1,4 +1,4 @@
-"""What each rule of docs/admission.md says about a completed pod: one function a rule, and the finding it returns."""
+"""Rules of docs/admission.md about a completed pod: one function per rule, which returns its findings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def refused(rule: str, message: str) -> Finding:
 
 
 def limit_ranges(pod: Pod, proposed: ProposedRequirements, context: AdmissionContext) -> Iterator[Finding]:
-    """Containers, init containers and the pod within every LimitRange; what these add is told."""
+    """Check containers, init containers and the pod against every LimitRange; report the defaults these add."""
     if context.limit_ranges is None:
         yield unknown(LIMIT_RANGE, "the namespace's LimitRanges are not known")
         return
@@ -86,7 +86,7 @@ def _injected(pod: Pod, proposed: ProposedRequirements) -> Iterator[Finding]:
 
 
 def validation(pod: Pod, context: AdmissionContext) -> Iterator[Finding]:
-    """What the API refuses of any pod."""
+    """Report the values that the API refuses in any pod."""
     refusals = faults(pod, context.server)
     yield from (refused(VALIDATION, str(refusal)) for refusal in refusals)
     if not refusals:

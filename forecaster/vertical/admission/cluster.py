@@ -1,4 +1,4 @@
-"""All that is known of a cluster's objects, and the admission context of one workload out of it."""
+"""Objects of a cluster, and the admission context of one workload made from them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ POD = "pod"
 """Name of the one container that stands for all of a pod, where they are not known."""
 
 HEADROOM = "forecaster-headroom"
-"""How the names of Deployments of headroom pods begin, and of their ReplicaSets."""
+"""Prefix of the names of headroom Deployments and their ReplicaSets."""
 
 
 REPLACED_ONE_BY_ONE = ("DaemonSet", "StatefulSet")
 ONE_BY_ONE = Rollout(surge=0, unavailable=1)
-"""How their controllers replace pods unless told otherwise: the old pod goes first."""
+"""Default of controllers that replace pods one by one: the old pod is removed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Cluster:
     rollouts: Mapping[WorkloadId, Rollout] = field(default_factory=dict)
     running: Mapping[WorkloadId, tuple[tuple[Pod, str], ...]] = field(default_factory=dict)
     vpas: Mapping[WorkloadId, tuple[VpaSizes, ...]] = field(default_factory=dict)
-    """What VPAs of the cluster recommend."""
+    """Recommendations by VPAs of the cluster."""
     server: Server = LATEST_SERVER
     faults: tuple[str, ...] = ()
     """Objects that could not be understood, one sentence each."""

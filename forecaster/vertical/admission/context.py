@@ -1,4 +1,4 @@
-"""Where a workload is admitted: its template, its namespace's objects, the nodes and the pods on them."""
+"""The admission context of a workload: its template, its namespace's objects, the nodes and the pods on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ProposedRequirements: TypeAlias = Mapping[str, Requirements]
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """How a new template replaces pods: at most `surge` more than `replicas`, at most `unavailable` fewer."""
+    """Limits of a rollout: at most `surge` pods more than `replicas`, at most `unavailable` fewer."""
 
     replicas: int = 1
     surge: int = 1
@@ -35,7 +35,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class ApplyTerms:
-    """How sizes are to be applied: a choice, and no fact of the cluster."""
+    """The way of applying sizes: a choice, and not a fact of the cluster."""
 
     in_place: bool = False
     """Resize running pods, instead of rolling out a new template."""
@@ -117,7 +117,7 @@ def as_stated(pod: Pod, sizes: ProposedRequirements) -> ProposedRequirements:
 
 
 def _sum(name: str, blocks: Sequence[Requirements], *, of_limits: bool = False) -> int:
-    """The sum of a resource, 0 where one of these states none of it."""
+    """Sum of a resource; 0 where one of the blocks does not state it."""
     amounts = [block.limits if of_limits else block.requests for block in blocks]
     return sum(amount[name] for amount in amounts) if all(name in amount for amount in amounts) else 0
 
@@ -162,7 +162,7 @@ def most_needed(rollout: Rollout, old: int, new: int) -> int:
 
 
 def pods_until_stall(rollout: Rollout, old: int, new: int, left: int) -> int:
-    """How many new pods, larger than the old ones, fit in before a rollout stalls; all of them if it does not."""
+    """Return how many new pods, larger than the old ones, fit before a rollout stalls; all of them if it does not."""
     charges = range(1, rollout.replicas + 1)
     return bisect_right(charges, left, key=lambda j: _old_beside(rollout, j) * old + j * new)
 

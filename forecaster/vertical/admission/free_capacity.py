@@ -1,7 +1,7 @@
-"""What recommended requests mean on the nodes.
+"""Effect of recommended requests on the nodes.
 
-Whether the replicas find room now, and once more nodes like these exist (§6.13); what a change of requests does to
-oom_score_adj and to the order of eviction (§6.4, §6.5).
+Whether the replicas fit now, and once more nodes like these exist (§6.13); the effect of changed requests on
+oom_score_adj and on the order of eviction (§6.4, §6.5).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FreeCapacity:
     per_new_node: int
     """Pods that one more node of the roomiest kind takes, its daemons already on it; 0: not even one."""
     refused: tuple[str, ...] = ()
-    """What turned nodes down, and how many."""
+    """Filters that excluded nodes, with the number of nodes."""
     preempted: tuple[Preemption, ...] = ()
 
     @property
@@ -103,7 +103,7 @@ def _preempted(pod: Pod, placed: Fit, occupancy: Occupancy, context: AdmissionCo
 
 
 def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> Iterator[Finding]:
-    """Refused only if no node could ever take one pod; waiting for nodes is told."""
+    """Refuse only if no node could ever take one pod; report a wait for nodes."""
     if free is None:
         yield unknown(NODE_FIT, "no nodes are known")
     elif not free.per_new_node:
@@ -119,7 +119,7 @@ def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> 
 
 
 def priority(pod: Pod, free: FreeCapacity | None) -> Iterator[Finding]:
-    """Which pods would be preempted for the replicas that do not fit."""
+    """Report the pods that would be preempted for the replicas that do not fit."""
     if free is None or not free.preempted:
         return
     victims = [victim for preemption in free.preempted for victim in preemption.victims]
@@ -137,7 +137,7 @@ def _why(free: FreeCapacity) -> str:
 
 
 def empty_capacities(pod: Pod, occupancy: Occupancy) -> list[dict[str, int]]:
-    """What each kind of node that the pod may run on has left beside its daemons, in the scheduler's units."""
+    """Return the capacity of each kind of node for the pod, without daemons, in the scheduler's units."""
     empty = (
         (node.scheduler_allocatable, _requests(occupancy.daemons(node.name))) for node in kinds_for(pod, occupancy)
     )
@@ -199,7 +199,7 @@ def _rank(pod: Pod, users: list[MemoryUser], context: AdmissionContext) -> int |
 
 
 def eviction_findings(killed: EvictionRisk | None) -> Iterator[Finding]:
-    """What of it is worth saying."""
+    """Report the risk of eviction where it is notable."""
     if killed is None:
         yield unknown(OOM, "no node is known that says how much memory it has")
         return

@@ -42,7 +42,7 @@ class Cell:
     limited: bool = False
     """There must be a limit, whatever it is."""
     unit: int = 1
-    """What it is a whole number of: a byte, a thousandth of a core, or a core."""
+    """Smallest step of the value: a byte, a thousandth of a core, or a core."""
 
     def raised(self) -> Cell:
         """Return the cell at or above its floor, a limit no lower than the request, in whole units."""
@@ -215,7 +215,7 @@ def _grown(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
 
 
 def _together(case: Refused, name: str, cells: Sequence[Cell], *, of_limits: bool) -> int:
-    """What the pod would request, or be limited to, with these cells in it."""
+    """Return the request, or limit, of the pod with these cells."""
     own = case.pod.pod_level_limits if of_limits else case.pod.pod_level_requests
     if name in own:
         return own[name]

@@ -1,6 +1,7 @@
-"""The admission proof: every rule that a recommendation must pass, in the order in which they are asked, with reasons.
+"""The admission proof: every rule that a recommendation must pass, in order, with reasons.
 
 proof = prove({"app": Requirements(...)}, context)
+
 proof.accepted, proof.findings, proof.nearest
 """
 
@@ -41,9 +42,9 @@ APPLIED, DEFERRED, INFEASIBLE = "applied", "deferred", "infeasible"
 
 
 def in_place(proposed: ProposedRequirements, context: AdmissionContext) -> Iterator[Finding]:
-    """What the API server says of the first running pod, then what each pod's node would do.
+    """Report the API server's answer for the first running pod, then that of each pod's node.
 
-    A running pod may have containers that no template has: a mesh injects its own.
+    A running pod may have containers that its template lacks: a mesh injects its own.
     """
     if not context.running:
         yield unknown(RESIZE, "no running pod is known")
@@ -83,7 +84,7 @@ def _on_nodes(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Find
 
 
 def _outcome(pod: Pod, allocatable: Amounts, others: Amounts, context: AdmissionContext) -> str:
-    """What the kubelet of a node would answer, with what other pods on it request."""
+    """Return the kubelet's answer, given the requests of the other pods on its node."""
     if context.static_cpu and any(exclusive_cpus(pod, context.server).values()):
         return INFEASIBLE
     request = scheduled(pod_requests(pod, context.server))
@@ -116,10 +117,10 @@ MOST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the cluster would say to a recommendation, and what it would change."""
+    """The cluster's answer to a recommendation, and the effect of the recommendation."""
 
     values: Mapping[str, Requirements]
-    """What would be stored: proposed values completed by defaults and LimitRanges, cpu and memory of each container."""
+    """Stored values: proposed values completed by defaults and LimitRanges, cpu and memory of each container."""
     findings: tuple[Finding, ...]
     qos_before: QosClass
     qos_after: QosClass

@@ -23,9 +23,9 @@ POOL_LABELS = (
     "agentpool",
     "node.kubernetes.io/instance-type",
 )
-"""Labels that tell node pools apart, the most specific first."""
+"""Labels that identify node pools, the most specific first."""
 HOSTNAME = "kubernetes.io/hostname"
-"""The label that tells nodes of one kind apart."""
+"""Label that identifies one node among nodes of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A pod that runs on a node: what it requests there, and what the filters of other pods read of it."""
+    """A pod on a node: its requests, and the fields that filters of other pods read."""
 
     node: str
     requests: Amounts = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Occupancy:
         self.repelling: list[Resident] = []
         """Residents with a required pod anti-affinity."""
         self.reaching: list[Resident] = []
-        """Those of them with a term that names other namespaces."""
+        """Residents with an affinity term that names other namespaces."""
         self._on: dict[str, list[Resident]] = defaultdict(list)
         self._of: dict[str, dict[str, list[Resident]]] = defaultdict(lambda: defaultdict(list))
         self._in: dict[str, list[Resident]] = defaultdict(list)
@@ -148,13 +148,13 @@ class Occupancy:
         return [resident for resident in self._in.get(namespace, []) if not without or resident.workload != without]
 
     def taken(self, node: str, without: str = "") -> Amounts:
-        """What the pods on a node request."""
+        """Sum of the requests of the pods on a node."""
         taken = self._taken.get(node, NO_AMOUNTS)
         own = added(*(resident.requests for resident in self.of(without).get(node, ())))
         return {name: amount - own.get(name, 0) for name, amount in taken.items()} if own else taken
 
     def pods(self, node: str, without: str = "") -> int:
-        """How many pods are on a node."""
+        """Number of pods on a node."""
         return len(self._on.get(node, ())) - len(self.of(without).get(node, ()))
 
     def daemons(self, node: str) -> list[Resident]:

@@ -136,7 +136,7 @@ class PodAffinity:
 
     @classmethod
     def of(cls, placement: Placement, occupancy: Occupancy, without: str = "") -> PodAffinity:
-        """Domains of a pod with this placement; terms that name no namespaces mean those of the pod's own."""
+        """Return the domains of a pod with this placement; terms without namespaces mean the pod's own."""
         affinity = cls(placement, joined={i: set() for i in range(len(placement.pod_affinity))})
         far = any(term.namespaces is not None for term in (*placement.pod_affinity, *placement.pod_anti_affinity))
         others = [resident for resident in occupancy.reaching if resident.placement.namespace != placement.namespace]

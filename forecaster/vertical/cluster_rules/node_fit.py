@@ -1,4 +1,4 @@
-"""How many pods the nodes can take, what stops the next one, and what it could preempt (§6.13)."""
+"""Number of pods that the nodes can take, the limit that stops the next one, and the pods it could preempt (§6.13)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPREAD, NEIGHBOURS = "topology spread", "pod affinity"
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How many pods were placed where, and, if not all were, how many nodes each filter turned down."""
+    """Number of pods placed on each node and, if not all were, the number of nodes that each filter excluded."""
 
     placed: Mapping[str, int]
     refused: Mapping[str, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ def fit(pod: Pod, count: int, occupancy: Occupancy, server: Server = LATEST_SERV
 
 
 def node_refuses(node: Node, placement: Placement) -> str:
-    """Which filter of those that do not depend on other pods turns a node down; empty if none does."""
+    """Return the filter that excludes a node, of those that do not depend on other pods; empty if none does."""
     if node.unschedulable and not any(tolerates(toleration, CORDONED) for toleration in placement.tolerations):
         return "unschedulable"
     if taint := untolerated(node.taints, placement.tolerations):
@@ -53,7 +53,7 @@ def node_refuses(node: Node, placement: Placement) -> str:
 
 
 def places_left(allocatable: Amounts, taken: Amounts, pods: int, request: Amounts) -> int:
-    """How many pods with this request still fit on a node, by resources; all in the scheduler's units.
+    """Return the number of further pods with this request that fit on a node, in the scheduler's units.
 
     A request of zero fits anywhere, even where a node is overcommitted.
     """
@@ -137,7 +137,7 @@ class Placing:
         return self._left[node.name] > 0
 
     def _places(self, node: Node) -> tuple[str, int]:
-        """Why a node takes none, or how many it takes."""
+        """Return the number of pods that a node takes, or the reason why it takes none."""
         if why := node_refuses(node, self._placement):
             return why, 0
         taken = self._occupancy.taken(node.name, self._without)

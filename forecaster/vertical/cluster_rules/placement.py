@@ -1,4 +1,4 @@
-"""Where a pod may run, as its owner wrote it, and the label selectors in it. `node_filters` reads it."""
+"""Placement of a pod, as its owner wrote it, and the label selectors in it; read by `node_filters`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def selector_of(wire: Mapping[str, Any] | None) -> LabelSelector:
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """What keeps pods off a node; only NoSchedule and NoExecute do."""
+    """A taint that excludes pods from a node: NoSchedule and NoExecute do."""
 
     key: str
     value: str = ""
@@ -101,7 +101,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """Which taints a pod tolerates."""
+    """Taints that a pod tolerates."""
 
     key: str = ""
     operator: str = "Equal"

@@ -43,7 +43,7 @@ class Container:
     resources: Requirements = Requirements()
     sidecar: bool = False
     resize_policy: Mapping[str, str] = field(default_factory=dict)
-    """What a change of a resource does: NotRequired (the default) or RestartContainer."""
+    """Effect of changing a resource: NotRequired (the default) or RestartContainer."""
 
     def restarts_on(self, resource: str) -> bool:
         """Whether a change of this resource restarts the container."""
@@ -52,7 +52,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class ContainerStatus:
-    """What the node reports of one container; None is a list that it does not report."""
+    """Status of one container on its node; None is a list that the node does not report."""
 
     requests: Amounts | None = None
     limits: Amounts | None = None
@@ -63,7 +63,7 @@ class ContainerStatus:
 
 @dataclass(frozen=True, slots=True)
 class PodStatus:
-    """What the node reports of a pod."""
+    """Status of a pod on its node."""
 
     containers: Mapping[str, ContainerStatus] = field(default_factory=dict)
     qos: str = ""
@@ -160,7 +160,7 @@ def pod_limits(
 
 
 def total(pod: Pod, amounts_of: OfContainer) -> dict[str, int]:
-    """What the containers need together: while they run, or while an init container does beside earlier sidecars."""
+    """Sum over the containers: while they run, or while an init container runs beside earlier sidecars."""
     sidecar_containers = [container for container in pod.init_containers if container.sidecar]
     running = added(*map(amounts_of, [*pod.containers, *sidecar_containers]))
     sidecars: Amounts = NO_AMOUNTS

@@ -26,7 +26,7 @@ class QosClass(StrEnum):
 
 
 def qos_of(pod: Pod, server: Server = LATEST_SERVER) -> QosClass:
-    """Rules §6.3: the class that is recorded, else the one that the spec gives."""
+    """Rules §6.3: the recorded QoS class, else the class of the spec."""
     return QosClass(pod.status.qos) if pod.status.qos else computed_qos(pod, server)
 
 
@@ -95,7 +95,7 @@ def oom_score_adj(pod: Pod, node_memory_bytes: int, server: Server = LATEST_SERV
 
 
 def _burstable(pod: Pod, node_memory_bytes: int, server: Server) -> dict[str, int]:
-    """Of a sidecar no higher than that of the smallest request beside it; between Guaranteed and BestEffort."""
+    """oom_score_adj between Guaranteed and BestEffort; a sidecar's at most that of the smallest request beside it."""
     share = share_of_pod_level(pod, server)
     smallest = min(map(_memory_request, pod.containers), default=0)
     requests = {

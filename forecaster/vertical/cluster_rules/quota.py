@@ -27,7 +27,7 @@ _STORAGE = "ephemeral-storage"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which pods a quota is about."""
+    """Selection of the pods that a quota covers."""
 
     name: str
     operator: str = "Exists"
@@ -51,11 +51,11 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one change of a pod does to one quota."""
+    """Effect of one change of a pod on one quota."""
 
     refusals: tuple[Refusal, ...] = ()
     growth: Amounts = field(default_factory=dict)
-    """What it adds to `used`; nothing where it is refused."""
+    """Growth of `used`; empty where the change is refused."""
 
     @property
     def admitted(self) -> bool:
@@ -82,7 +82,7 @@ def charge(quota: Quota, new: Pod, old: Pod | None = None, server: Server = LATE
 
 
 def times_fitting(quota: Quota, growth: Amounts, count: int) -> int:
-    """How many of `count` changes with this growth fit one after the other: each adds the same, so none is counted."""
+    """Return how many of `count` equal changes with this growth fit one after the other."""
     return min([count, *((quota.hard[name] - quota.used.get(name, 0)) // milli for name, milli in growth.items())])
 
 
@@ -92,7 +92,7 @@ def charged_with(quota: Quota, growth: Amounts, times: int) -> Quota:
 
 
 def _growth(quota: Quota, new: Pod, old: Pod | None, server: Server) -> dict[str, int]:
-    """What is added to `used`; all of the new pod where the old one did not count."""
+    """Growth of `used`; all of the new pod where the old one did not count."""
     charged = usage(new, server)
     before = usage(old, server) if old is not None and matches(quota, old, server) else {}
     grown = {name: max(milli - before.get(name, 0), 0) for name, milli in charged.items() if name in quota.hard}

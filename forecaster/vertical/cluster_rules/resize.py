@@ -1,6 +1,6 @@
-"""In-place resize of a running pod: what the API server accepts, what is restarted for it (§6.9), how far it got.
+"""In-place resize of a running pod: the API server's answer, the restarted containers (§6.9), and its progress.
 
-How far it got is told by the VPA's rules (spec/vertical.md §1.15).
+Progress follows the VPA's rules (spec/vertical.md §1.15).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOTHING = Requirements()
 
 @dataclass(frozen=True, slots=True)
 class ResizeAnswer:
-    """What the API server says, and which containers their resize policy restarts."""
+    """The API server's answer, and the containers that their resize policy restarts."""
 
     refusals: tuple[Refusal, ...]
     restarts: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ _IN_PROGRESS = "PodResizeInProgress"
 
 
 class ResizeStatus(StrEnum):
-    """How far the node got with a resize."""
+    """Progress of a resize on its node."""
 
     NONE = "None"
     DEFERRED = "Deferred"

@@ -1,7 +1,7 @@
 """Amounts by resource name: whole milli-units, exact.
 
-The API server rounds what is finer than a thousandth up, so a milli-unit is the smallest step of any request or limit.
-A name that is absent is not set, which is not the same as zero.
+The API server rounds finer amounts up, so a milli-unit is the smallest step of any request or limit. A name that is
+absent is not set, which differs from zero.
 """
 
 from __future__ import annotations

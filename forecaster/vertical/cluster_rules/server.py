@@ -1,4 +1,4 @@
-"""What differs between versions of the API server, each difference under its name."""
+"""Differences between versions of the API server, each under its name."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Server(NamedTuple):
 
     @property
     def completes_pod_level(self) -> bool:
-        """Pod-level requests and limits are completed after admission; before, requests only, and ahead of it."""
+        """Whether pod-level requests and limits are completed after admission; before 1.37 requests only, before it."""
         return self >= (1, 37)
 
     @property

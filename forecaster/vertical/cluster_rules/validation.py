@@ -1,4 +1,4 @@
-"""What the API server fills into any pod, and what it refuses of its resources (§6.2, §6.9)."""
+"""Defaults that the API server fills into any pod, and resources that it refuses (§6.2, §6.9)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Nodes ahead of time: what pods of a pool will request and use, how many nodes that takes, and which pods are at risk.
+"""Forecast of nodes: requests and usage of a pool's pods, the number of nodes for them, and the pods at risk.
 
 Pure: forecasts, nodes and pods go in as values. Quantiles of sums come from joint samples (`joint_samples`), so that
-what is said about many workloads together says how they depend on each other. Scheduling rules are in `cluster_rules`.
+sums over many workloads respect how these depend on each other. Scheduling rules are in `cluster_rules`.
 """

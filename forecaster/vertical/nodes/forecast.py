@@ -1,4 +1,4 @@
-"""What pods of a pool will request and use in the coming windows, and how many nodes that takes, and when."""
+"""Requests and usage of a pool's pods in the coming windows, and the number of nodes for them, with the time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PoolWindow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolForecast:
-    """One pool, window by window. `requested_*` and `allocatable_*` are those of now."""
+    """One pool, window by window. `requested_*` and `allocatable_*` are present amounts."""
 
     pool: Pool
     members: tuple[Member, ...]
@@ -67,7 +67,7 @@ class PoolForecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aim:
-    """What to be ready for: a quantile of each pool's sum, on this server; the generator shuffles for comparison."""
+    """Aim of the forecast: a quantile of each pool's sum, on this server; the generator shuffles for comparison."""
 
     quantile: float
     generator: np.random.Generator
@@ -76,7 +76,7 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """A pool as it is: its workloads, the pods on its nodes, and those of them that are not forecast."""
+    """A pool at present: its workloads, the pods on its nodes, and the pods that are not forecast."""
 
     pool: Pool
     members: tuple[Member, ...]

@@ -43,7 +43,7 @@ LABEL_MAX = 63
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """So many placeholders of one size; CPU in cores, memory in bytes. None at all is an answer, too."""
+    """Placeholders of one size and their number, which may be 0; CPU in cores, memory in bytes."""
 
     pool: str
     replicas: int
@@ -54,9 +54,9 @@ class Headroom:
 
 
 def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
-    """What windows that begin until `before` will request beyond what is requested now, also by pods that wait.
+    """Return the growth of requests, over the present ones and waiting pods, in windows that begin until `before`.
 
-    One of them is as large as the largest pod that may come, so that any of them fits where it stood.
+    One placeholder is as large as the largest pod that may come, so that any of them fits in its place.
     """
     near = [window for window in ahead.windows if window.begin <= before]
     cpu = max((window.unasked_cpu - ahead.requested_cpu for window in near), default=0.0)
@@ -176,7 +176,7 @@ class Pressure:
 
     node: str
     free: int
-    """What may be used before the kubelet evicts."""
+    """Bytes that may be used before the kubelet evicts."""
     used_now: float
     used_median: float
     used_high: float

@@ -1,4 +1,4 @@
-"""Many forecasts at once: samples that keep each one's quantiles and the way they moved together in the past.
+"""Joint forecasts: samples that keep each workload's quantiles and the way workloads moved together in the past.
 
 Adding the 95 % quantiles of a hundred workloads gives a number that is exceeded far less often than in one of twenty
 cases, unless all of them peak together; adding means and variances assumes that they never do. Here each workload's
@@ -102,7 +102,7 @@ def _ranks(values: Floats) -> Floats:
 
 
 def ranks_together(workloads: int, size: int = 200) -> Floats:
-    """Ranks of workloads that are all high at the same time: what is assumed where the past is too short to tell."""
+    """Return ranks of workloads that are all high at the same time: the assumption where the past is too short."""
     return np.tile((np.arange(size) + 0.5) / size, (workloads, 1))
 
 
@@ -122,9 +122,10 @@ def samples(levels: Sequence[float], quantiles: Floats, ranks: Floats) -> Floats
 
 
 def sum_of(amounts: Floats, quantile: float, generator: np.random.Generator, *, known: bool = True) -> JointSum:
-    """A quantile of the sum of [workload, sample].
+    """Return a quantile of the sum of [workload, sample].
 
-    `known` is false where there is not enough past to tell the dependence: then all are taken to be high together.
+    `known` is false where the past is too short to show the dependence; then all workloads are assumed to be high
+    together.
     """
     together = float(np.quantile(amounts, quantile, axis=1).sum()) if amounts.size else 0.0
     independent = float(np.quantile(generator.permuted(amounts, axis=1).sum(axis=0), quantile)) if amounts.size else 0.0

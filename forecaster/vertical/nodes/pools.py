@@ -72,14 +72,14 @@ class Pool:
 
     @property
     def template(self) -> Node:
-        """What one more node would be: the largest there is, since a pool grows by what it is made of."""
+        """Template of one more node: the largest present one, since a pool grows by nodes of its kind."""
         return max(self.nodes, key=lambda node: (node.scheduler_allocatable.get(CPU_RESOURCE, 0), node.name))
 
 
 def pools_of(nodes: Iterable[Node]) -> list[Pool]:
-    """Every pool, by name; nodes without any of these labels are one pool of their own.
+    """Return every pool, by name; nodes without any of these labels are one pool of their own.
 
-    Where pools of two labels have the same value, their names say the label, too: by their names they are told apart.
+    Where pools of two labels have the same value, their names contain the label, too, because names identify pools.
     """
     nodes_by_label: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
@@ -104,7 +104,7 @@ def homes_of(residents: Iterable[Resident], pools: Iterable[Pool]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """What adding pods to a pool takes."""
+    """Result of adding pods to a pool."""
 
     new_nodes: int
     unplaced: int = 0

@@ -1,8 +1,8 @@
-"""What VPA and KRR would say on the same history, as far as it is kept: usage of one pod, five minutes apart.
+"""Recommendations of VPA and KRR from the stored history: usage of one pod in steps of five minutes.
 
-These tools look at containers of single pods; here the mean over a workload's pods stands for one of them. None sees
-OOM kills here. VPA starts empty at the beginning of the history, with its defaults; KRR is its strategy `simple`.
-How KRR 1.29 rounds, and how far off it calls what there is: spec/vertical.md §2; the rest is in tests/oracles/krr.py.
+These tools read containers of single pods; here the mean over a workload's pods stands for one of them. Neither sees
+OOM kills here. VPA starts empty at the beginning of the history, with its defaults; KRR is its strategy `simple`. KRR
+1.29's rounding and severities: spec/vertical.md §2; the rest is in tests/oracles/krr.py.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def rounded_memory(memory: float, floor_mib: float = MEMORY_FLOOR_MIB) -> float:
 
 
 class Severity(StrEnum):
-    """How far a recommendation is from what there is, from nothing known to far off."""
+    """Distance of a recommendation from the present value, from nothing known to far off."""
 
     UNKNOWN = "UNKNOWN"
     GOOD = "GOOD"
@@ -106,5 +106,5 @@ def severity_of(resource: str, current: float | None, recommended: float | None)
 
 
 def worst(severities: Sequence[Severity]) -> Severity:
-    """The severity of a row from those of its values; unknown counts least."""
+    """Return the severity of a row from those of its values; unknown counts least."""
     return min(severities, key=_WORST_FIRST.index)

@@ -1,4 +1,4 @@
-"""What VPAs of the cluster recommend, as their status tells it: to be compared with, whatever their mode."""
+"""Recommendations of VPAs in the cluster, from their status: for comparison, whatever their mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VPA_RESOURCES = ("cpu", "memory")
 
 
 class VpaTarget(NamedTuple):
-    """What a VPA recommends for one container: requests in cores and bytes; what it does not tell is None."""
+    """A VPA's recommendation for one container: requests in cores and bytes; None where it has none."""
 
     container: str
     target: Resources
@@ -39,7 +39,7 @@ class VpaSizes(NamedTuple):
     mode: str
     containers: tuple[VpaTarget, ...] = ()
     why: str = ""
-    """What it says of having no recommendation."""
+    """Reason why it has no recommendation, from its own status."""
 
     def pod(self, containers: Collection[str]) -> Resources | None:
         """Requests of a pod with these containers; None where it does not recommend for each.
@@ -56,7 +56,7 @@ class VpaSizes(NamedTuple):
 
 
 def vpa_sizes(name: str, mode: str, status: Any) -> VpaSizes:
-    """What the status of a VPA tells, as JSON has it; what has another form is not known, and fails nothing."""
+    """Read the status of a VPA from JSON; parts in another form are not known and do not fail."""
     reported = _mapping(_mapping(status).get("recommendation")).get("containerRecommendations")
     containers = map(_mapping, _list(reported))
     targets = tuple(_target(container) for container in containers if container.get("containerName"))

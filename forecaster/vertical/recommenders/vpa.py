@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LARGEST_AMOUNT = 10**14
 """Millicores or bytes; larger ones are held here."""
 BUMP_RATIO, LEAST_BUMP = 1.2, 100 * 2**20
-"""How far an OOM kill raises the next recommendation: as a factor, and by so many bytes at least."""
+"""Growth of the next recommendation after an OOM kill: a factor, and at least so many bytes."""
 _SECOND = timedelta(seconds=1)
 _CPU_WEIGHT = 0.1
 _CHUNK = 2**22
@@ -114,7 +114,7 @@ class DecayingWeights:
             self.reference = reference
 
     def growth(self, at: Ints) -> Floats:
-        """How much more samples of these instants weigh."""
+        """Return the growth factor of the weights of samples at these instants."""
         return np.asarray(np.exp2((at - self.reference) / _HALF_LIFE))
 
     def add(self, rows: Ints, values: Floats, weights: Floats) -> None:

@@ -1,4 +1,4 @@
-"""What an HPA on a request allows: the load per pod at which it acts is kept while the request changes.
+"""Sizes beside an HPA on the same request: the load per pod at which it acts stays while the request changes.
 
 An HPA's utilization target is a share of the request, so another request moves the point at which it acts. A vertical
 rule that sets the request from usage which the HPA holds at a share of that very request shrinks it again and again; a
@@ -26,7 +26,7 @@ LEAST_TARGET, MOST_TARGET = 0.5, 0.9
 
 @dataclass(frozen=True, slots=True)
 class BesideHpa:
-    """What an HPA on the same request allows: resources that stay, and its new targets."""
+    """Effect of an HPA on the same request: resources that stay, and its new targets."""
 
     stay: frozenset[str] = frozenset()
     factors: Mapping[str, float] = field(default_factory=dict)

@@ -33,7 +33,7 @@ CPU_QUANTILE, MEMORY_QUANTILE = 0.9, 0.95
 """A container waits for CPU that is short, and is killed for memory that is short."""
 _QUANTILES = {"cpu": CPU_QUANTILE, "memory": MEMORY_QUANTILE}
 UNKNOWN_RISK = (None, None, 0.0)
-"""Risk and slack are not known: they would be those of the donors."""
+"""Risk and slack are not known: the donors' own would mislead."""
 _OTHERS = "others"
 _BY = {
     "image": "of its image",
@@ -44,12 +44,12 @@ _BY = {
 
 @dataclass(frozen=True, slots=True)
 class Donor:
-    """What a container has in common with others, and its sizes if it has any: cores and bytes."""
+    """Properties that make containers alike, and the sizes if known: cores and bytes."""
 
     namespace: str
     image: str
     workload: str
-    """What the names of workloads that are called alike have in common."""
+    """Common part of the names of similarly named workloads."""
     container: str
     cpu: float | None = None
     memory: float | None = None
@@ -71,7 +71,7 @@ class Donors:
 
     by_degree: Mapping[str, Mapping[Hashable, Sequence[Donor]]]
     _sizes: dict[tuple[str, Hashable], dict[str, DonorSize]] = field(default_factory=dict, init=False, compare=False)
-    """Sizes by resource of each group that was asked for: many containers have one image."""
+    """Cached sizes by resource of each requested group: many containers share an image."""
 
     @classmethod
     def of(cls, members: Iterable[Donor]) -> Donors:
@@ -183,7 +183,7 @@ def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) 
 
 
 def _amounts(donors: Sequence[Donor], metric: str, by: str) -> list[float]:
-    """What the donors have of a resource; of other namespaces the median of each but the smallest and the largest."""
+    """Return the donors' amounts; of other namespaces each median, without the smallest and the largest."""
     amounts = [(donor.namespace, amount) for donor in donors if (amount := getattr(donor, metric))]
     if by != _OTHERS:
         return [amount for _, amount in amounts]

@@ -1,4 +1,4 @@
-"""What each container should have, from its usage and what it has today: one row of arrays, one value."""
+"""Recommended size of each container, from its usage and its present size: one row of arrays, one value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWN_DAYS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """What one container has today; `oom_floor` in bytes after a recent OOM kill, `load` that its pod will carry."""
+    """Present size of one container; `oom_floor` in bytes after a recent OOM kill, `load` of its pod to come."""
 
     resources: Resources
     oom_floor: float = 0.0
@@ -44,7 +44,7 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSize:
-    """What was chosen for one resource of one container, in cores or bytes; `slack` is the mean that is not used."""
+    """Chosen size of one resource of one container, in cores or bytes; `slack` is the mean unused amount."""
 
     request: float
     limit: float | None
@@ -69,12 +69,12 @@ class ContainerSizing:
     load_ratio: float = 1.0
     """Forecast load of one pod over that of the days its sizes were learned from; 1 where that is not known."""
     explained: Mapping[str, str] = field(default_factory=dict)
-    """What a size is made of instead of days of the container's own, by resource: donors, or runs."""
+    """Basis of a size, by resource, where it is not the container's own days: donors, or runs."""
     runs: bool = True
     """Whether it is a part of what a pod requests: no init container that ends, and not gone from its specification."""
 
     def of(self, metric: str) -> ChosenSize | None:
-        """What was chosen for `cpu` or `memory`."""
+        """Return the chosen size of `cpu` or `memory`."""
         return self.cpu if metric == "cpu" else self.memory
 
     def knows(self, metric: str) -> bool:
@@ -118,7 +118,7 @@ def panel_of(cpu: Floats, memory: Floats, points: int, specs: Sequence[Container
 
 
 def _likeness(loads: Sequence[PodLoad]) -> NDArray[np.float64] | None:
-    """[row, day], 1 where nothing is known; None where nothing is known of any row."""
+    """Return [row, day] weights, 1 where no load is known; None where no row has a known load."""
     days = max((len(load.likeness) for load in loads), default=0)
     if not days:
         return None

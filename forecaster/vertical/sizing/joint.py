@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 NEAR_REFUSED = 0.01
-"""Counts that differ by a smaller share need pods of one size, as far as a cluster can tell."""
+"""Counts that differ by a smaller share need pods of one size, as far as a cluster can show."""
 _SLIVER = 1e-9
 """A sliver above a whole pod is the rounding of a quotient, not a reason for one more."""
 
@@ -33,7 +33,7 @@ class LoadStretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodModel:
-    """What one pod uses of cores and bytes: without load, and for each unit of load."""
+    """Usage of one pod in cores and bytes: without load, and per unit of load."""
 
     base_cpu: float
     base_memory: float
@@ -99,11 +99,11 @@ def joint_choice(
     replicas_now: int,
     refusal: Callable[[SizePlan], str] = lambda _: "",
 ) -> SizePlan | Infeasible:
-    """The cheapest count and size for total loads ahead (forecast quantiles, never what one pod used).
+    """Return the cheapest count and size for coming total loads (forecast quantiles, never one pod's usage).
 
-    CPU is requested so that the load uses `costs.utilization` of it, memory whole, since it cannot be lent. `refusal`
-    says why a plan within the bounds is not possible after all; empty if it is. It is not asked of plans that are alike
-    to one that it has refused.
+    CPU is requested so that the load uses `costs.utilization` of it; memory is requested whole, since it cannot be
+    lent. `refusal` says why a plan within the bounds is impossible after all; empty if it is possible. It is not called
+    for plans that are like a plan it has refused.
     """
     peak = max(stretch.load for stretch in ahead)
     plans = []
@@ -138,7 +138,7 @@ def size_plan(
     costs: ResourceCosts,
     now: int,
 ) -> SizePlan:
-    """So many pods in each stretch as the HPA then has, and what they and their starts cost."""
+    """Return the plan with the HPA's number of pods in each stretch, and the cost of these pods and their starts."""
     counts = [least_replicas(stretch.load, model, cpu, costs.utilization) for stretch in ahead]
     pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in counts]
     hourly = cpu * costs.core_hour + memory / GIB * costs.gib_hour

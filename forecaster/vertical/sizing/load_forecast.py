@@ -1,8 +1,8 @@
-"""What a forecast of the load per pod says about the days that sizes are learned from.
+"""Effect of a load forecast per pod on the days that sizes are learned from.
 
-Two things. Days with a load like the forecast one weigh more: the forecast's own quantiles say how likely each is as
-the coming day. And where the forecast lies beyond every known day, usage is taken to grow by as much; within them it is
-one of them, and to multiply by it as well would count the same thing twice.
+Days with a load like the forecast one weigh more: the forecast's own quantiles say how likely each day is as the coming
+one. Where the forecast lies beyond every known day, usage is assumed to grow by as much; within them the weights alone
+apply, since multiplying as well would count the growth twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WIDENED = 0.1
 _FARTHEST = 3.0
 """Largest distance in spreads; what is farther counts as this far, so that a forecast never excludes a day for good."""
 _NORMAL = {"low": 1.2816, "high": 1.6449}
-"""How many deviations the 10 % and the 95 % quantile are away from the median."""
+"""Distance of the 10 % and the 95 % quantile from the median, in standard deviations."""
 _LEAST_LOAD = 1e-9
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 OOM_RAISE = 1.5
 """Above the limit of the kill. Of recorded containers that pass a limit, half pass it by more than a fifth."""
 OOM_WINDOW = timedelta(days=7)
-"""How long a kill counts; by then its day has been seen again."""
+"""Time for which an OOM kill counts; after it that weekday has been observed again."""
 _LEVELS = 40
 _LOWEST, _HIGHEST = 0.7, 3.0
 """The levels looked at lie between these multiples of the lowest and the highest past peak."""
@@ -148,7 +148,7 @@ def _bounds(ahead: Peaks) -> tuple[Doubles, Doubles]:
 
 
 def limit_today(panel: ContainerPanel, policy: VerticalPolicy) -> Doubles:
-    """What a peak may reach today: the limit, or the request where a limit is never set."""
+    """Return the level that a peak may reach today: the limit, or the request where a limit is never set."""
     return np.where(
         np.isnan(panel.memory_limit) | (policy.memory_limit == "none"), panel.memory_request, panel.memory_limit
     )
@@ -189,7 +189,7 @@ LEAST_CORRELATION = 0.8
 
 
 class Mechanism(IntEnum):
-    """What drives the memory of a container."""
+    """Cause of a container's memory usage."""
 
     STEADY = 0
     LEAK = 1
@@ -197,7 +197,7 @@ class Mechanism(IntEnum):
     CACHE = 2
     """The container fills its limit and is not killed for it: usage says nothing about need."""
     LOAD = 3
-    """The daily peaks go with those of the CPU."""
+    """The daily peaks follow those of the CPU."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +211,7 @@ class Leaks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadShare:
-    """[row] whether peaks of memory follow those of the CPU, and bytes per core."""
+    """[row] whether memory peaks follow CPU peaks, and bytes per core."""
 
     follows: Flags
     bytes_per_core: Doubles

@@ -1,4 +1,4 @@
-"""What is known of many containers when they are sized, and the sizes that come out: a row a container.
+"""Inputs and results of sizing many containers: a row per container.
 
 `PastDays` are the past as days counted back from now; recent days and the weekday of the coming one weigh more.
 """
@@ -69,8 +69,8 @@ class SizeColumns:
 
 HALF_LIFE_DAYS = 7.0
 _SAME_WEEKDAY = 6.0
-"""How much more the same weekday weighs. Of two weeks, a weekly peak then has 35 % of all weight, six quiet days or
-not: no price of an OOM kill worth the name leaves it out."""
+"""Weight factor of the same weekday. Of two weeks, a weekly peak then has 35 % of all weight, whether or not the other
+six days are quiet: no realistic price of an OOM kill ignores it."""
 WEIGHT_OF_NOW = 0.4
 """Weight of the hours just past against all days together, when only the next hours are sized for."""
 _LEAST_SHARE = 0.25

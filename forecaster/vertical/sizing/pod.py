@@ -52,7 +52,7 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
 
 
 class _Entry(NamedTuple):
-    """What a decision followed from, and the decision."""
+    """Inputs of a decision, and the decision."""
 
     autoscaler: Autoscaler | None
     sizing: PodSizing
@@ -67,7 +67,7 @@ class SizeCache:
     entries: dict[WorkloadId, _Entry] = field(default_factory=dict)
 
     def size(self, workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
-        """What `size` returns for these arguments."""
+        """Return the same as `size` for these arguments, computed once."""
         before = self.entries.get(workload.id)
         if (
             before is not None
@@ -172,7 +172,7 @@ def _kills(chance: float, horizon: timedelta) -> float:
 
 
 def load_clause(ratio: float) -> str:
-    """What a forecast has changed; nothing where it is about as the days were."""
+    """Say how the forecast changed a size; empty where the load is about that of past days."""
     if abs(ratio - 1) < _LEAST_CHANGE:
         return ""
     return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"

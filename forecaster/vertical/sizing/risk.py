@@ -1,6 +1,6 @@
-"""What a size risks and leaves unused by the past days, and the level at which size and risk cost least together.
+"""Risk and slack of a size by the past days, and the level with the smallest total cost.
 
-`Shares` say how much of the coming time lies above a level, `Peaks` how likely its peak passes one.
+`Shares` give the share of the coming time above a level, `Peaks` the chance that its peak exceeds one.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _by_run(amounts: Sequence[Mapping[str, float]]) -> Floats:
 
 
 def _as_one_day(amounts: Floats) -> PastDays:
-    """All runs as the points of one day, so that shares are those of runs."""
+    """Return all runs as points of one day, so that shares are shares of runs."""
     return PastDays(amounts[:, None, :], np.any(~np.isnan(amounts), axis=1)[:, None].astype(np.float64))
 
 
