@@ -94,8 +94,8 @@ class StoreError(ForecasterError):
     """A file or database that could not be written or read."""
 
 
-MOST_NAMED = 10
-LEAST_ALIKE = 0.6
+MAX_NAMED = 10
+MIN_SIMILARITY = 0.6
 """Similarity above which a name is suggested (`difflib`): the default of its `get_close_matches`."""
 
 
@@ -108,8 +108,8 @@ class UnknownName(ForecasterError):
         if near:
             remedy = f"; did you mean {' or '.join(near)}?"
         else:
-            more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
-            remedy = f"; there are {', '.join(there[:MOST_NAMED])}{more}" if there else "; there are none"
+            more = f" and {len(there) - MAX_NAMED} more" if len(there) > MAX_NAMED else ""
+            remedy = f"; there are {', '.join(there[:MAX_NAMED])}{more}" if there else "; there are none"
         super().__init__(f"no {kind} matches {name!r}{remedy}")
 
 
@@ -124,14 +124,14 @@ def shown_url(url: str) -> str:
 
 OPEN_HEADERS = frozenset({"accept", "connection", "content", "host", "user"})
 """The first words of headers that carry no secret."""
-LEAST_SECRET = 6
+MIN_SECRET_LENGTH = 6
 """Characters: what is shorter, such as the number of a tenant, is none."""
 
 
 def masked(text: str, sent: Mapping[str, str | bytes]) -> str:
     """A server's words without the headers that it was sent: proxies that find fault with a request may repeat it."""
     own = [value for name, value in sent.items() if name.lower().partition("-")[0] not in OPEN_HEADERS]
-    words = {word for value in own for word in _text(value).split() if len(word) >= LEAST_SECRET}
+    words = {word for value in own for word in _text(value).split() if len(word) >= MIN_SECRET_LENGTH}
     for word in sorted(words, key=len, reverse=True):
         text = text.replace(word, "***")
     return text
@@ -148,7 +148,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
         by_part[known_name.lower()] = known_name
         by_part.setdefault(known_name.lower().replace(".", "/").rpartition("/")[2], known_name)
     typed = name.lower().strip("*")
-    close = difflib.get_close_matches(typed, by_part, max(1, len(by_part)), LEAST_ALIKE)
+    close = difflib.get_close_matches(typed, by_part, max(1, len(by_part)), MIN_SIMILARITY)
     alike = {part: difflib.SequenceMatcher(None, part, typed).ratio() for part in close}
     best = max(alike.values(), default=0.0)
     best_parts = [part for part in close if alike[part] >= best - 0.1]

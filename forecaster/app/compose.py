@@ -209,9 +209,9 @@ def _source_once(settings: Settings) -> Source:
     source = source_of(settings)
     if not wants_live(settings):
         return source
-    from forecaster.app.live_facts import looked_at  # noqa: PLC0415  only where the API server is asked
+    from forecaster.app.live_facts import with_live_facts  # noqa: PLC0415  only where the API server is asked
 
-    return looked_at(settings, source)
+    return with_live_facts(settings, source)
 
 
 class ServiceFacts(NamedTuple):
@@ -240,7 +240,7 @@ def service_source(
     return watched_source(settings, source, table, log, parts, clock)
 
 
-def asked_client(settings: Settings) -> ApiClient | None:
+def observed_cluster_client(settings: Settings) -> ApiClient | None:
     """Return a client of the cluster that is observed; None where its API server is not to be asked."""
     kubeconfig = watched_kubeconfig(settings)
     if settings.kubernetes.live == "off" or not (kubeconfig or is_pod()):

@@ -64,7 +64,7 @@ CONCERNS = {
 """What must not have come beside a workload when it is written, by what writes it."""
 
 
-class Acting(Protocol):
+class ClusterActuator(Protocol):
     """One kind of effect."""
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -74,7 +74,7 @@ class Acting(Protocol):
         """What was written. Raises ApiError."""
 
 
-class LeavesAlone(Protocol):
+class HasLastingRefusals(Protocol):
     """What names workloads that it leaves as they are."""
 
     @property
@@ -88,8 +88,8 @@ class Actuators:
     def __init__(
         self,
         election: Election,
-        parts: Mapping[str, Acting],
-        refusing: Sequence[LeavesAlone] = (),
+        parts: Mapping[str, ClusterActuator],
+        refusing: Sequence[HasLastingRefusals] = (),
         begin: Callable[[], None] = lambda: None,
     ) -> None:
         """`begin` is called before the first of them acts in a cycle."""
@@ -110,7 +110,7 @@ class Actuators:
         self._begin()
         return {name: self._acted(name, actuator, now) for name, actuator in self.parts.items()}
 
-    def _acted(self, name: str, actuator: Acting, now: datetime) -> Effected:
+    def _acted(self, name: str, actuator: ClusterActuator, now: datetime) -> Effected:
         try:
             return actuator.act(now)
         except Exception as error:  # noqa: BLE001  a boundary by actuator: the others go on
@@ -179,7 +179,7 @@ def status_writer(
         [mode for mode in ("floor", "scale") if not getattr(settings, mode).enabled],
         refusal,
     )
-    _run_beside(writer.sender, client, "statuses", parts)
+    _run_in_thread(writer.sender, client, "statuses", parts)
     return writer
 
 
@@ -193,7 +193,7 @@ def policy_status_writer(
     client, policies = _status_client(settings), stated.policies.objects
     write = partial(write_policy_status, client)
     writer = PolicyStatusWriter(write, election, settings.policies, lambda: list(policies.values()), log)
-    _run_beside(writer.sender, client, "policy-statuses", parts)
+    _run_in_thread(writer.sender, client, "policy-statuses", parts)
     return writer
 
 
@@ -202,7 +202,7 @@ def _status_client(settings: Settings) -> ApiClient:
     return ApiClient(source, connections=1, timeout=REQUEST_SECONDS).configured()
 
 
-def _run_beside(sender: StatusSender[Any], client: ApiClient, name: str, parts: ExitStack) -> None:
+def _run_in_thread(sender: StatusSender[Any], client: ApiClient, name: str, parts: ExitStack) -> None:
     """Run the sender in a thread of its own, which `parts` ends."""
     thread = threading.Thread(target=sender.run, name=name, daemon=True)
     thread.start()
@@ -230,8 +230,8 @@ def actuators(
     if not (settings.floor.enabled or settings.scale.enabled or settings.resize.enabled):
         return None
     shared = _shared(settings, log, parts, live, election, source)
-    enabled: dict[str, Acting] = {}
-    refusing: list[LeavesAlone] = [*shared.writers.values()]
+    enabled: dict[str, ClusterActuator] = {}
+    refusing: list[HasLastingRefusals] = [*shared.writers.values()]
     if settings.floor.enabled:
         enabled["floor"] = shared.floor(unjudged)
     if settings.scale.enabled:

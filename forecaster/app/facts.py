@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 SOCKET = "facts.socket"
 """Socket in the state directory: an account that may read the history there may ask here."""
-LONGEST_PATH = 100
+MAX_PATH = 100
 """Longest path of a socket; the system limits it a little above."""
 FACTS_SECONDS_MAX = 2.0
 """Seconds for a question and its answer, which comes from another process of this pod."""
-MOST_BYTES = 4096
+MAX_QUESTION_BYTES = 4096
 """Bytes of a question: three names."""
 
 
@@ -51,8 +51,8 @@ class FactsServer:
         Raises:
             StoreError: the path is too long for a socket, or cannot be written.
         """
-        if len(os.fsencode(self.path)) > LONGEST_PATH:
-            raise StoreError(f"{self.path}: longer than {LONGEST_PATH} bytes, which no socket may be")
+        if len(os.fsencode(self.path)) > MAX_PATH:
+            raise StoreError(f"{self.path}: longer than {MAX_PATH} bytes, which no socket may be")
         listener = self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self.path.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ class FactsServer:
                 return  # it was closed
             with asking, suppress(OSError, UnicodeDecodeError, msgspec.MsgspecError):  # gone, or no question
                 asking.settimeout(FACTS_SECONDS_MAX)
-                asking.sendall(self._answer(asking.makefile("rb").readline(MOST_BYTES)))
+                asking.sendall(self._answer(asking.makefile("rb").readline(MAX_QUESTION_BYTES)))
 
     def _answer(self, question: bytes) -> bytes:
         id_ = msgspec.json.decode(question, type=WorkloadId)
@@ -110,7 +110,7 @@ def tell_facts(
     parts.callback(facts.close)
 
 
-def asked_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
+def requested_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
     """What the computing process knows of a workload; None where it knows none of that name.
 
     Raises:

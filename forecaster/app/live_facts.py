@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from forecaster.app.clock import current
-from forecaster.app.compose import ServiceFacts, asked_client, wants_live, watched_kubeconfig
+from forecaster.app.compose import ServiceFacts, observed_cluster_client, wants_live, watched_kubeconfig
 from forecaster.domain.report import Check
 from forecaster.errors import StoreError
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
@@ -198,7 +198,7 @@ def live_cluster(settings: Settings) -> tuple[ApiClient, LiveCluster] | None:
     return ApiClient(client_config_source(kubeconfig), connections=len(cluster.watches) + 1), cluster
 
 
-def looked_at(settings: Settings, source: Source) -> Source:
+def with_live_facts(settings: Settings, source: Source) -> Source:
     """A source with live facts over it, for one look; a fault of its inventory says what could not be listed."""
     watched = live_cluster(settings)
     if watched is None or not isinstance(source, PrometheusSource):
@@ -215,7 +215,7 @@ def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple
     Of an instant that is past, and where the API server is not to be asked, there is nothing.
     """
     past = current().timestamp() - at.timestamp() > PAST_SECONDS
-    client = None if past else asked_client(settings)
+    client = None if past else observed_cluster_client(settings)
     if client is None:
         return {}, ""
     try:
@@ -268,11 +268,11 @@ VPA_INTERVAL = timedelta(minutes=5)
 ENDED_SECONDS = 5.0
 
 
-class VpaLook:
+class VpaReader:
     """The newest list. No cycle waits for the API server: it publishes what was listed last."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = VPA_INTERVAL) -> None:
-        self.seen = TextsBeside()
+        self.latest = TextsBeside()
         self._client, self._clock, self._every = client, clock, every
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="vpas", daemon=True)
@@ -290,7 +290,7 @@ class VpaLook:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.seen = self._listed()
+            self.latest = self._listed()
             self._stop.wait(self._every.total_seconds())
 
     def _listed(self) -> TextsBeside:

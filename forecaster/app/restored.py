@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forecaster.store.state import ObservedFile
     from forecaster.store.state_secret import StateSecret
 
-OBSERVED_EVERY = timedelta(minutes=5)
+OBSERVED_INTERVAL = timedelta(minutes=5)
 """Time between two writes of the observed state; a kill loses no more. 15 ms of CPU at 10,000 rows."""
 DIVIDED = "divided"
 """Mark in the state directory of a fleet in shards. Without it the database is not asked what shards have learned."""
@@ -61,7 +61,7 @@ def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionH
     return history
 
 
-class KeptState(NamedTuple):
+class RestoredState(NamedTuple):
     """What outlives the process, taken over from the one before, and the files in which it is kept."""
 
     history: HistoryStore
@@ -167,23 +167,23 @@ class ReleaseState(NamedTuple):
                 news.log.info("checkpoint_restored", at=datetime.fromtimestamp(restored.at, UTC))
         except (StoreError, msgspec.MsgspecError) as error:
             news.refused(CHECKPOINT, f"checkpoint in Secret {self.secret.name}: {error}")
-        return [Persistence(checkpoint, OBSERVED_EVERY)]
+        return [Persistence(checkpoint, OBSERVED_INTERVAL)]
 
 
 def restored(
     settings: Settings, directory: Path, address: str, release: ReleaseState, now: datetime, news: StateNews
-) -> KeptState:
+) -> RestoredState:
     """History and what was seen of workloads, as the last run left them; `address` is that of the database."""
     keys, of_files = release.keys, release.keys_of_files
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
-    every = timedelta(0) if settings.replicas.enabled else OBSERVED_EVERY
+    every = timedelta(0) if settings.replicas.enabled else OBSERVED_INTERVAL
     if settings.sharding.enabled:
         with suppress(OSError):  # a directory that cannot be written is told of by what needs it
             (directory / DIVIDED).touch()
         from forecaster.app.sharding.learned import learned_shards  # noqa: PLC0415  only where there are shards
 
         shards = learned_shards(settings, address, keys, news)
-        return KeptState(history, nothing_observed(settings), [Persistence(shards, every)], shards, shards)
+        return RestoredState(history, nothing_observed(settings), [Persistence(shards, every)], shards, shards)
     snapshots = Snapshots(directory / "history.snapshot", history)
     restore(snapshots, news)
     observed = observed_file(settings, nothing_observed(settings), of_files)
@@ -196,7 +196,7 @@ def restored(
             (directory / DIVIDED).unlink()
     files = [Persistence(snapshots, settings.cycle.snapshot_every), Persistence(observed, every)]
     files += release.continued(observed.observed, news)
-    return KeptState(history, observed.observed, files, observed)
+    return RestoredState(history, observed.observed, files, observed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from forecaster.app.compose import asked_client
+from forecaster.app.compose import observed_cluster_client
 from forecaster.domain.report import Check
 from forecaster.errors import ForecasterError
 from forecaster.kube.client import ApiClient
@@ -45,7 +45,7 @@ def modes_of(settings: Settings) -> Iterator[tuple[str, Path | None]]:
 
 def fallback_checks(settings: Settings) -> list[Check]:
     """Whether KEDA has a fallback for each ScaledObject that reads us; nothing where they may not be listed."""
-    client, service = asked_client(settings), (settings.serving.secure.service or SERVICE).rpartition("/")[2]
+    client, service = observed_cluster_client(settings), (settings.serving.secure.service or SERVICE).rpartition("/")[2]
     if client is None:
         return []
     try:

@@ -20,9 +20,9 @@ from forecaster.app.clock import current
 from forecaster.app.cluster_metrics import BenefitMetrics, CertificateMetrics, LiveMetrics, StatusMetrics
 from forecaster.app.compose import (
     ClusterWriters,
-    asked_client,
     build_cycle,
     election_of,
+    observed_cluster_client,
     origins_file,
     service_source,
 )
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from forecaster.app.child import ServingProcess
     from forecaster.app.compose import ServiceFacts
     from forecaster.app.live_facts import LiveFacts
-    from forecaster.app.restored import KeptState
+    from forecaster.app.restored import RestoredState
     from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
     from forecaster.store.state import StateSettings
 
-BENEFIT_EVERY = HOUR
+BENEFIT_INTERVAL = HOUR
 """Time between two writes of what the decisions were worth: each workload is replayed once an hour."""
 IDENTITY_SECONDS = 10.0
 """Seconds that a start waits to learn which cluster its Prometheus belongs to."""
@@ -101,7 +101,7 @@ def serve(settings: Settings, clock: Callable[[], datetime] = current, files: Se
     with ExitStack() as parts:
         serving = serving_process(settings, directory, log)
         program = Program(settings, directory, log, parts, stop, clock, files)
-        finished = program.one_of_several(serving) if serving and settings.replicas.enabled else program.alone(serving)
+        finished = program.replicated(serving) if serving and settings.replicas.enabled else program.alone(serving)
         if serving:
             serving.stop()
         log.info("stopped", finished=finished)
@@ -127,7 +127,7 @@ class Program(NamedTuple):
         self.stop.wait()
         return service.stop()
 
-    def one_of_several(self, serving: ServingProcess) -> bool:
+    def replicated(self, serving: ServingProcess) -> bool:
         """Compute while this replica leads, serve what the leader computes otherwise."""
         from forecaster.app.replicas import Follower, Replica, leader_config  # noqa: PLC0415  only beside others
 
@@ -237,7 +237,7 @@ def build_service(
     benefit = None if state.shards else LiveBenefit(settings.prices.stated)
     if benefit:
         receivers["benefit"] = benefit
-        state.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_EVERY)
+        state.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_INTERVAL)
         table.beside[BENEFIT_KEY] = lambda: benefit.seen
         metrics.register(BenefitMetrics(lambda: benefit.view))
     publisher = OfferPublisher(
@@ -246,7 +246,7 @@ def build_service(
     parts.callback(close_ledger, ledger, log)
     watch(metrics, settings, None if state.shards else state.history, live, writers)
     nodes = table.nodes = NodesText(None, IN_SHARDS) if state.shards else NodesText(node_pools(settings))
-    table.beside |= vpas_beside(settings, clock, parts)
+    table.beside |= vpa_texts(settings, clock, parts)
     effects = Effects(fenced(publisher, election), CountedLedger(ledger, metrics), writers.actuators)
     cycle: Cycle | ShardedCycle
     if state.shards:
@@ -287,19 +287,19 @@ def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:
     return FencedPublisher(publisher, election.holds)
 
 
-def vpas_beside(
+def vpa_texts(
     settings: Settings, clock: Callable[[], datetime], parts: ExitStack
 ) -> dict[str, Callable[[], TextsBeside]]:
     """What VPAs recommend, for a dashboard beside a cluster; `parts` ends the looking."""
-    client = asked_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
+    client = observed_cluster_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
     if client is None:
         return {}
-    from forecaster.app.live_facts import VpaLook  # noqa: PLC0415  only beside a cluster
+    from forecaster.app.live_facts import VpaReader  # noqa: PLC0415  only beside a cluster
 
-    look = VpaLook(client, clock)
-    look.start()
-    parts.callback(look.close)
-    return {VPAS_KEY: lambda: look.seen}
+    reader = VpaReader(client, clock)
+    reader.start()
+    parts.callback(reader.close)
+    return {VPAS_KEY: lambda: reader.latest}
 
 
 def bind_state(settings: Settings, directory: Path, source: Source, now: datetime, news: StateNews) -> str:
@@ -327,7 +327,7 @@ def bind_state(settings: Settings, directory: Path, source: Source, now: datetim
 
 def cluster_uid(settings: Settings, log: telemetry.Log) -> str:
     """Return the UID of kube-system; empty where the API server is not asked, or does not tell it."""
-    client = asked_client(settings)
+    client = observed_cluster_client(settings)
     if client is None:
         return ""
     with closing(client):
@@ -360,7 +360,7 @@ def known_of(cycle: Cycle | ShardedCycle) -> Callable[[WorkloadId], bytes]:
 
 
 def whole_cycle(
-    settings: Settings, source: Source, effects: Effects, state: KeptState, nodes: NodesText, paths: Paths
+    settings: Settings, source: Source, effects: Effects, state: RestoredState, nodes: NodesText, paths: Paths
 ) -> Cycle:
     """The cycle of all workloads in this process, with what it knew before."""
     cycle = build_cycle(

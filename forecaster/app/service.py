@@ -124,7 +124,7 @@ class Service:
     def _run(self, now: datetime) -> None:
         waiting = self._reloaded()
         outcome = self.cycle.run(now)
-        late = self.schedule.take_late_starts()
+        late = self.schedule.pop_late_starts()
         self.report = replace(outcome.report, late_starts=late, failures=outcome.report.failures + waiting)
         self.metrics.record(self.report)
         telemetry.log_report(self.log, self.report)
@@ -223,7 +223,7 @@ class Schedule:
         self._scheduler.shutdown(wait=finished)
         return finished
 
-    def take_late_starts(self) -> int:
+    def pop_late_starts(self) -> int:
         """How many starts were skipped or joined since the last question."""
         late, self._late = self._late, 0
         return late

@@ -22,7 +22,7 @@ import yaml
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
-from forecaster.app.facts import asked_facts
+from forecaster.app.facts import requested_facts
 from forecaster.app.past_view import PastView, past_view
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal, Signals
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 
 
 NICE = 5
-LONGEST_LEAD = 3600.0
+MAX_LEAD_SECONDS = 3600.0
 """Longest lead at which the last half day may be looked back at, in seconds."""
 IDLE_BEFORE_PREPARING = 0.06
 """Seconds without a question after which the next ones are prepared: a page asks every 0.05 s while a slider moves."""
-PREPARED_KEPT = 4
+MAX_PREPARED = 4
 """Workloads that are made ready: a reader looks at one."""
-KEPT_FOR = timedelta(minutes=5)
+HISTORY_INTERVAL = timedelta(minutes=5)
 """After which the newest hours are asked for again."""
 
 
@@ -115,7 +115,7 @@ class RefusedView(msgspec.Struct, frozen=True):
 class PreparedWorkload:
     """One workload made ready, with what does not change from question to question."""
 
-    told: WorkloadFacts
+    facts: WorkloadFacts
     what_if: WhatIf
     hpa: RunResult | None = None
     """The HPA alone, once it was asked for."""
@@ -171,12 +171,12 @@ class WhatIfAnswers:
     def _past(self, question: Question) -> PastView:
         ready, key = self._prepared(question), (question.past, question.lead_seconds)
         signals = ready.what_if.facts.policy.horizontal.signals.by_name
-        if question.past not in signals or not 0 <= question.lead_seconds <= LONGEST_LEAD:
+        if question.past not in signals or not 0 <= question.lead_seconds <= MAX_LEAD_SECONDS:
             raise ValueError(f"{question.past} at a lead of {question.lead_seconds:g} s is nothing that is forecast")
         if key not in ready.past:
             lead = timedelta(seconds=question.lead_seconds) or None
             ready.past[key] = past_view(
-                ready.told,
+                ready.facts,
                 ready.what_if,
                 signals[question.past],
                 lead,
@@ -188,16 +188,16 @@ class WhatIfAnswers:
     def _prepared(self, question: Question) -> PreparedWorkload:
         id_ = question.id
         known = self.ready.get(id_)
-        if known is None or (question.at and question.at - known.what_if.facts.traces.end > KEPT_FOR):
-            known = self.ready[id_] = self._looked(id_)
+        if known is None or (question.at and question.at - known.what_if.facts.traces.end > HISTORY_INTERVAL):
+            known = self.ready[id_] = self._fetched(id_)
         self.ready.move_to_end(id_)
-        while len(self.ready) > PREPARED_KEPT:
+        while len(self.ready) > MAX_PREPARED:
             self.ready.popitem(last=False)
         return known
 
-    def _looked(self, id_: WorkloadId) -> PreparedWorkload:
+    def _fetched(self, id_: WorkloadId) -> PreparedWorkload:
         try:
-            facts = asked_facts(self._facts, id_)
+            facts = requested_facts(self._facts, id_)
         except OSError as error:
             raise ValueError(f"the computing process does not tell its history: {error.strerror or error}") from error
         if facts is None:

@@ -22,7 +22,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Prices, Resources, Workload, WorkloadId
-from forecaster.errors import MOST_NAMED, ConfigError, Fault, UnknownName
+from forecaster.errors import MAX_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
 from forecaster.replay.assumptions import START_UP, Assumptions, Timing
 from forecaster.replay.feedback import Feedback
@@ -138,8 +138,8 @@ def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
     pairs = [(one, _spec_for(one, specs)) for one in found.workloads]
     lent = [str(one.id) for one, spec in pairs if spec and not _names(spec, one.id)]
     if lent:
-        more = f" and {len(lent) - MOST_NAMED} more" if len(lent) > MOST_NAMED else ""
-        tell(f"! no HPA names {', '.join(lent[:MOST_NAMED])}{more}: HPA {specs[0].name} is taken for them")
+        more = f" and {len(lent) - MAX_NAMED} more" if len(lent) > MAX_NAMED else ""
+        tell(f"! no HPA names {', '.join(lent[:MAX_NAMED])}{more}: HPA {specs[0].name} is taken for them")
     return replace(
         found, workloads=tuple(replace(one, autoscaler=autoscaler_of(spec)) if spec else one for one, spec in pairs)
     )

@@ -42,7 +42,7 @@ def faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
     """
     defaults, faults = _sound_defaults(value.get("policy", {})), []
     sound: list[tuple[int, PolicySelector, Mapping[str, object], str]] = []
-    together: set[tuple[str, str]] = set()
+    agreeing: set[tuple[str, str]] = set()
     for i, selector, fragment in _fragments(value.get("overrides", ())):
         where, text = ("overrides", i, "policy"), repr(fragment)
         alone = _faults_of_policy(merged(defaults, fragment), where)
@@ -50,10 +50,10 @@ def faults_of_overrides(value: Mapping[str, object]) -> list[Fault]:
         if alone or selector is None:
             continue
         for earlier, other, base, base_text in sound:
-            if (base_text, text) not in together and overlap(other, selector):
+            if (base_text, text) not in agreeing and overlap(other, selector):
                 both = _faults_of_policy(merged(merged(defaults, base), fragment), where)
-                faults += [_together(fault, earlier) for fault in both]
-                together |= set() if both else {(base_text, text)}
+                faults += [_contradiction(fault, earlier) for fault in both]
+                agreeing |= set() if both else {(base_text, text)}
         sound.append((i, selector, fragment, text))
     return faults
 
@@ -86,7 +86,7 @@ def _faults_of_policy(value: Mapping[str, object], where: Path = ()) -> list[Fau
     return []
 
 
-def _together(fault: Fault, earlier: int) -> Fault:
+def _contradiction(fault: Fault, earlier: int) -> Fault:
     meeting = f"{fault.allowed} for a workload that overrides[{earlier}] means, too; state both values in one override"
     return Fault(fault.path, fault.value, meeting)
 

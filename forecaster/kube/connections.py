@@ -73,7 +73,7 @@ class Session:
 
     def exchange(self, request: RawRequest) -> RawAnswer:
         """One request and its answer. Raises HTTPError, OSError, ClientConfigError."""
-        return _whole(self._asked(request, self._timeout))
+        return _whole(self._sent(request, self._timeout))
 
     @contextmanager
     def stream(self, request: RawRequest, silence: float) -> Iterator[RawAnswer | Iterator[bytes]]:
@@ -82,13 +82,13 @@ class Session:
         Raises HTTPError, OSError, ClientConfigError; also where nothing came for `silence` seconds.
         """
         timeout = Timeout(connect=self._timeout.connect_timeout, read=silence)
-        answer = self._asked(request, timeout)
+        answer = self._sent(request, timeout)
         try:
             yield answer.stream(READ_BYTES) if answer.status == HTTPStatus.OK else _whole(answer)
         finally:
             _ended(answer)
 
-    def _asked(self, request: RawRequest, timeout: Timeout) -> BaseHTTPResponse:
+    def _sent(self, request: RawRequest, timeout: Timeout) -> BaseHTTPResponse:
         headers = {"Accept": request.accept, "Content-Type": request.content_type, **self._config.headers()}
         return self._pool.urlopen(
             request.method,

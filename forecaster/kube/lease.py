@@ -145,8 +145,8 @@ class Election:
     """The other replica that holds the Lease, as it was read last; None where that is this one, or none."""
     _answered: float = float("-inf")
     _renewed: float = float("-inf")
-    _seen: Lease | None = None
-    _seen_at: float = 0.0
+    _lease: Lease | None = None
+    _changed_at: float = 0.0
     _ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -184,7 +184,7 @@ class Election:
     def release(self) -> None:
         """Write nothing more and let another replica take over at once; for good."""
         with self._lock:
-            held, self._ended = self._seen if self.holds() else None, True
+            held, self._ended = self._lease if self.holds() else None, True
             if held is not None:
                 try:
                     self._write(held, LeaseSpec(None, 1, None, None, held.spec.lease_transitions))
@@ -192,9 +192,9 @@ class Election:
                     self.fault = str(error)
 
     def _step(self) -> None:
-        if self._seen is not None and self.leading():
+        if self._lease is not None and self.leading():
             with suppress_conflict():  # of any other write, so also of a pause
-                self._renew(self._seen, self.seconds())
+                self._renew(self._lease, self.seconds())
                 return
         began = self.seconds()
         lease = self._observed(self.leases.get(self.path, Lease), began)
@@ -215,15 +215,15 @@ class Election:
     def _observed(self, lease: Lease, at: float) -> Lease:
         """The Lease, with the moment at which this replica first saw it as it is now."""
         self._answered = at
-        if self._seen is None or lease.spec != self._seen.spec:
-            self._seen_at = at
-        self._seen = lease
+        if self._lease is None or lease.spec != self._lease.spec:
+            self._changed_at = at
+        self._lease = lease
         return lease
 
     def _has_run_out(self, lease: Lease, at: float) -> bool:
         """Whether it has no holder, or its holder was not seen to renew it for as long as it is valid."""
         lasts = lease.spec.lease_duration_seconds or VALID_SECONDS
-        return not lease.spec.holder_identity or at >= self._seen_at + lasts
+        return not lease.spec.holder_identity or at >= self._changed_at + lasts
 
     def _taken(self, lease: Lease) -> LeaseSpec:
         """The Lease in this replica's hands."""

@@ -93,7 +93,7 @@ class Watch(Generic[T, V]):
         self._clock, self._drawn, self._seconds = clock, drawn, seconds
         self._streams = self._quiet = False
         self._until = self._heard_at = self._begun = 0.0
-        self._seen: set[Key] = set()
+        self._listed_keys: set[Key] = set()
         self._failures = 0
 
     @property
@@ -157,12 +157,12 @@ class Watch(Generic[T, V]):
         if answer.status != HTTPStatus.OK:
             raise _refusal(request, answer)
         for object_ in self.progress.listed(answer.body):
-            self._seen.add(_key(object_))
+            self._listed_keys.add(_key(object_))
             self._put(object_)
         if not self.progress.listing:
-            for key in self.objects.keys() - self._seen:
+            for key in self.objects.keys() - self._listed_keys:
                 self._drop(key)
-            self._seen = set()
+            self._listed_keys = set()
             self._until = self._begun  # pages are of the version of the first one
             self.synced.set()
 
@@ -239,7 +239,7 @@ class Watch(Generic[T, V]):
         if never or status == HTTPStatus.GONE or self._failures >= len(PAUSES):
             self.progress.restart()
         if self.progress.listing and not self.progress.begun:
-            self._seen = set()
+            self._listed_keys = set()
             self.health.restarts += 1
         self.health.fault, self.health.refused = fault, status in REFUSED_STATUS
         self.health.absent = status == HTTPStatus.NOT_FOUND

@@ -10,7 +10,7 @@ import yaml
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.resources.objects import AUTOSCALER, AUTOSCALERS, DEFAULT_POLICIES, DEFAULTS, GROUP, VERSION
 from forecaster.resources.policy_status import PolicyStatus
-from forecaster.resources.schema import MOST_CHARACTERS, schema_of
+from forecaster.resources.schema import MAX_CHARACTERS, schema_of
 from forecaster.resources.status import AutoscalerStatus
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def definitions() -> tuple[Document, Document]:
     """The definition of PredictiveAutoscaler, and that of PredictivePolicy."""
     policy = schema_of(Policy)
     properties = policy["properties"]
-    name = {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS}
+    name = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS}
     target = {
         "type": "object",
         "description": "The workload that is meant, in the same namespace.",

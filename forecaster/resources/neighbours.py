@@ -27,14 +27,14 @@ VPAS = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 KEDA = "autoscaling.keda.sh/"
 PAUSED = (f"{KEDA}paused", f"{KEDA}paused-replicas", f"{KEDA}paused-scale-in", f"{KEDA}paused-scale-out")
 OFF = "Off"
-EVERY_CONTAINER = "*"
+ALL_CONTAINERS = "*"
 CPU, MEMORY = "cpu", "memory"
 
 
 class ContainerPolicy(Wire, frozen=True):
     """Policy of a VerticalPodAutoscaler for one container or all."""
 
-    container_name: str = EVERY_CONTAINER
+    container_name: str = ALL_CONTAINERS
     mode: str = "Auto"
     min_allowed: dict[str, Any] = msgspec.field(default_factory=dict)
     controlled_resources: tuple[str, ...] = (CPU, MEMORY)
@@ -224,7 +224,7 @@ def _scaled_object(object_: NeighbourObject) -> ScaledObject:
 
 def _vpa(object_: NeighbourObject) -> VpaNeighbour:
     policies = object_.spec.resource_policy.container_policies if object_.spec.resource_policy else ()
-    least = next((each.min_allowed for each in policies if each.container_name == EVERY_CONTAINER), {})
+    least = next((each.min_allowed for each in policies if each.container_name == ALL_CONTAINERS), {})
     mode = object_.spec.update_policy.update_mode if object_.spec.update_policy else "Auto"
     name, status = object_.metadata.name, msgspec.json.decode(object_.status)
     return VpaNeighbour(name, _target(object_), mode, dict(least), _controlled(policies), vpa_sizes(name, mode, status))
@@ -238,7 +238,7 @@ def vpa_of_document(document: Mapping[str, Any]) -> VpaNeighbour:
 def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
     """Resources that are set of any container; of containers without a policy both."""
     written = [each.controlled_resources for each in policies if each.mode != OFF]
-    every = () if any(each.container_name == EVERY_CONTAINER for each in policies) else (CPU, MEMORY)
+    every = () if any(each.container_name == ALL_CONTAINERS for each in policies) else (CPU, MEMORY)
     return frozenset(every).union(*written)
 
 

@@ -51,7 +51,7 @@ def proposals(known: Neighbours) -> list[Proposal]:
 def _proposal(id_: WorkloadId, counts: Iterator[str], vpas: Sequence[VpaNeighbour], *, alone: bool) -> Proposal:
     name = id_.name if alone else f"{id_.name}-{id_.kind.lower()}"
     spec: dict[str, Any] = {"scaleTargetRef": {"kind": id_.kind, "name": id_.name}, "mode": "observe"}
-    if least := _least(vpas):
+    if least := _minimum(vpas):
         spec["vertical"] = least
     document = {
         "apiVersion": API_VERSION,
@@ -87,7 +87,7 @@ def _of_sizes(vpa: VpaNeighbour) -> str:
     return f"VPA {vpa.name} is Off: keep it to compare, or delete it; forecaster recommend has its arithmetic, too."
 
 
-def _least(vpas: Sequence[VpaNeighbour]) -> dict[str, str]:
+def _minimum(vpas: Sequence[VpaNeighbour]) -> dict[str, str]:
     """The smallest requests that a VPA may set are those that we may recommend."""
     stated = vpas[0].least if len(vpas) == 1 else {}
     return {setting: str(stated[resource]) for resource, setting in VPA_MINIMUMS.items() if resource in stated}

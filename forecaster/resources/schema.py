@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Schema = dict[str, Any]
 
-MOST_ITEMS, MOST_CHARACTERS, MOST_DURATION, MOST_QUANTITY = 50, 253, 40, 20
+MAX_ITEMS, MAX_CHARACTERS, MAX_DURATION, MAX_QUANTITY = 50, 253, 40, 20
 """Bounds without which the API server cannot tell what its validation costs at most."""
 BY_FORECAST = (
     "(!has(self.sizing) || self.sizing == 'newsvendor') && (!has(self.scaleInByForecast) || self.scaleInByForecast)"
@@ -102,7 +102,7 @@ def _field(field: FieldInfo, part: Schema, *, filled: bool) -> Schema:
     described = {"description": _described(field, "" if filled else _text(plain_default(field)))}
     if inner is not None:
         items = schema_of(inner, filled=True)
-        return {"type": "array", **described, "maxItems": MOST_ITEMS, "items": items}
+        return {"type": "array", **described, "maxItems": MAX_ITEMS, "items": items}
     whole = {"default": default} if filled and default is not None and not field.is_required() else {}
     return {**_plain(next(_kinds(part)), field), **described, **whole}
 
@@ -111,20 +111,24 @@ def _plain(part: Schema, field: FieldInfo) -> Schema:
     """A value that is no section: its type, its range, and rules for what OpenAPI has no range of."""
     bounds = list(bounds_of(field))
     if part.get("pattern") == DURATION_PATTERN:
-        return {"type": "string", "maxLength": MOST_DURATION, "x-kubernetes-validations": list(_of_duration(bounds))}
+        return {
+            "type": "string",
+            "maxLength": MAX_DURATION,
+            "x-kubernetes-validations": list(_of_duration(bounds)),
+        }
     if part.get("pattern") == QUANTITY_PATTERN or _is_amount(part):
         rules = list(_of_amount(bounds))
-        return {"x-kubernetes-int-or-string": True, "maxLength": MOST_QUANTITY, "x-kubernetes-validations": rules}
+        return {"x-kubernetes-int-or-string": True, "maxLength": MAX_QUANTITY, "x-kubernetes-validations": rules}
     if part.get("type") == "object":
-        patterns = {"type": "string", "maxLength": MOST_CHARACTERS}
-        return {"type": "object", "maxProperties": MOST_ITEMS, "additionalProperties": patterns}
+        patterns = {"type": "string", "maxLength": MAX_CHARACTERS}
+        return {"type": "object", "maxProperties": MAX_ITEMS, "additionalProperties": patterns}
     if part.get("type") == "number":
         return _without_empty({"type": "number", "x-kubernetes-validations": list(_of_number(part))})
     schema: Schema = {
         key: part[key] for key in ("type", "enum", "format", "minimum", "maximum", "minLength") if key in part
     }
     if schema["type"] == "string" and not {"enum", "format"} & schema.keys():
-        schema["maxLength"] = min(part.get("maxLength", MOST_CHARACTERS), MOST_CHARACTERS)
+        schema["maxLength"] = min(part.get("maxLength", MAX_CHARACTERS), MAX_CHARACTERS)
     return schema
 
 

@@ -19,8 +19,8 @@ BOUNDS = {
     "annotations": (f"{annotations.NAMES_MAX} names", f"{annotations.VALUE_MAX} characters"),
     "our marks": (f"{rollback.WATCH_MAX:,} characters", f"{event.YEARS[0]}–{event.YEARS[-1]}"),
     "a PredictiveAutoscaler": (
-        f"lists of {schema.MOST_ITEMS}",
-        f"texts of {schema.MOST_CHARACTERS} characters",
+        f"lists of {schema.MAX_ITEMS}",
+        f"texts of {schema.MAX_CHARACTERS} characters",
         f"counts up to {event.MAX_REPLICAS:,}",
     ),
     "events": (

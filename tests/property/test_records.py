@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forecaster.app.sharding.sizes import KeptSizes, SizeTimes
+from forecaster.app.sharding.sizes import SentSizes, SizeTimes
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.forecasts import Forecasts
 from forecaster.cycle.rows import RowBook
@@ -207,16 +207,16 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
 @settings(max_examples=40, deadline=None)
 def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(seed: int) -> None:
     """As shards answer: what changes is told, pickled; the rest is kept from before."""
-    fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), SizeTimes(), KeptSizes(), None
+    fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), SizeTimes(), SentSizes(), None
     for minute in range(4):
         decided = fleet.decided(after(minute))
         times.follow(decided)
         answer = pickle.dumps((decided.numbers, times.since(before, decided, len(decided))))
         numbers, texts = pickle.loads(answer)  # noqa: S301  our own
         kept.follow(decided.ids)
-        kept.take(range(len(decided)), texts)
+        kept.update(range(len(decided)), texts)
         before = decided.at
-        told = DecidedRows(decided.at, decided.workloads, numbers, [one for one in kept.told if one])
+        told = DecidedRows(decided.at, decided.workloads, numbers, [one for one in kept.latest if one])
         assert list(map(without_levels, told)) == list(map(without_levels, decided))
         assert told.verdicts() == decided.verdicts()
         for row in range(len(decided)):

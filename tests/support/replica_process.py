@@ -67,7 +67,7 @@ class FastSchedule:
         self._thread.join(timeout.total_seconds())
         return not self._thread.is_alive()
 
-    def take_late_starts(self) -> int:
+    def pop_late_starts(self) -> int:
         return 0
 
     def _run(self) -> None:

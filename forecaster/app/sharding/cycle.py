@@ -15,7 +15,7 @@ import numpy as np
 from forecaster.app.compose import prepare_process
 from forecaster.app.sharding.learned import LearnedShards, shard_of
 from forecaster.app.sharding.shard import Executor, LocalExecutor, ShardFailure, ShardResult, ShardTask
-from forecaster.app.sharding.sizes import KeptSizes
+from forecaster.app.sharding.sizes import SentSizes
 from forecaster.config.settings import Settings
 from forecaster.cycle.decide import held_all, held_size
 from forecaster.cycle.run import Effects, Outcome, record_scores
@@ -71,9 +71,9 @@ class ShardedCycle:
     roster: Roster = field(default_factory=Roster)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
     """Pods that have become ready, of which no shard has heard yet; as many of each workload as a lead time counts."""
-    sizes: KeptSizes = field(default_factory=KeptSizes)
-    told: dict[int, datetime] = field(default_factory=dict)
-    """Up to which evaluation time each shard has told the sizes of its workloads."""
+    sizes: SentSizes = field(default_factory=SentSizes)
+    sizes_sent: dict[int, datetime] = field(default_factory=dict)
+    """Evaluation time up to which each shard has sent the sizes of its workloads."""
     for_workers: Settings = field(init=False)
     identity: str = field(init=False)
     """Identity of the settings: after a restart workers go on with the state that they hold for it."""
@@ -92,7 +92,7 @@ class ShardedCycle:
         """Have so many shards from the next cycle on."""
         if shards != self.learned.shards:
             self.learned.divide(shards)
-            self.told.clear()
+            self.sizes_sent.clear()
 
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
@@ -126,7 +126,7 @@ class ShardedCycle:
         return f"{self.identity}-{self.learned.shards}"
 
     def _targets(self, now: datetime) -> Targets:
-        self.learned.recall()
+        self.learned.restore()
         targets = self.roster.find(self.source, now)
         if targets.inventory.policies is not None:
             self.policies.take_over(targets.inventory.policies)
@@ -152,8 +152,8 @@ class ShardedCycle:
 
     def _keep(self, result: ShardResult, came: ShardAnswers) -> None:
         self.learned.keep(result.shard, result.learned)
-        self.sizes.take(came.rows[result.shard], result.sizes)
-        self.told[result.shard] = result.learned.at
+        self.sizes.update(came.rows[result.shard], result.sizes)
+        self.sizes_sent[result.shard] = result.learned.at
         came.results.append(result)
 
     def _tasks(self, targets: Targets, rows: Mapping[int, Sequence[int]]) -> list[ShardTask]:
@@ -170,8 +170,8 @@ class ShardedCycle:
             inventory,
             policies.defaults,
             policies.overrides,
-            self.learned.of.get(shard),
-            self.told.get(shard),
+            self.learned.by_shard.get(shard),
+            self.sizes_sent.get(shard),
             share,
         )
 
@@ -184,7 +184,7 @@ class ShardedCycle:
         if targets.down:
             return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
         parts = [(np.array(came.rows[result.shard], np.intp), result.numbers) for result in came.results]
-        return merged_decisions(now, workloads, parts, self.sizes.told, lambda workload: self._unsaid(workload, came))
+        return merged_decisions(now, workloads, parts, self.sizes.latest, lambda workload: self._unsaid(workload, came))
 
     def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
         """Why nothing was said of a workload."""

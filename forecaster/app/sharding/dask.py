@@ -17,7 +17,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardFailure, ShardResult, ShardTask, UntoldShard, tried
+from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardFailure, ShardResult, ShardTask, UnknownShard, tried
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Ran(NamedTuple):
     """What came of a shard, and which worker ran it."""
 
     worker: str
-    came: ShardResult | ShardFailure | UntoldShard
+    came: ShardResult | ShardFailure | UnknownShard
 
 
 def run_on_worker(task: ShardTask) -> Ran:
@@ -116,7 +116,7 @@ class DaskExecutor:
         self.avoided = {worker: cycles - 1 for worker, cycles in self.avoided.items() if cycles > 1}
         while left and (rest := until - time.monotonic()) > RETRY_PAUSE_SECONDS:
             try:
-                yield from self._asked(left, rest)
+                yield from self._submitted(left, rest)
                 fault = "" if self.there else f"the scheduler at {self.address} has no workers"
             except WORKER_ERRORS as error:
                 fault = f"the scheduler at {self.address} is away: {type(error).__name__}: {error}"
@@ -126,7 +126,7 @@ class DaskExecutor:
         if fault:
             yield from (ShardFailure(shard, fault) for shard in left)
 
-    def _asked(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+    def _submitted(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """Submit the remaining tasks; a task is removed once its result has come."""
         round_ = ShardRound(self._connected(seconds), self.last)
         self.there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
@@ -208,7 +208,7 @@ class ShardRound:
         with suppress(TimeoutError):
             for future in coming:
                 ran = self._ran(future)
-                if isinstance(ran.came, UntoldShard):
+                if isinstance(ran.came, UnknownShard):
                     if ran.came.shard in left:
                         coming.add(self.submit(left[ran.came.shard], ran.worker))
                 elif left.pop(ran.came.shard, None):

@@ -59,7 +59,7 @@ class LearnedShards:
     shards: int
     store: ShardStates
     before: Before = lambda: None
-    of: dict[int, ShardState] = field(default_factory=dict)
+    by_shard: dict[int, ShardState] = field(default_factory=dict)
     read: bool = False
     tell_refused: Callable[[str, str], None] = lambda _part, _why: None
     """Hears which part of the state is refused, and why."""
@@ -67,7 +67,7 @@ class LearnedShards:
     """Why something that lay there was not taken over, a line each; it is learned anew."""
     _written: dict[int, ShardState] = field(default_factory=dict)
 
-    def recall(self) -> None:
+    def restore(self) -> None:
         """Take over what lies in the database, once.
 
         Raises:
@@ -76,30 +76,30 @@ class LearnedShards:
         if self.read:
             return
         shards, states, self.refused = self.store.read()
-        if (state := self.before()) and state.at > newest(states):
+        if (state := self.before()) and state.at > latest_evaluation(states):
             shards, states = 1, {0: state}
-        self.of, self.read = states, True
+        self.by_shard, self.read = states, True
         try:
             for state in states.values():
                 Observed().restore(state.observed)
             if states and shards != self.shards:
-                self.of = divided(states, self.shards)
+                self.by_shard = divided(states, self.shards)
             else:
                 self._written = dict(states)
         except msgspec.MsgspecError as error:
-            self.of = {}
+            self.by_shard = {}
             self.refused += (f"what shards have learned is not taken over ({error}); it is learned anew",)
         for why in self.refused:
             self.tell_refused("shards", why)
 
     def keep(self, shard: int, learned: ShardState) -> None:
         """What a shard knows now."""
-        self.of[shard] = learned
+        self.by_shard[shard] = learned
 
     def divide(self, shards: int) -> None:
         """Have so many shards from now on; each takes over what was learned of its namespaces."""
         if shards != self.shards:
-            self.of, self.shards = divided(self.of, shards), shards
+            self.by_shard, self.shards = divided(self.by_shard, shards), shards
 
     def save(self) -> None:
         """Write what has changed.
@@ -109,17 +109,17 @@ class LearnedShards:
         """
         if not self.read:
             raise StoreError("what shards have learned was not read yet, so nothing is written over it")
-        changed = {shard: state for shard, state in self.of.items() if self._written.get(shard) is not state}
+        changed = {shard: state for shard, state in self.by_shard.items() if self._written.get(shard) is not state}
         if changed:
             self.store.write(self.shards, changed)
-            self._written = dict(self.of)
+            self._written = dict(self.by_shard)
 
     def close(self) -> None:
         """Give back the connections."""
         self.store.close()
 
 
-def newest(learned: Mapping[int, ShardState]) -> datetime:
+def latest_evaluation(learned: Mapping[int, ShardState]) -> datetime:
     """The last evaluation time that shards know of."""
     return max((state.at for state in learned.values()), default=EPOCH)
 
@@ -136,8 +136,8 @@ def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState
     def place(namespace: str) -> int:
         return shard_of(namespace, shards)
 
-    at = newest(learned)
-    observed = handed_over([state.observed for state in learned.values()], place)
+    at = latest_evaluation(learned)
+    observed = repartitioned([state.observed for state in learned.values()], place)
     origins = request_origins.handed_over([state.origins for state in learned.values() if state.origins], place)
     return {shard: ShardState(at, text, origins.get(shard, b"")) for shard, text in observed.items()}
 
@@ -168,7 +168,7 @@ def rejoined(
             _, by_shard, refused = states.read()
         for why in refused:
             news.refused("shards", why)
-        if newest(by_shard).timestamp() <= file.observed.decided_at:
+        if latest_evaluation(by_shard).timestamp() <= file.observed.decided_at:
             return file
         state, observed, origins = divided(by_shard, 1).get(0), nothing_observed(settings), request_origins.Origins()
         if state is None:  # each shard has failed from its first cycle on
@@ -187,7 +187,7 @@ PERSISTED_LISTS = ("lead_times", "pods", "capacities")
 """What is kept as records that name their workload."""
 
 
-def handed_over(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
+def repartitioned(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
     """Distribute persisted observations of several shards (`Observed.encoded`) to the shards of a new partition.
 
     Raises:

@@ -57,7 +57,7 @@ class ShardTask(NamedTuple):
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
     learned: ShardState | None
     """What was learned until then, where anything was."""
-    told: datetime | None = None
+    sizes_since: datetime | None = None
     """The evaluation time since which sizes that have changed are wanted; None: all of them."""
     share: float = 1.0
     """Share of a process's time, 0-1, that this shard may use."""
@@ -150,7 +150,7 @@ class _RunningShard:
         rows = len(task.inventory.workloads)  # one that is held because it is listed no more is behind these
         if fleet.ids[:rows] != task.inventory.ids:
             raise ValueError("the workloads of the answer are not those that were asked for")
-        numbers, sizes = fleet.numbers.take(np.arange(rows)), self.sizes.since(task.told, fleet, rows)
+        numbers, sizes = fleet.numbers.take(np.arange(rows)), self.sizes.since(task.sizes_since, fleet, rows)
         return ShardResult(task.shard, numbers, sizes, report, learned)
 
 
@@ -240,7 +240,7 @@ class ShardFailure(NamedTuple):
     why: str
 
 
-class UntoldShard(NamedTuple):
+class UnknownShard(NamedTuple):
     """A shard that a process does not know, and was not told what was learned of it."""
 
     shard: int
@@ -266,10 +266,10 @@ class Executor(Protocol):
         """Give back what is held open."""
 
 
-def tried(cycles: ShardCycles, task: ShardTask) -> ShardResult | ShardFailure | UntoldShard:
+def tried(cycles: ShardCycles, task: ShardTask) -> ShardResult | ShardFailure | UnknownShard:
     """The boundary of a shard: what is wrong with one stops no other."""
     try:
-        return cycles.run(task) or UntoldShard(task.shard)
+        return cycles.run(task) or UnknownShard(task.shard)
     except Exception as error:  # noqa: BLE001  as above
         return ShardFailure(task.shard, unexpected(error))
 
@@ -292,7 +292,7 @@ class LocalExecutor:
             if time.monotonic() > until:
                 return
             came = tried(self.cycles, task)
-            if not isinstance(came, UntoldShard):
+            if not isinstance(came, UnknownShard):
                 yield came
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:

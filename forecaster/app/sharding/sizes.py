@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.decided import DecidedRows
 
-NEVER_TOLD = -np.inf
+NEVER_SENT = -np.inf
 
 
 class ShardSizes(NamedTuple):
@@ -43,32 +43,32 @@ class SizeTimes:
         """Take over what was decided at another evaluation time."""
         before = rows_before(self.ids, fleet.ids)
         other = (fleet.size_ids != taken(self.size_ids, before, 0)) | (before < 0)
-        self.changed = np.where(other, fleet.at.timestamp(), taken(self.changed, before, NEVER_TOLD))
+        self.changed = np.where(other, fleet.at.timestamp(), taken(self.changed, before, NEVER_SENT))
         self.ids, self.size_ids = fleet.ids, fleet.size_ids
 
     def since(self, last_sent: datetime | None, fleet: DecidedRows, rows: int) -> ShardSizes:
         """Return what has changed of the first so many rows since that evaluation time; all where there was none."""
-        news = np.flatnonzero(self.changed[:rows] > (last_sent.timestamp() if last_sent else NEVER_TOLD)).tolist()
+        news = np.flatnonzero(self.changed[:rows] > (last_sent.timestamp() if last_sent else NEVER_SENT)).tolist()
         return ShardSizes(news, [fleet.resources(row) for row in news])
 
 
 @dataclass(slots=True)
-class KeptSizes:
+class SentSizes:
     """The last size of every workload, in the service."""
 
     ids: tuple[WorkloadId, ...] = ()
-    told: list[Resize | Hold | None] = field(default_factory=list)
+    latest: list[Resize | Hold | None] = field(default_factory=list)
     """Sizes of these workloads as last sent; None where none was sent."""
 
     def follow(self, ids: tuple[WorkloadId, ...]) -> None:
         """Take other workloads, or another order of them; sizes of those that stay are kept."""
         if ids != self.ids:
             before = rows_before(self.ids, ids).tolist()
-            self.ids, self.told = ids, [None if row < 0 else self.told[row] for row in before]
+            self.ids, self.latest = ids, [None if row < 0 else self.latest[row] for row in before]
 
-    def take(self, rows: Sequence[int], sizes: ShardSizes) -> None:
+    def update(self, rows: Sequence[int], sizes: ShardSizes) -> None:
         """Take over the sizes of a shard; its workloads are in these rows."""
         for place, resources in zip(*sizes, strict=True):
-            before = self.told[rows[place]]
+            before = self.latest[rows[place]]
             if before != resources:  # equal sizes stay one object, which is no change
-                self.told[rows[place]] = resources
+                self.latest[rows[place]] = resources

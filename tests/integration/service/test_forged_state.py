@@ -66,7 +66,7 @@ def seasonal(service: Service) -> int:
     if not isinstance(service.cycle, ShardedCycle):
         return int(np.sum(service.cycle.decider.observed.gates.gates.forecaster == SEASONAL))
     found = 0
-    for one in service.cycle.learned.of.values():
+    for one in service.cycle.learned.by_shard.values():
         observed = Observed()
         observed.restore(one.observed)
         found += int(np.sum(observed.gates.gates.forecaster == SEASONAL))

@@ -206,4 +206,4 @@ def test_another_number_of_shards_is_taken_over_with_the_next_cycle(mounted: Mou
     assert counts(service).keys() == {"web", "cart"}
     with patch.object(LocalExecutor, "run", autospec=True, side_effect=LocalExecutor.run) as run:
         tick(service, after(2))
-    assert {task.told for task in run.call_args.args[1]} == {after(1)}, "sizes that have not changed are told again"
+    assert {task.sizes_since for task in run.call_args.args[1]} == {after(1)}, "unchanged sizes are sent again"

@@ -178,11 +178,11 @@ def test_a_certificate_of_another_authority_is_refused(site: Site, tmp_path: Pat
 def test_a_worker_that_is_killed_in_mid_cycle_costs_no_decision(site: Site, tmp_path: Path) -> None:
     with site.service(tmp_path) as cycle:
         cycle.run(after(0))
-        shards = set(cycle.learned.of)
+        shards = set(cycle.learned.by_shard)
         with in_mid_cycle(site, cycle, after(1)) as outcomes:
             site.processes.kill_worker()
         assert all_scaled(outcomes[0])
-        assert {shard: one.at for shard, one in cycle.learned.of.items()} == dict.fromkeys(shards, after(1))
+        assert {shard: one.at for shard, one in cycle.learned.by_shard.items()} == dict.fromkeys(shards, after(1))
         wait_until(lambda: all(known(cycle)), what="what the other worker knows")
         site.processes.start_workers(1)
         site.processes.wait_for_workers(2)
@@ -207,8 +207,8 @@ def test_another_number_of_shards_is_taken_over_while_workers_run(site: Site, tm
         for minute, shards in enumerate((4, 2, 7)):
             cycle.divide(shards)
             assert all_scaled(cycle.run(after(minute)))
-            assert {one.at for one in cycle.learned.of.values()} == {after(minute)}
-            assert set(cycle.learned.of) <= set(range(shards))
+            assert {one.at for one in cycle.learned.by_shard.values()} == {after(minute)}
+            assert set(cycle.learned.by_shard) <= set(range(shards))
 
 
 def test_the_fleet_goes_on_after_the_scheduler_was_killed(site: Site, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_the_fleet_goes_on_after_the_scheduler_was_killed(site: Site, tmp_path: 
             site.processes.kill_scheduler()
             site.processes.start_scheduler()
         assert all_scaled(outcomes[0])
-        assert {one.at for one in cycle.learned.of.values()} == {after(1)}
+        assert {one.at for one in cycle.learned.by_shard.values()} == {after(1)}
     assert all(one.poll() is None for one in site.processes.workers)
 
 

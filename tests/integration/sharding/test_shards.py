@@ -76,7 +76,7 @@ def ended(service: Service) -> None:
 def remembered(cycle: ShardedCycle) -> dict[WorkloadId, object]:
     """What is kept of each workload: its pods and the recommendations of before."""
     found: dict[WorkloadId, object] = {}
-    for one in cycle.learned.of.values():
+    for one in cycle.learned.by_shard.values():
         observed = Observed()
         observed.restore(one.observed)
         of_shard = remembered_by(observed)
@@ -120,7 +120,7 @@ def test_another_number_of_shards_takes_over_what_was_learned(cluster: Cluster, 
         cycle_of(other).divide(3)
         assert remembered(cycle_of(other)) == before
         assert len(before) == len(FLEET)
-        assert len(cycle_of(other).learned.of) <= 3
+        assert len(cycle_of(other).learned.by_shard) <= 3
         for minute in range(3, 5):
             tick(other, after(minute))
             tick(same, after(minute))
@@ -139,7 +139,7 @@ def test_a_restart_goes_on_from_what_lies_in_the_database_by_any_number_of_shard
         before = remembered(cycle_of(service))
     for shards in (4, 5):
         with sharded(cluster, tmp_path, shards) as service:
-            cycle_of(service).learned.recall()
+            cycle_of(service).learned.restore()
             assert remembered(cycle_of(service)) == before
             tick(service, after(2 + shards))
             ended(service)
@@ -178,7 +178,7 @@ def test_a_fleet_that_is_divided_no_more_goes_on_from_what_its_shards_learned_an
         ended(service)
         before = remembered_by(observed)
     with sharded(cluster, tmp_path, shards=3) as service:
-        cycle_of(service).learned.recall()
+        cycle_of(service).learned.restore()
         assert remembered(cycle_of(service)) == before
 
 
@@ -287,7 +287,7 @@ def test_a_fleet_whose_shards_have_learned_nothing_goes_on_undivided(cluster: Cl
     """Each shard failed; who turns them off for that must not be left with a service that does not start."""
     with sharded(cluster, tmp_path) as service:
         learned = cycle_of(service).learned
-        learned.recall()
+        learned.restore()
         learned.keep(0, ShardState(after(1), Observed().encoded(), b""))
         ended(service)
     with composed(cluster, tmp_path, policy=POLICY) as service:

@@ -112,7 +112,7 @@ def test_a_move_takes_them_along(address: str, tmp_path: Path) -> None:
 
 def shards_of(service: Service) -> dict[int, ShardState]:
     assert isinstance(service.cycle, ShardedCycle)
-    return service.cycle.learned.of
+    return service.cycle.learned.by_shard
 
 
 @pytest.mark.postgres

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.app.sharding.learned import handed_over
+from forecaster.app.sharding.learned import repartitioned
 from forecaster.cycle.capacities import PersistedCapacity
 from forecaster.cycle.lead_times import PersistedStartUps
 from forecaster.cycle.observed import VERSION, PersistedColumn, PersistedObservations
@@ -48,9 +48,9 @@ LEARNED = PersistedObservations(
 
 
 def test_nothing_is_lost_where_a_fleet_is_divided_and_joined_again() -> None:
-    divided = handed_over([msgspec.json.encode(LEARNED)], SHARDS.__getitem__)
+    divided = repartitioned([msgspec.json.encode(LEARNED)], SHARDS.__getitem__)
     assert divided.keys() == {0, 1}
-    (joined,) = handed_over(divided.values(), lambda _: 0).values()
+    (joined,) = repartitioned(divided.values(), lambda _: 0).values()
     found = msgspec.json.decode(joined, type=PersistedObservations)
     for name in LEARNED.__struct_fields__:
         assert getattr(LEARNED, name), f"{name}: this test has none of it"
@@ -58,7 +58,7 @@ def test_nothing_is_lost_where_a_fleet_is_divided_and_joined_again() -> None:
 
 
 def test_a_shard_has_its_own_workloads_alone() -> None:
-    divided = handed_over([msgspec.json.encode(LEARNED)], SHARDS.__getitem__)
+    divided = repartitioned([msgspec.json.encode(LEARNED)], SHARDS.__getitem__)
     pay = msgspec.json.decode(divided[1], type=PersistedObservations)
     assert pay.pools == {"spot": (took(API, 93.0),)}
     assert [one.id for one in (*pay.lead_times, *pay.pods, *pay.capacities)] == [API] * 3

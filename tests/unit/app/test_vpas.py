@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from forecaster.app.live_facts import VpaLook
+from forecaster.app.live_facts import VpaReader
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
@@ -51,13 +51,13 @@ class Server(ApiClient):
 def listed(*answers: RawAnswer | Exception) -> TextsBeside:
     """What is seen of a server with these answers."""
     server = Server(*answers)
-    look = VpaLook(server, lambda: NOON)
-    before = look.seen
+    look = VpaReader(server, lambda: NOON)
+    before = look.latest
     with closing(look):
         look.start()
-        wait_until(lambda: look.seen is not before, what="the first list")
+        wait_until(lambda: look.latest is not before, what="the first list")
     assert not server.script.answers
-    return look.seen
+    return look.latest
 
 
 def beside(path: Path, seen: TextsBeside) -> dict[str, Any]:

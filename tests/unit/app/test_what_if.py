@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import yaml
 
-from forecaster.app.facts import FactsServer, asked_facts
+from forecaster.app.facts import FactsServer, requested_facts
 from forecaster.app.what_if import WhatIfAnswers, what_if_facts
 from forecaster.config.settings import parse
 from forecaster.cycle.workload_facts import encoded_facts, facts_of
@@ -67,7 +67,7 @@ def asked(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
 
 
 def test_policy_and_history_arrive_as_the_cycle_has_them(cycle: Cycle, facts: FactsServer) -> None:
-    told = asked_facts(str(facts.path), WEB)
+    told = requested_facts(str(facts.path), WEB)
     assert told is not None
     known = what_if_facts(told)
     assert known.policy == cycle.policies.of(WEB)
@@ -120,8 +120,8 @@ def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answ
     failed: list[str] = []
     server = FactsServer(lambda id_: b"" if id_ == WEB else bytes(1 // 0), tmp_path, failed.append)
     server.start()
-    assert asked_facts(str(server.path), WEB._replace(name="cart")) is None
-    assert asked_facts(str(server.path), WEB) is None
+    assert requested_facts(str(server.path), WEB._replace(name="cart")) is None
+    assert requested_facts(str(server.path), WEB) is None
     server.close()
     (told,) = failed
     assert told.startswith("shop/cart: ZeroDivisionError")
@@ -138,7 +138,7 @@ def test_what_is_no_question_keeps_no_later_one_from_its_answer(facts: FactsServ
             asking.connect(str(facts.path))
             asking.sendall(odd)
             assert asking.recv(1) == b""
-    assert asked_facts(str(facts.path), WEB) is not None
+    assert requested_facts(str(facts.path), WEB) is not None
 
 
 def test_a_path_that_no_socket_may_have_is_refused(cycle: Cycle, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_newer_tables_are_looked_at_anew(facts: FactsServer) -> None:
     until = []
     for at in (NOON, NOON + MINUTE, NOON + 6 * MINUTE):
         answers.answer(msgspec.json.encode({"id": WEB, "at": at}))
-        until.append(next(iter(answers.ready.values())).told)
+        until.append(next(iter(answers.ready.values())).facts)
     assert until[0] is until[1]
     assert until[1] is not until[2]
 
